@@ -1,0 +1,57 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// AssertRequest names the grant that the caller believes to have.
+type AssertRequest struct {
+	Object   Object
+	Operator string
+	// Fence is the grant's; it must be given.
+	Fence Fence
+}
+
+// Assert returns nil when exactly this grant is live. In a client made by WithTx it keeps the grant so
+// until the transaction ends: call it first in the transaction that writes the protected data, and a
+// holder that lost its lock without noticing cannot write. Without a transaction it is a check only.
+//
+// It returns ErrLost (and ErrNotHeld) when the grant is not live; the text names the holder.
+func (c *Client) Assert(ctx context.Context, request AssertRequest) error {
+	if err := c.assert(ctx, request); err != nil {
+		return fmt.Errorf("assert %s: %w", request.Object, err)
+	}
+	return nil
+}
+
+func (c *Client) assert(ctx context.Context, request AssertRequest) error {
+	object, err := request.Object.trim()
+	if err != nil {
+		return err
+	}
+	operator, err := checkText("operator_id", request.Operator, MaxOperatorLength)
+	if err != nil {
+		return err
+	}
+	if request.Fence < 1 {
+		return &InvalidError{Argument: "fence", Reason: "must be 1 or greater"}
+	}
+	err = c.driver.AssertApplLock(ctx, db.AssertApplLockParams{
+		ObjectType: object.Type,
+		ObjectID:   object.ID,
+		OperatorID: operator,
+		Fence:      int64(request.Fence),
+	})
+	if err != nil {
+		return c.readError(err)
+	}
+	c.log(ctx, "assert_appl_lock",
+		slog.String("object", object.String()),
+		slog.String("operator", operator),
+		slog.Int64("fence", int64(request.Fence)))
+	return nil
+}

@@ -1,0 +1,121 @@
+package applock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/db/registry"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// Client runs the operations on one database. It is safe for concurrent use, except that a client made
+// by WithTx is as safe as its transaction.
+type Client struct {
+	driver db.Driver
+	logger *slog.Logger
+	inTx   bool
+}
+
+// Config tells Open what to open.
+type Config struct {
+	// DSN names the database: sqlite:PATH or postgres://user@host:port/database.
+	DSN string
+	// Schema is where the table and the procedures are; empty is the default of the dialect
+	// (applock on PostgreSQL). SQLite has none.
+	Schema string
+	// Logger gets one debug record for each operation; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Open returns a client on a connection pool of its own; Close ends it. It does not connect: the first
+// operation does. It returns ErrInvalid for a DSN or a schema that cannot be used.
+func Open(ctx context.Context, config Config) (*Client, error) {
+	dialect, err := registry.ByDSN(config.DSN)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", &InvalidError{Argument: "dsn", Reason: err.Error()})
+	}
+	driver, err := dialect.Open(ctx, config.DSN)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", &InvalidError{Argument: "dsn", Reason: err.Error()})
+	}
+	client := newClient(driver)
+	if config.Logger != nil {
+		client = client.WithLogger(config.Logger)
+	}
+	if config.Schema == "" {
+		return client, nil
+	}
+	withSchema, err := client.WithSchema(config.Schema)
+	if err != nil {
+		_ = client.Close() // nothing was sent yet; the schema is what to tell
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	return withSchema, nil
+}
+
+// NewPostgres returns a client on the caller's pool, which Close leaves open.
+func NewPostgres(pool *pgxpool.Pool) *Client {
+	return newClient(postgres.New(pool))
+}
+
+// NewSQLite returns a client on the caller's handle, which Close leaves open. The handle's driver is
+// modernc.org/sqlite; give it a busy timeout, because SQLite has one writer at a time.
+func NewSQLite(handle *sql.DB) *Client {
+	return newClient(sqlite.New(handle))
+}
+
+func newClient(driver db.Driver) *Client {
+	return &Client{driver: driver, logger: slog.New(slog.DiscardHandler)}
+}
+
+// Close closes what Open opened.
+func (c *Client) Close() error { return c.driver.Close() }
+
+// WithTx returns a client whose operations run in the caller's transaction: the lock appears, moves and
+// disappears exactly when the transaction commits. tx is a pgx.Tx or a *sql.Tx on PostgreSQL and a
+// *sql.Tx on SQLite; with anything else each operation returns ErrInvalid.
+func (c *Client) WithTx(tx any) *Client {
+	driver, err := c.driver.WithTx(tx)
+	if err != nil {
+		driver = refusing{err: &InvalidError{Argument: "tx", Reason: err.Error()}}
+	}
+	return &Client{driver: driver, logger: c.logger, inTx: true}
+}
+
+// WithSchema returns a client for the locks in another schema of the same database. It returns
+// ErrInvalid for a name that is not 1 to 30 lower-case letters, digits and underscores, and where the
+// dialect has no schemas. Close of either client ends both.
+func (c *Client) WithSchema(schema string) (*Client, error) {
+	driver, err := c.driver.WithSchema(schema)
+	if err != nil {
+		return nil, &InvalidError{Argument: "schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
+	}
+	return &Client{driver: driver, logger: c.logger, inTx: c.inTx}, nil
+}
+
+// WithLogger returns a client that logs one debug record for each operation.
+func (c *Client) WithLogger(logger *slog.Logger) *Client {
+	return &Client{driver: c.driver, logger: logger, inTx: c.inTx}
+}
+
+// readError is the error of an operation that changes nothing.
+func (c *Client) readError(err error) error { return explain(err) }
+
+// changeError is the error of an operation that changes something. Outside a transaction a call that
+// was sent may have taken effect; inside one it has not before the commit.
+func (c *Client) changeError(err error) error {
+	if db.KindOf(err) == db.KindInFlight && !c.inTx {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	return explain(err)
+}
+
+func (c *Client) log(ctx context.Context, operation string, attributes ...slog.Attr) {
+	c.logger.LogAttrs(ctx, slog.LevelDebug, operation, attributes...)
+}

@@ -1,0 +1,99 @@
+package applock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// The questions to ask about an error with [errors.Is].
+var (
+	// ErrHeld means that somebody else holds the object; errors.As with a *HeldError tells who.
+	ErrHeld = errors.New("held by somebody else")
+	// ErrNotHeld means that nobody holds the object, or not the one who was named.
+	ErrNotHeld = errors.New("not held")
+	// ErrLost means that a grant that the caller had is not live any more.
+	ErrLost = errors.New("lock lost")
+	// ErrInvalid means that an argument was refused and nothing was changed; errors.As with an
+	// *InvalidError tells which.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrOutcomeUnknown means that a call was sent and no answer came back: it may have taken
+	// effect. Repeating it is safe: a repeated get renews, a repeated release finds the object free.
+	ErrOutcomeUnknown = errors.New("outcome unknown, repeat the call")
+	// ErrSchema means that the table or the procedures are missing or too old for this program.
+	ErrSchema = errors.New("applock is not installed there or too old, install it with: applockctl migrate up")
+)
+
+// Holder is who holds an object, and until when.
+type Holder struct {
+	Owner
+	// ExpiresAt is zero where the refused operation does not tell it (release).
+	ExpiresAt time.Time
+}
+
+// HeldError says who holds the object that was asked for. It is ErrHeld.
+type HeldError struct {
+	Object Object
+	Holder Holder
+}
+
+// Error names the holder and the end of the lock.
+func (e *HeldError) Error() string {
+	if e.Holder.ExpiresAt.IsZero() {
+		return "held by " + e.Holder.Owner.String()
+	}
+	return fmt.Sprintf("held by %s until %s", e.Holder.Owner, e.Holder.ExpiresAt.Format(time.RFC3339))
+}
+
+// Is reports whether target is ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// InvalidError names the argument that was refused. It is ErrInvalid.
+type InvalidError struct {
+	// Argument is the name of the parameter in the procedures, without its "p_".
+	Argument string
+	Reason   string
+}
+
+// Error names the argument and says what is wrong with it.
+func (e *InvalidError) Error() string { return e.Argument + " " + e.Reason }
+
+// Is reports whether target is ErrInvalid.
+func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+// lostError is a grant that is not live: ErrLost, and ErrNotHeld.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string        { return e.cause.Error() }
+func (e *lostError) Unwrap() error        { return e.cause }
+func (e *lostError) Is(target error) bool { return target == ErrLost || target == ErrNotHeld }
+
+// explain turns a driver's error into one that says what to do. The driver's error stays reachable
+// with errors.As.
+func explain(err error) error {
+	switch db.KindOf(err) {
+	case db.KindInvalid:
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	case db.KindAssertion:
+		return &lostError{cause: err}
+	case db.KindSchema:
+		return fmt.Errorf("%w (%w)", ErrSchema, err)
+	case db.KindContention, db.KindOther, db.KindInFlight:
+		return err
+	case db.KindUnreachable:
+		return fmt.Errorf("cannot reach the database, check that it runs and that the DSN names it: %w", err)
+	case db.KindAuthentication:
+		return fmt.Errorf("the server refused the user or the password of the DSN: %w", err)
+	case db.KindNoDatabase:
+		return fmt.Errorf("the server has no such database, check the DSN: %w", err)
+	case db.KindPrivilege:
+		return fmt.Errorf("a privilege is missing, ask the database administrator to grant it: %w", err)
+	case db.KindBusy:
+		return fmt.Errorf("another transaction is changing the lock, try again: %w", err)
+	case db.KindRetry:
+		return fmt.Errorf("conflict with another transaction, roll back and begin again: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// GetRequest asks for the lock on an object.
+type GetRequest struct {
+	Object Object
+	Owner  Owner
+	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to
+	// MaxTTL; zero is DefaultTTL (7 days). Renewing with a shorter TTL shortens the lock.
+	TTL time.Duration
+}
+
+// Grant is what a successful Get or Transfer returns.
+type Grant struct {
+	Object Object
+	Owner  Owner
+	// Fence is the same through all renewals of a grant, and greater for every later grant.
+	Fence Fence
+	// ExpiresAt is when the lock ends unless it is renewed: UTC, by the database's clock.
+	ExpiresAt time.Time
+	// Renewed is true when the operator held the lock already.
+	Renewed bool
+}
+
+// Get takes the lock on an object, or renews it when the operator holds it already; an expired lock is
+// no lock.
+//
+// It returns a *HeldError (ErrHeld) when somebody else holds the object, at once and without writing.
+// Only while another open transaction is changing this very lock does it wait for the outcome, at most
+// 1 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which renews
+// what the first one may have taken.
+func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
+	grant, err := c.get(ctx, request)
+	if err != nil {
+		return Grant{}, fmt.Errorf("get %s: %w", request.Object, err)
+	}
+	return grant, nil
+}
+
+func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
+	object, err := request.Object.trim()
+	if err != nil {
+		return Grant{}, err
+	}
+	owner, err := request.Owner.trim("")
+	if err != nil {
+		return Grant{}, err
+	}
+	ttl, err := checkSeconds("ttl_seconds", request.TTL, DefaultTTL)
+	if err != nil {
+		return Grant{}, err
+	}
+	result, err := c.driver.GetApplLock(ctx, db.GetApplLockParams{
+		ObjectType:   object.Type,
+		ObjectID:     object.ID,
+		OperatorID:   owner.Operator,
+		DepartmentID: owner.Department,
+		TTLSeconds:   ttl,
+	})
+	if err != nil {
+		return Grant{}, c.changeError(err)
+	}
+	c.log(ctx, "get_appl_lock",
+		slog.String("object", object.String()),
+		slog.String("operator", owner.Operator),
+		slog.Int64("fence", result.Fence),
+		slog.String("outcome", string(result.Outcome)))
+	if result.LockFL != db.Yes {
+		return Grant{}, &HeldError{Object: object, Holder: Holder{
+			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
+			ExpiresAt: result.ExpiresTS,
+		}}
+	}
+	return Grant{
+		Object:    object,
+		Owner:     owner,
+		Fence:     Fence(result.Fence),
+		ExpiresAt: result.ExpiresTS,
+		Renewed:   result.Outcome == db.Renewed,
+	}, nil
+}

@@ -1,0 +1,50 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Inquire returns the live lock on an object, or ErrNotHeld when there is none. It never waits and
+// changes nothing.
+func (c *Client) Inquire(ctx context.Context, object Object) (Lock, error) {
+	lock, err := c.inquire(ctx, object)
+	if err != nil {
+		return Lock{}, fmt.Errorf("inquire %s: %w", object, err)
+	}
+	return lock, nil
+}
+
+func (c *Client) inquire(ctx context.Context, object Object) (Lock, error) {
+	object, err := object.trim()
+	if err != nil {
+		return Lock{}, err
+	}
+	result, err := c.driver.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: object.Type, ObjectID: object.ID})
+	if err != nil {
+		return Lock{}, c.readError(err)
+	}
+	c.log(ctx, "inquire_appl_lock",
+		slog.String("object", object.String()),
+		slog.String("operator", result.Lock.OperatorID),
+		slog.Int64("fence", result.Lock.Fence),
+		slog.String("outcome", string(result.ReturnCD)))
+	if result.ReturnCD != db.Yes {
+		return Lock{}, ErrNotHeld
+	}
+	return lockOf(result.Lock), nil
+}
+
+func lockOf(row db.Lock) Lock {
+	return Lock{
+		Object:     Object{Type: row.ObjectType, ID: row.ObjectID},
+		Owner:      Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+		Fence:      Fence(row.Fence),
+		AcquiredAt: row.AcquiredTS,
+		LockedAt:   row.LockTS,
+		ExpiresAt:  row.ExpiresTS,
+	}
+}

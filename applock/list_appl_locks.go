@@ -1,0 +1,90 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// The sizes of a page of List and of a batch of Purge.
+const (
+	DefaultPageSize = 1000
+	MaxPageSize     = 10000
+)
+
+// ListRequest selects live locks. An empty field selects any.
+type ListRequest struct {
+	ObjectType string
+	Operator   string
+	Department string
+	// PageSize is how many locks one call to the database returns: 1 to MaxPageSize, zero is
+	// DefaultPageSize. It does not limit the list.
+	PageSize int
+}
+
+// List returns the live locks in the order of their objects' bytes. It reads page by page while the
+// caller iterates and holds no connection in between; a lock that lives through the whole iteration
+// appears exactly once. An error ends the iteration and comes with a zero Lock.
+func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
+	return func(yield func(Lock, error) bool) {
+		params, err := request.params()
+		if err != nil {
+			yield(Lock{}, fmt.Errorf("list: %w", err))
+			return
+		}
+		for {
+			rows, err := c.driver.ListApplLocks(ctx, params)
+			if err != nil {
+				yield(Lock{}, fmt.Errorf("list: %w", c.readError(err)))
+				return
+			}
+			c.log(ctx, "list_appl_locks", slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				if !yield(lockOf(row), nil) {
+					return
+				}
+			}
+			if int64(len(rows)) < params.MaxRows {
+				return
+			}
+			last := rows[len(rows)-1]
+			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+		}
+	}
+}
+
+func (r ListRequest) params() (db.ListApplLocksParams, error) {
+	objectType, err := checkOptionalText("object_type", r.ObjectType, MaxObjectTypeLength)
+	if err != nil {
+		return db.ListApplLocksParams{}, err
+	}
+	operator, err := checkOptionalText("operator_id", r.Operator, MaxOperatorLength)
+	if err != nil {
+		return db.ListApplLocksParams{}, err
+	}
+	department, err := checkOptionalText("department_id", r.Department, MaxDepartmentLength)
+	if err != nil {
+		return db.ListApplLocksParams{}, err
+	}
+	pageSize, err := checkRows(r.PageSize)
+	return db.ListApplLocksParams{
+		ObjectType:   objectType,
+		OperatorID:   operator,
+		DepartmentID: department,
+		MaxRows:      pageSize,
+	}, err
+}
+
+// checkRows returns the size of a page or batch, or the default for zero.
+func checkRows(rows int) (int64, error) {
+	if rows == 0 {
+		return DefaultPageSize, nil
+	}
+	if rows < 0 || rows > MaxPageSize {
+		return 0, &InvalidError{Argument: "max_rows", Reason: fmt.Sprintf("must lie between 1 and %d", MaxPageSize)}
+	}
+	return int64(rows), nil
+}

@@ -1,0 +1,140 @@
+package applock
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The limits of the arguments. Lengths are in characters, after trailing blanks are trimmed.
+const (
+	MaxObjectTypeLength = 64
+	MaxObjectIDLength   = 255
+	MaxOperatorLength   = 64
+	MaxDepartmentLength = 64
+
+	// DefaultTTL is how long a lock lasts unless a request says otherwise.
+	DefaultTTL = 7 * 24 * time.Hour
+	// MaxTTL is the longest time a request may name: 3650 days.
+	MaxTTL = 3650 * 24 * time.Hour
+)
+
+// Object is what is locked. Type and ID are compared as bytes.
+type Object struct {
+	// Type is the kind of object, such as "customer": 1 to 64 characters, without a colon.
+	Type string
+	// ID tells which object of that kind: 1 to 255 characters.
+	ID string
+}
+
+// ParseObject splits "customer:42" at its first colon. It returns ErrInvalid for text without one; the
+// lengths are checked by the operations.
+func ParseObject(text string) (Object, error) {
+	objectType, id, found := strings.Cut(text, ":")
+	if !found {
+		return Object{}, &InvalidError{Argument: "object", Reason: fmt.Sprintf("%q is not TYPE:ID, such as customer:42", text)}
+	}
+	return Object{Type: objectType, ID: id}, nil
+}
+
+// String returns TYPE:ID.
+func (o Object) String() string { return o.Type + ":" + o.ID }
+
+// trim checks the object and returns it as the database keeps it.
+func (o Object) trim() (Object, error) {
+	objectType, err := checkText("object_type", o.Type, MaxObjectTypeLength)
+	if err == nil && strings.Contains(objectType, ":") {
+		err = &InvalidError{Argument: "object_type", Reason: `must not contain ":", which ends the type in type:id`}
+	}
+	if err != nil {
+		return Object{}, err
+	}
+	id, err := checkText("object_id", o.ID, MaxObjectIDLength)
+	return Object{Type: objectType, ID: id}, err
+}
+
+// Owner is who holds or wants a lock.
+type Owner struct {
+	// Operator is a person, a service or a process: 1 to 64 characters, compared as bytes.
+	Operator string
+	// Department is where the operator works: up to 64 characters, may be empty.
+	Department string
+}
+
+// String returns the operator and, in parentheses, the department.
+func (o Owner) String() string {
+	if o.Department == "" {
+		return o.Operator
+	}
+	return fmt.Sprintf("%s (%s)", o.Operator, o.Department)
+}
+
+// trim checks the owner and returns it as the database keeps it. The arguments of the error begin with
+// prefix, as the parameters of the procedure do.
+func (o Owner) trim(prefix string) (Owner, error) {
+	operator, err := checkText(prefix+"operator_id", o.Operator, MaxOperatorLength)
+	if err != nil {
+		return Owner{}, err
+	}
+	department, err := checkOptionalText(prefix+"department_id", o.Department, MaxDepartmentLength)
+	return Owner{Operator: operator, Department: department}, err
+}
+
+// Fence is the fencing token of a grant. It is greater for every later grant of the same object, for
+// ever: a protected resource that refuses a smaller fence than it has seen refuses every former holder.
+type Fence int64
+
+// Lock is a live lock as the database has it. Times are UTC by the database's clock.
+type Lock struct {
+	Object Object
+	Owner  Owner
+	Fence  Fence
+	// AcquiredAt is the start of the grant.
+	AcquiredAt time.Time
+	// LockedAt is the last get, renewal or transfer.
+	LockedAt time.Time
+	// ExpiresAt is when the lock ends unless it is renewed.
+	ExpiresAt time.Time
+}
+
+// checkText returns value without trailing blanks. It must not be empty.
+func checkText(argument, value string, maxLength int) (string, error) {
+	trimmed, err := checkOptionalText(argument, value, maxLength)
+	if err == nil && trimmed == "" {
+		err = &InvalidError{Argument: argument, Reason: "must not be empty"}
+	}
+	return trimmed, err
+}
+
+// checkOptionalText returns value without trailing blanks, which may be empty.
+func checkOptionalText(argument, value string, maxLength int) (string, error) {
+	trimmed := strings.TrimRight(value, " ")
+	length := utf8.RuneCountInString(trimmed)
+	switch {
+	case !utf8.ValidString(trimmed):
+		return "", &InvalidError{Argument: argument, Reason: "is not valid UTF-8"}
+	case strings.ContainsRune(trimmed, 0):
+		return "", &InvalidError{Argument: argument, Reason: "must not contain a NUL character"}
+	case length > maxLength:
+		return "", &InvalidError{
+			Argument: argument,
+			Reason:   fmt.Sprintf("has %d characters, at most %d are allowed", length, maxLength),
+		}
+	}
+	return trimmed, nil
+}
+
+// checkSeconds returns a duration, or the default for zero, in whole seconds.
+func checkSeconds(argument string, value, defaultValue time.Duration) (int64, error) {
+	if value == 0 {
+		value = defaultValue
+	}
+	if value%time.Second != 0 {
+		return 0, &InvalidError{Argument: argument, Reason: fmt.Sprintf("%s is not a whole number of seconds", value)}
+	}
+	if value < time.Second || value > MaxTTL {
+		return 0, &InvalidError{Argument: argument, Reason: "must lie between 1 s and 3650 days"}
+	}
+	return int64(value / time.Second), nil
+}

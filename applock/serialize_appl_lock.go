@@ -1,0 +1,40 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Serialize waits until no other open transaction is inside for the object, and keeps the others out
+// until the caller's transaction ends. It leaves nothing behind and has nothing to do with the object's
+// lock. The client must be made by WithTx; otherwise it returns ErrInvalid.
+//
+// Call it first in the transaction. At READ COMMITTED the following statements see everything that the
+// former transaction committed; at REPEATABLE READ and SERIALIZABLE the call fails with a serialization
+// failure when the transaction's view is too old: roll back and begin again. The wait ends with ctx;
+// several objects in different orders can deadlock, which the database detects.
+func (c *Client) Serialize(ctx context.Context, object Object) error {
+	if err := c.serialize(ctx, object); err != nil {
+		return fmt.Errorf("serialize %s: %w", object, err)
+	}
+	return nil
+}
+
+func (c *Client) serialize(ctx context.Context, object Object) error {
+	object, err := object.trim()
+	if err != nil {
+		return err
+	}
+	if !c.inTx {
+		return &InvalidError{Argument: "tx", Reason: "is missing: serialize holds until a transaction ends, so call it on WithTx(tx)"}
+	}
+	err = c.driver.SerializeApplLock(ctx, db.SerializeApplLockParams{ObjectType: object.Type, ObjectID: object.ID})
+	if err != nil {
+		return c.readError(err)
+	}
+	c.log(ctx, "serialize_appl_lock", slog.String("object", object.String()))
+	return nil
+}

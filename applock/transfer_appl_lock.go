@@ -1,0 +1,79 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// TransferRequest hands a held object from one operator to another.
+type TransferRequest struct {
+	Object Object
+	// From is the operator who holds the object now.
+	From string
+	// To is the operator who shall hold it; may be the same.
+	To Owner
+	// TTL is how long the lock outlives this call, as in GetRequest; zero is DefaultTTL (7 days).
+	TTL time.Duration
+}
+
+// Transfer ends the grant of one operator and begins one of another, with a greater fence.
+//
+// It returns a *HeldError (ErrHeld) when somebody else than From holds the object, and ErrNotHeld when
+// nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it
+// took effect, the answer is a *HeldError that names To.
+func (c *Client) Transfer(ctx context.Context, request TransferRequest) (Grant, error) {
+	grant, err := c.transfer(ctx, request)
+	if err != nil {
+		return Grant{}, fmt.Errorf("transfer %s: %w", request.Object, err)
+	}
+	return grant, nil
+}
+
+func (c *Client) transfer(ctx context.Context, request TransferRequest) (Grant, error) {
+	object, err := request.Object.trim()
+	if err != nil {
+		return Grant{}, err
+	}
+	from, err := checkText("from_operator_id", request.From, MaxOperatorLength)
+	if err != nil {
+		return Grant{}, err
+	}
+	to, err := request.To.trim("to_")
+	if err != nil {
+		return Grant{}, err
+	}
+	ttl, err := checkSeconds("ttl_seconds", request.TTL, DefaultTTL)
+	if err != nil {
+		return Grant{}, err
+	}
+	result, err := c.driver.TransferApplLock(ctx, db.TransferApplLockParams{
+		ObjectType:     object.Type,
+		ObjectID:       object.ID,
+		FromOperatorID: from,
+		ToOperatorID:   to.Operator,
+		ToDepartmentID: to.Department,
+		TTLSeconds:     ttl,
+	})
+	if err != nil {
+		return Grant{}, c.changeError(err)
+	}
+	c.log(ctx, "transfer_appl_lock",
+		slog.String("object", object.String()),
+		slog.String("operator", to.Operator),
+		slog.Int64("fence", result.Fence),
+		slog.String("outcome", string(result.Outcome)))
+	if result.Outcome == db.Free {
+		return Grant{}, ErrNotHeld
+	}
+	if result.ReturnCD != db.Yes {
+		return Grant{}, &HeldError{Object: object, Holder: Holder{
+			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
+			ExpiresAt: result.ExpiresTS,
+		}}
+	}
+	return Grant{Object: object, Owner: to, Fence: Fence(result.Fence), ExpiresAt: result.ExpiresTS}, nil
+}

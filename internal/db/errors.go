@@ -1,0 +1,61 @@
+package db
+
+import "errors"
+
+// ErrTxType is the answer of WithTx to a transaction of another database client.
+var ErrTxType = errors.New("transaction of an unsupported type")
+
+// ErrNoSchemas is the answer of WithSchema where the dialect has no schemas.
+var ErrNoSchemas = errors.New("this dialect has no schemas")
+
+// Kind tells what an error means to the caller, so that nobody looks at texts or at a client's types.
+type Kind int
+
+// The kinds of errors.
+const (
+	// KindOther is an error that needs no word of ours.
+	KindOther Kind = iota
+	// KindInvalid is LK001: an argument that the procedure refuses.
+	KindInvalid
+	// KindAssertion is LK002: the asserted grant is not live.
+	KindAssertion
+	// KindContention is LK003: the object changed hands too often during the call.
+	KindContention
+	// KindSchema means that the operation, the table or the schema does not exist.
+	KindSchema
+	// KindUnreachable means that no connection could be made; nothing has happened.
+	KindUnreachable
+	// KindAuthentication means that the server refused the user or the password.
+	KindAuthentication
+	// KindNoDatabase means that the server has no such database.
+	KindNoDatabase
+	// KindPrivilege means that the user lacks a grant.
+	KindPrivilege
+	// KindBusy means that the wait for another transaction was cut off; nothing has happened.
+	KindBusy
+	// KindRetry is a deadlock or serialization failure: the transaction must be repeated.
+	KindRetry
+	// KindInFlight means that the call was sent and no answer came back: it may have taken effect.
+	KindInFlight
+)
+
+// Error is an error of a driver. Its text is the database client's.
+type Error struct {
+	Kind Kind
+	Err  error
+}
+
+// Error returns the text of the wrapped error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the database client's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of a driver's error, KindOther for any other error.
+func KindOf(err error) Kind {
+	var dbErr *Error
+	if errors.As(err, &dbErr) {
+		return dbErr.Kind
+	}
+	return KindOther
+}

@@ -1,0 +1,159 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// MigrationTarget is a database as goose needs it.
+type MigrationTarget struct {
+	DB         *sql.DB
+	Dialect    database.Dialect
+	TableName  string
+	Migrations fs.FS
+	// HasVersions tells whether goose's version table exists.
+	HasVersions func(ctx context.Context) (bool, error)
+	// Prepare creates what goose needs to begin with; nil where goose does that alone.
+	Prepare func(ctx context.Context, versions database.Store) error
+	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
+	SessionLocker lock.SessionLocker
+	// Close releases DB, unless it was handed to the driver.
+	Close func() error
+}
+
+// Migration is one migration and when it was applied; AppliedAt is zero while it is pending.
+type Migration struct {
+	Version   int64
+	Name      string
+	AppliedAt time.Time
+}
+
+// MigrateUp applies all pending migrations and returns them. Any number of processes may run it on one
+// database at once: each migration is applied by one of them.
+func MigrateUp(ctx context.Context, driver Driver) ([]Migration, error) {
+	return withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
+		if prepare := versions.target.Prepare; prepare != nil {
+			if err := prepare(ctx, versions.Store); err != nil {
+				return nil, err
+			}
+		}
+		var done []*goose.MigrationResult
+		for {
+			results, err := provider.Up(ctx)
+			if err == nil {
+				return applied(append(done, results...)), nil
+			}
+			// Without a session locker another process may have applied the same migration first:
+			// then its version is there, and what is left is for another round.
+			var partial *goose.PartialError
+			if !errors.As(err, &partial) {
+				return nil, err
+			}
+			version, versionErr := provider.GetDBVersion(ctx)
+			if versionErr != nil || version < partial.Failed.Source.Version {
+				return nil, err
+			}
+			done = append(done, partial.Applied...)
+		}
+	})
+}
+
+// MigrateDown undoes the newest applied migration and returns it, or nothing when there is none.
+func MigrateDown(ctx context.Context, driver Driver) ([]Migration, error) {
+	return withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
+		migrations, err := status(ctx, provider, versions)
+		if err != nil || migrations[0].AppliedAt.IsZero() {
+			return nil, err
+		}
+		result, err := provider.Down(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return applied([]*goose.MigrationResult{result}), nil
+	})
+}
+
+// MigrationStatus returns all migrations in order, with the time each was applied. It changes nothing,
+// not even in a database that has never been migrated.
+func MigrationStatus(ctx context.Context, driver Driver) ([]Migration, error) {
+	return withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
+		return status(ctx, provider, versions)
+	})
+}
+
+// versions is goose's version table in one database.
+type versions struct {
+	database.Store
+	target MigrationTarget
+}
+
+func status(ctx context.Context, provider *goose.Provider, versions versions) ([]Migration, error) {
+	exists, err := versions.target.HasVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var migrations []Migration
+	for _, source := range provider.ListSources() {
+		entry := migration(source)
+		if exists {
+			result, err := versions.GetMigration(ctx, versions.target.DB, source.Version)
+			if err != nil && !errors.Is(err, database.ErrVersionNotFound) {
+				return nil, err
+			}
+			if err == nil {
+				entry.AppliedAt = result.Timestamp.UTC()
+			}
+		}
+		migrations = append(migrations, entry)
+	}
+	return migrations, nil
+}
+
+func withProvider(
+	ctx context.Context,
+	driver Driver,
+	run func(*goose.Provider, versions) ([]Migration, error),
+) (migrations []Migration, err error) {
+	target, err := driver.MigrationTarget(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+
+	store, err := database.NewStore(target.Dialect, target.TableName)
+	if err != nil {
+		return nil, err
+	}
+	options := []goose.ProviderOption{goose.WithStore(store), goose.WithDisableGlobalRegistry(true)}
+	if target.SessionLocker != nil {
+		options = append(options, goose.WithSessionLocker(target.SessionLocker))
+	}
+	provider, err := goose.NewProvider(goose.DialectCustom, target.DB, target.Migrations, options...)
+	if err != nil {
+		return nil, err
+	}
+	return run(provider, versions{Store: store, target: target})
+}
+
+func applied(results []*goose.MigrationResult) []Migration {
+	migrations := make([]Migration, len(results))
+	for i, result := range results {
+		migrations[i] = migration(result.Source)
+	}
+	return migrations
+}
+
+func migration(source *goose.Source) Migration {
+	return Migration{Version: source.Version, Name: path.Base(source.Path)}
+}

@@ -1,0 +1,19 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// AssertApplLock calls assert_appl_lock_row, whose only answer is 'Y'.
+func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
+	_, err := d.queries().AssertApplLock(ctx, queries.AssertApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+		Fence:      params.Fence,
+	})
+	return interpretError(err)
+}

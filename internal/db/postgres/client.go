@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// schemaClient names the schema in the generated queries, which sqlc has to write without one: so
+// neither the caller's pool nor the caller's transaction needs a search_path of ours.
+type schemaClient struct {
+	client queries.DBTX
+	schema string
+}
+
+// Each query reads from one routine, in its own FROM line; a test holds the queries to that.
+func (c schemaClient) qualify(query string) string {
+	return strings.Replace(query, "\nFROM ", "\nFROM "+c.schema+".", 1)
+}
+
+func (c schemaClient) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
+	return c.client.Exec(ctx, c.qualify(query), args...)
+}
+
+func (c schemaClient) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	return c.client.Query(ctx, c.qualify(query), args...)
+}
+
+func (c schemaClient) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return c.client.QueryRow(ctx, c.qualify(query), args...)
+}
+
+// sqlTx lets the generated pgx code run in a database/sql transaction.
+type sqlTx struct {
+	tx *sql.Tx
+}
+
+func (t sqlTx) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
+	_, err := t.tx.ExecContext(ctx, query, args...)
+	return pgconn.CommandTag{}, err
+}
+
+func (t sqlTx) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	rows, err := t.tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller of Query does both
+	if err != nil {
+		return nil, err
+	}
+	return sqlRows{rows: rows}, nil
+}
+
+func (t sqlTx) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return t.tx.QueryRowContext(ctx, query, args...)
+}
+
+// sqlRows has the methods of pgx.Rows that the generated code calls; the embedded nil interface
+// stands for the rest.
+type sqlRows struct {
+	pgx.Rows
+	rows *sql.Rows
+}
+
+func (r sqlRows) Next() bool             { return r.rows.Next() }
+func (r sqlRows) Scan(dest ...any) error { return r.rows.Scan(dest...) }
+func (r sqlRows) Err() error             { return r.rows.Err() }
+func (r sqlRows) Close()                 { _ = r.rows.Close() } // Err reports what matters.

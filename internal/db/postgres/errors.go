@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// interpretError wraps a pgx error with its kind; nil stays nil.
+func interpretError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &db.Error{Kind: kindOf(err), Err: err}
+}
+
+func kindOf(err error) db.Kind {
+	var pgErr *pgconn.PgError
+	answered := errors.As(err, &pgErr)
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
+		if answered && kindOfState(pgErr.Code) != db.KindInFlight {
+			return kindOfState(pgErr.Code)
+		}
+		return db.KindUnreachable
+	}
+	if answered {
+		return kindOfState(pgErr.Code)
+	}
+	if pgconn.SafeToRetry(err) {
+		return db.KindUnreachable
+	}
+	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts.
+	return db.KindInFlight
+}
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+func kindOfState(state string) db.Kind {
+	switch state {
+	case "LK001":
+		return db.KindInvalid
+	case "LK002":
+		return db.KindAssertion
+	case "LK003":
+		return db.KindContention
+	case "42883", "42P01", "3F000": // undefined function, table, schema
+		return db.KindSchema
+	case "28000", "28P01": // invalid authorization, invalid password
+		return db.KindAuthentication
+	case "3D000": // no such database
+		return db.KindNoDatabase
+	case "42501": // insufficient privilege
+		return db.KindPrivilege
+	case "55P03": // lock not available: lock_timeout
+		return db.KindBusy
+	case "40001", "40P01": // serialization failure, deadlock
+		return db.KindRetry
+	}
+	if strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "08") { // shutdown, connection exception
+		return db.KindInFlight
+	}
+	return db.KindOther
+}

@@ -1,0 +1,33 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// InquireApplLock calls inquire_appl_lock_row.
+func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
+	row, err := d.queries().InquireApplLock(ctx, queries.InquireApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+	})
+	if err != nil {
+		return db.InquireApplLockResult{}, interpretError(err)
+	}
+	result := db.InquireApplLockResult{ReturnCD: db.Flag(row.ReturnCd)}
+	if result.ReturnCD == db.Yes {
+		result.Lock = db.Lock{
+			ObjectType:   params.ObjectType,
+			ObjectID:     params.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			Fence:        row.Fence,
+			AcquiredTS:   utc(row.AcquiredTs),
+			LockTS:       utc(row.LockTs),
+			ExpiresTS:    utc(row.ExpiresTs),
+		}
+	}
+	return result, nil
+}

@@ -1,0 +1,17 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// PurgeApplLocks calls purge_appl_locks_row.
+func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
+	purged, err := d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
+		OlderThanSeconds: params.OlderThanSeconds,
+		MaxRows:          params.MaxRows,
+	})
+	return db.PurgeApplLocksResult{Purged: purged}, interpretError(err)
+}

@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ReleaseApplLock calls release_appl_lock_row.
+func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+	row, err := d.queries().ReleaseApplLock(ctx, queries.ReleaseApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+		Fence:      pgtype.Int8{Int64: params.Fence, Valid: params.Fence != 0},
+	})
+	if err != nil {
+		return db.ReleaseApplLockResult{}, interpretError(err)
+	}
+	return db.ReleaseApplLockResult{
+		ReturnCD:        db.Flag(row.ReturnCd),
+		Outcome:         db.Outcome(row.Outcome),
+		OldOperatorID:   row.OldOperatorID,
+		OldDepartmentID: row.OldDepartmentID,
+	}, nil
+}

@@ -1,0 +1,32 @@
+package postgres
+
+import (
+	"fmt"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Script returns all migrations as SQL for psql, in one transaction.
+func Script(schema string) (string, error) {
+	if err := checkSchema(schema); err != nil {
+		return "", err
+	}
+	fsys, err := Migrations()
+	if err != nil {
+		return "", err
+	}
+	script, err := db.Script(database.DialectPostgres, versionTable(schema), fsys)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`-- applock for PostgreSQL, schema %[1]s. Run it with: psql -v ON_ERROR_STOP=1 -f FILE
+
+BEGIN;
+SET LOCAL applock.schema = '%[1]s';
+CREATE SCHEMA IF NOT EXISTS %[1]s;
+%[2]s
+COMMIT;
+`, schema, script), nil
+}

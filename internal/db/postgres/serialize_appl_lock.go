@@ -1,0 +1,17 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
+func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
+	_, err := d.queries().SerializeApplLock(ctx, queries.SerializeApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+	})
+	return interpretError(err)
+}

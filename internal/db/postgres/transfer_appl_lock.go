@@ -1,0 +1,31 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// TransferApplLock calls transfer_appl_lock_row.
+func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
+	row, err := d.queries().TransferApplLock(ctx, queries.TransferApplLockParams{
+		ObjectType:     params.ObjectType,
+		ObjectID:       params.ObjectID,
+		FromOperatorID: params.FromOperatorID,
+		ToOperatorID:   params.ToOperatorID,
+		ToDepartmentID: params.ToDepartmentID,
+		TtlSeconds:     params.TTLSeconds,
+	})
+	if err != nil {
+		return db.TransferApplLockResult{}, interpretError(err)
+	}
+	return db.TransferApplLockResult{
+		ReturnCD:        db.Flag(row.ReturnCd),
+		Outcome:         db.Outcome(row.Outcome),
+		OldOperatorID:   row.OldOperatorID,
+		OldDepartmentID: row.OldDepartmentID,
+		Fence:           row.Fence,
+		ExpiresTS:       utc(row.ExpiresTs),
+	}, nil
+}

@@ -1,0 +1,92 @@
+// Package registry is the one list of dialects. Everything that depends on the dialect is reached
+// through it or through the driver; there is no other switch.
+package registry
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// Dialect is what is to know about a dialect before a connection exists.
+type Dialect struct {
+	// Name is the dialect's name, also that of its folders.
+	Name string
+	// Schemes are the words before the colon of its DSNs.
+	Schemes []string
+	// DefaultSchema is where the migrations install, empty where the dialect has no schemas.
+	DefaultSchema string
+	// Embedded is true when the database is a file of the caller's, which may be created and
+	// migrated without asking.
+	Embedded bool
+	// Open returns a driver for a DSN. It does not connect.
+	Open func(ctx context.Context, dsn string) (db.Driver, error)
+	// Migrations returns the dialect's goose migrations.
+	Migrations func() (fs.FS, error)
+	// Script returns all migrations as SQL for the dialect's own client, for a schema.
+	Script func(schema string) (string, error)
+}
+
+// Dialects returns all dialects, the reference first.
+func Dialects() []Dialect {
+	return []Dialect{
+		{
+			Name:          "postgres",
+			Schemes:       []string{"postgres", "postgresql"},
+			DefaultSchema: postgres.DefaultSchema,
+			Open:          postgres.Open,
+			Migrations:    postgres.Migrations,
+			Script:        postgres.Script,
+		},
+		{
+			Name:       "sqlite",
+			Schemes:    []string{"sqlite"},
+			Embedded:   true,
+			Open:       sqlite.Open,
+			Migrations: sqlite.Migrations,
+			Script:     sqlite.Script,
+		},
+	}
+}
+
+// ByDSN returns the dialect that a DSN's scheme names. The error does not repeat the DSN, which may
+// hold a password.
+func ByDSN(dsn string) (Dialect, error) {
+	scheme, _, found := strings.Cut(dsn, ":")
+	if found {
+		for _, dialect := range Dialects() {
+			if slices.Contains(dialect.Schemes, scheme) {
+				return dialect, nil
+			}
+		}
+	}
+	return Dialect{}, fmt.Errorf("must begin with %s", strings.Join(schemes(), ", "))
+}
+
+// ByName returns the dialect of that name.
+func ByName(name string) (Dialect, error) {
+	var names []string
+	for _, dialect := range Dialects() {
+		if dialect.Name == name {
+			return dialect, nil
+		}
+		names = append(names, dialect.Name)
+	}
+	return Dialect{}, fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+}
+
+func schemes() []string {
+	var all []string
+	for _, dialect := range Dialects() {
+		for _, scheme := range dialect.Schemes {
+			all = append(all, scheme+":")
+		}
+	}
+	return all
+}

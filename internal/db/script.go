@@ -1,0 +1,79 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+// Script returns all migrations of a dialect as plain SQL that also keeps goose's version table, so
+// that a database migrated by hand and one migrated by goose are the same. Statements end with ";".
+func Script(dialect database.Dialect, table string, migrations fs.FS) (string, error) {
+	versions, err := database.NewStore(dialect, table)
+	if err != nil {
+		return "", err
+	}
+	var script strings.Builder
+	recorder := &recorder{out: &script}
+	ctx := context.Background()
+	if err := versions.CreateVersionTable(ctx, recorder); err != nil {
+		return "", err
+	}
+	if err := versions.Insert(ctx, recorder, database.InsertRequest{Version: 0}); err != nil {
+		return "", err
+	}
+	files, err := fs.Glob(migrations, "*.sql") // in the order of their numbers, which have five digits
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		version, err := goose.NumericComponent(file)
+		if err != nil {
+			return "", err
+		}
+		text, err := fs.ReadFile(migrations, file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&script, "\n-- %s\n%s\n", file, up(string(text)))
+		if err := versions.Insert(ctx, recorder, database.InsertRequest{Version: version}); err != nil {
+			return "", err
+		}
+	}
+	return script.String(), nil
+}
+
+var gooseAnnotation = regexp.MustCompile(`(?m)^-- \+goose .*\n`)
+
+// up returns the Up part of a migration without goose's annotations.
+func up(migration string) string {
+	_, text, _ := strings.Cut(migration, "-- +goose Up\n")
+	text, _, _ = strings.Cut(text, "-- +goose Down\n")
+	return strings.TrimSpace(gooseAnnotation.ReplaceAllString(text, ""))
+}
+
+// recorder stands in for a connection and writes the statements that goose's store would run, so that
+// its version table is not described a second time here.
+type recorder struct {
+	database.DBTxConn
+	out *strings.Builder
+}
+
+var placeholder = regexp.MustCompile(`\$\d|\?`)
+
+// ExecContext writes the statement with its arguments in place.
+func (r *recorder) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
+	next := 0
+	text := placeholder.ReplaceAllStringFunc(strings.TrimSpace(query), func(string) string {
+		next++
+		return fmt.Sprint(args[next-1])
+	})
+	fmt.Fprintf(r.out, "%s;\n", strings.TrimSuffix(text, ";"))
+	return nil, nil
+}

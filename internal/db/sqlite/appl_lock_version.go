@@ -1,0 +1,13 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// ApplLockVersion runs the statement of appl_lock_version.
+func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
+	version, err := d.queries().ApplLockVersion(ctx)
+	return db.ApplLockVersionResult{Version: int(version)}, d.interpretError(ctx, err)
+}

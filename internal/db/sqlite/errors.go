@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// interpretError wraps an error of the SQLite client with its kind; nil stays nil.
+func (d *Driver) interpretError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var dbErr *db.Error
+	if errors.As(err, &dbErr) {
+		return err
+	}
+	return &db.Error{Kind: d.kindOf(ctx, err), Err: err}
+}
+
+// https://www.sqlite.org/rescode.html
+func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return db.KindInFlight
+	}
+	var sqliteErr *sqlite.Error
+	if !errors.As(err, &sqliteErr) {
+		return db.KindOther
+	}
+	if sqliteErr.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT {
+		return db.KindRetry
+	}
+	switch sqliteErr.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return db.KindBusy
+	case sqlite3.SQLITE_INTERRUPT:
+		return db.KindInFlight
+	case sqlite3.SQLITE_CANTOPEN:
+		return db.KindUnreachable
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return db.KindPrivilege
+	case sqlite3.SQLITE_ERROR:
+		// SQLite tells a missing table from other errors in its text only: so ask.
+		if exists, err := d.hasTable(ctx, "appl_lock"); err == nil && !exists {
+			return db.KindSchema
+		}
+	}
+	return db.KindOther
+}
+
+func (d *Driver) hasTable(ctx context.Context, name string) (bool, error) {
+	var exists bool
+	row := d.client.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)
+	err := row.Scan(&exists)
+	return exists, err
+}

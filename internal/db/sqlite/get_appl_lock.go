@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// GetApplLock runs the statements of get_appl_lock.
+func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	for range rounds {
+		result, err := d.getHolder(ctx, params)
+		if errors.Is(err, sql.ErrNoRows) {
+			result, err = d.takeOrRenew(ctx, params)
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return result, d.interpretError(ctx, err)
+		}
+	}
+	return db.GetApplLockResult{}, contention("get_appl_lock", params.ObjectType, params.ObjectID)
+}
+
+// getHolder is S1: the refusal, or sql.ErrNoRows.
+func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	row, err := d.queries().GetApplLockHolder(ctx, queries.GetApplLockHolderParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+	})
+	if err != nil {
+		return db.GetApplLockResult{}, err
+	}
+	return db.GetApplLockResult{
+		LockFL:          db.No,
+		Outcome:         db.Held,
+		OldOperatorID:   row.OperatorID,
+		OldDepartmentID: row.DepartmentID,
+		ExpiresTS:       utc(row.ExpiresTs),
+	}, nil
+}
+
+// takeOrRenew is S2: the grant, or sql.ErrNoRows.
+func (d *Driver) takeOrRenew(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	row, err := d.queries().GetApplLock(ctx, queries.GetApplLockParams{
+		ObjectType:   params.ObjectType,
+		ObjectID:     params.ObjectID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		TtlSeconds:   params.TTLSeconds,
+	})
+	if err != nil {
+		return db.GetApplLockResult{}, err
+	}
+	return db.GetApplLockResult{
+		LockFL:    db.Yes,
+		Outcome:   db.Outcome(row.Column1), // sqlc drops the alias of an expression in RETURNING
+		Fence:     row.Fence,
+		ExpiresTS: utc(row.ExpiresTs),
+	}, nil
+}

@@ -1,0 +1,44 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// ReleaseApplLock runs the statements of release_appl_lock.
+func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+	for range rounds {
+		inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
+		if err != nil {
+			return db.ReleaseApplLockResult{}, err
+		}
+		if inquiry.ReturnCD == db.No {
+			return db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Free}, nil
+		}
+		holder := inquiry.Lock
+		if holder.OperatorID != params.OperatorID || params.Fence != 0 && params.Fence != holder.Fence {
+			return db.ReleaseApplLockResult{
+				ReturnCD:        db.No,
+				Outcome:         db.Held,
+				OldOperatorID:   holder.OperatorID,
+				OldDepartmentID: holder.DepartmentID,
+			}, nil
+		}
+		released, err := d.queries().ReleaseApplLock(ctx, queries.ReleaseApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+			OperatorID: params.OperatorID,
+			Fence:      sql.NullInt64{Int64: params.Fence, Valid: params.Fence != 0},
+		})
+		if err != nil {
+			return db.ReleaseApplLockResult{}, d.interpretError(ctx, err)
+		}
+		if released > 0 {
+			return db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Released}, nil
+		}
+	}
+	return db.ReleaseApplLockResult{}, contention("release_appl_lock", params.ObjectType, params.ObjectID)
+}

@@ -1,0 +1,31 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Script returns all migrations as SQL for the sqlite3 shell, in one transaction.
+func Script(schema string) (string, error) {
+	if schema != "" {
+		return "", db.ErrNoSchemas
+	}
+	fsys, err := Migrations()
+	if err != nil {
+		return "", err
+	}
+	script, err := db.Script(database.DialectSQLite3, versionTable, fsys)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`-- applock for SQLite. Run it with: sqlite3 -bail FILE < SCRIPT
+
+PRAGMA journal_mode = WAL;
+BEGIN IMMEDIATE;
+%s
+COMMIT;
+`, script), nil
+}

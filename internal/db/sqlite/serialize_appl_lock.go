@@ -1,0 +1,22 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// SerializeApplLock runs the statement of serialize_appl_lock until it has its turn: the busy timeout
+// of the connection bounds one try, ctx bounds the wait.
+func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
+	for {
+		err := d.interpretError(ctx, d.queries().SerializeApplLock(ctx, queries.SerializeApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+		}))
+		if db.KindOf(err) != db.KindBusy || ctx.Err() != nil {
+			return err
+		}
+	}
+}

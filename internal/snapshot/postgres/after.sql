@@ -1,0 +1,1 @@
+SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);

@@ -1,0 +1,63 @@
+-- Creates appl_lock, the table of all locks. It is new: an older client notices nothing.
+
+-- +goose Up
+-- +goose StatementBegin
+-- Install into the schema that the setting applock.schema names, else into applock. Both settings
+-- end with this transaction; the caller's search_path is put back at the end, for goose's own table.
+DO $$
+DECLARE
+    v_schema text := coalesce(nullif(current_setting('applock.schema', true), ''), 'applock');
+BEGIN
+    IF to_regnamespace(quote_ident(v_schema)) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', v_schema);
+    END IF;
+    PERFORM set_config('applock.caller_search_path', current_setting('search_path'), true);
+    PERFORM set_config('search_path', format('%I, pg_temp', v_schema), true);
+END
+$$;
+-- +goose StatementEnd
+
+-- Fillfactor: a renewal or a release rewrites the row on its own page (a HOT update), because no
+-- indexed column changes and the page keeps room. No second index: it would end that.
+CREATE TABLE appl_lock (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    operator_id varchar(64) COLLATE "C" NOT NULL,
+    department_id varchar(64) COLLATE "C" NOT NULL,
+    fence bigint NOT NULL,
+    acquired_ts timestamptz NOT NULL,
+    lock_ts timestamptz NOT NULL,
+    expires_ts timestamptz NOT NULL,
+    CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
+    CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
+    CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+) WITH (fillfactor = 70);
+
+COMMENT ON TABLE appl_lock IS
+    'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.';
+COMMENT ON COLUMN appl_lock.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock.object_id IS 'Which object of that kind.';
+COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock.department_id IS 'The department of the operator; may be empty.';
+COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for every later grant of the same object.';
+COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
+COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal.';
+COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
+
+SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
+
+-- +goose Down
+-- +goose StatementBegin
+-- All locks are lost.
+DO $$
+BEGIN
+    EXECUTE format(
+        'DROP TABLE %I.appl_lock',
+        coalesce(nullif(current_setting('applock.schema', true), ''), 'applock')
+    );
+END
+$$;
+-- +goose StatementEnd

@@ -1,0 +1,25 @@
+-- Creates appl_lock, the table of all locks. It is new: an older client notices nothing.
+-- Timestamps are microseconds since 1970-01-01 UTC.
+
+-- +goose Up
+CREATE TABLE appl_lock (
+    object_type TEXT NOT NULL,
+    object_id TEXT NOT NULL,
+    operator_id TEXT NOT NULL,
+    department_id TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    acquired_ts INTEGER NOT NULL,
+    lock_ts INTEGER NOT NULL,
+    expires_ts INTEGER NOT NULL,
+    CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
+    CONSTRAINT appl_lock_object_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
+    CONSTRAINT appl_lock_object_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_department_id_ck CHECK (length(department_id) <= 64),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+) STRICT, WITHOUT ROWID;
+
+-- +goose Down
+-- All locks are lost.
+DROP TABLE appl_lock;

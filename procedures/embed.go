@@ -1,0 +1,10 @@
+// Package procedures holds the readable source of the operations, one file for each, in a folder for
+// each server dialect. `make snapshot` freezes them into the newest migration.
+package procedures
+
+import "embed"
+
+// FS has a folder for each server dialect.
+//
+//go:embed postgres/*.sql
+var FS embed.FS

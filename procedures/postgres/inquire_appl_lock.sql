@@ -1,0 +1,73 @@
+-- inquire_appl_lock: who holds an object, since when and until when.
+--
+-- Contract   Y and the lock, when somebody holds the object.
+--            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
+-- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts.
+-- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  One read of one committed row version: what it says was true at one moment.
+--            REPEATABLE READ and SERIALIZABLE: that moment is the transaction's snapshot.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
+    p_object_type text,
+    p_object_id text,
+    OUT p_return_cd character(1),
+    OUT p_operator_id text,
+    OUT p_department_id text,
+    OUT p_fence bigint,
+    OUT p_acquired_ts timestamptz,
+    OUT p_lock_ts timestamptz,
+    OUT p_expires_ts timestamptz
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+BEGIN
+    SELECT 'Y', l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.expires_ts
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.expires_ts > clock_timestamp();
+    IF NOT FOUND THEN
+        p_return_cd := 'N';
+        p_operator_id := '';
+        p_department_id := '';
+        p_fence := 0;
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE PROCEDURE inquire_appl_lock(
+    IN p_object_type text,
+    IN p_object_id text,
+    INOUT p_return_cd character(1) DEFAULT NULL,
+    INOUT p_operator_id text DEFAULT NULL,
+    INOUT p_department_id text DEFAULT NULL,
+    INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_acquired_ts timestamptz DEFAULT NULL,
+    INOUT p_lock_ts timestamptz DEFAULT NULL,
+    INOUT p_expires_ts timestamptz DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_return_cd, r.p_operator_id, r.p_department_id, r.p_fence, r.p_acquired_ts, r.p_lock_ts, r.p_expires_ts
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    FROM inquire_appl_lock_row(p_object_type, p_object_id) AS r;
+END
+$$;
+
+COMMENT ON FUNCTION inquire_appl_lock_row(text, text) IS
+    'Who holds an object, since when and until when; the answer is one row.';
+COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) IS
+    'Who holds an object, since when and until when.';
+
+REVOKE ALL ON FUNCTION inquire_appl_lock_row(text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) FROM PUBLIC;

@@ -1,0 +1,69 @@
+-- purge_appl_locks: remove the rows of objects that have been free for long.
+--
+-- Contract   Deletes at most p_max_rows rows that expired or were released more than
+--            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
+--            is ever touched. Call it again until it returns less than p_max_rows.
+-- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
+-- Out        p_purged, the number of rows removed.
+-- Raises     LK001 invalid argument. 40001 as the engine has it.
+-- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
+--            changing are passed over, never waited for.
+-- Race-free  Get of a row being purged: FOR UPDATE decides which of them has the row; purge judges the
+--            row again once it is locked, and a get that waited inserts a new row.
+--            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
+--            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION purge_appl_locks_row(
+    p_older_than_seconds bigint,
+    p_max_rows bigint,
+    OUT p_purged bigint
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_before timestamptz := v_now - make_interval(
+        secs => appl_lock_number('purge_appl_locks', 'p_older_than_seconds', p_older_than_seconds, 2592000, 315360000)
+    );
+    v_max_rows bigint := appl_lock_number('purge_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
+BEGIN
+    WITH free AS (
+        SELECT l.object_type, l.object_id
+        FROM appl_lock AS l
+        WHERE l.expires_ts < v_before
+            AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM appl_lock AS l
+    USING free AS f
+    WHERE l.object_type = f.object_type
+        AND l.object_id = f.object_id;
+    GET DIAGNOSTICS p_purged = ROW_COUNT;
+END
+$$;
+
+CREATE OR REPLACE PROCEDURE purge_appl_locks(
+    IN p_older_than_seconds bigint,
+    IN p_max_rows bigint,
+    INOUT p_purged bigint DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_purged
+    INTO p_purged
+    FROM purge_appl_locks_row(p_older_than_seconds, p_max_rows) AS r;
+END
+$$;
+
+COMMENT ON FUNCTION purge_appl_locks_row(bigint, bigint) IS
+    'Remove the rows of objects that have been free for long; the answer is one row.';
+COMMENT ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) IS
+    'Remove the rows of objects that have been free for long.';
+
+REVOKE ALL ON FUNCTION purge_appl_locks_row(bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;

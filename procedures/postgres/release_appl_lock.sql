@@ -1,0 +1,112 @@
+-- release_appl_lock: end the grant that an operator holds on an object.
+--
+-- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
+--            Y FREE: nobody holds it; nothing changed.
+--            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
+--            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
+-- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
+--            decides; held to the end of the caller's transaction.
+-- Race-free  Release against take-over, renewal or transfer: S2 names operator, fence and expiry again
+--            and is judged on the row as it is once it is locked; a later grant never matches.
+--            Two releases: the second finds the row expired and answers FREE.
+--            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION release_appl_lock_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_fence bigint,
+    OUT p_return_cd character(1),
+    OUT p_outcome text,
+    OUT p_old_operator_id text,
+    OUT p_old_department_id text
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_holds boolean;
+BEGIN
+    IF p_fence IS NOT NULL THEN
+        PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
+    END IF;
+    FOR v_round IN 1..3 LOOP
+        -- S1: who holds it?
+        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(p_fence, l.fence)
+        INTO p_old_operator_id, p_old_department_id, v_holds
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.expires_ts > clock_timestamp();
+        IF NOT FOUND THEN
+            p_return_cd := 'Y';
+            p_outcome := 'FREE';
+            p_old_operator_id := '';
+            p_old_department_id := '';
+            RETURN;
+        END IF;
+        IF NOT v_holds THEN
+            p_return_cd := 'N';
+            p_outcome := 'HELD';
+            RETURN;
+        END IF;
+
+        -- S2: end this grant.
+        UPDATE appl_lock AS l
+        SET expires_ts = clock_timestamp()
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_operator_id
+            AND l.fence = coalesce(p_fence, l.fence)
+            AND l.expires_ts > clock_timestamp();
+        IF FOUND THEN
+            p_return_cd := 'Y';
+            p_outcome := 'RELEASED';
+            p_old_operator_id := '';
+            p_old_department_id := '';
+            RETURN;
+        END IF;
+    END LOOP;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK003',
+        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+END
+$$;
+
+CREATE OR REPLACE PROCEDURE release_appl_lock(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_fence bigint,
+    INOUT p_return_cd character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL,
+    INOUT p_old_operator_id text DEFAULT NULL,
+    INOUT p_old_department_id text DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id
+    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
+    FROM release_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence) AS r;
+END
+$$;
+
+COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint) IS
+    'End the grant that an operator holds on an object; the answer is one row.';
+COMMENT ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) IS
+    'End the grant that an operator holds on an object.';
+
+REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) FROM PUBLIC;

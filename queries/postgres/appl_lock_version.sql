@@ -1,0 +1,3 @@
+-- name: ApplLockVersion :one
+SELECT version::integer AS version
+FROM appl_lock_version() AS version;

@@ -1,0 +1,11 @@
+-- name: GetApplLock :one
+SELECT
+    p_lock_fl::text AS lock_fl,
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id,
+    p_fence::bigint AS fence,
+    p_expires_ts AS expires_ts
+FROM get_appl_lock_row(
+    @object_type::text, @object_id::text, @operator_id::text, @department_id::text, @ttl_seconds::bigint
+);

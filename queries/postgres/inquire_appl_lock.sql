@@ -1,0 +1,10 @@
+-- name: InquireApplLock :one
+SELECT
+    p_return_cd::text AS return_cd,
+    p_operator_id::text AS operator_id,
+    p_department_id::text AS department_id,
+    p_fence::bigint AS fence,
+    p_acquired_ts AS acquired_ts,
+    p_lock_ts AS lock_ts,
+    p_expires_ts AS expires_ts
+FROM inquire_appl_lock_row(@object_type::text, @object_id::text);

@@ -1,0 +1,16 @@
+-- name: TransferApplLock :one
+SELECT
+    p_return_cd::text AS return_cd,
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id,
+    p_fence::bigint AS fence,
+    p_expires_ts AS expires_ts
+FROM transfer_appl_lock_row(
+    @object_type::text,
+    @object_id::text,
+    @from_operator_id::text,
+    @to_operator_id::text,
+    @to_department_id::text,
+    @ttl_seconds::bigint
+);

@@ -1,0 +1,13 @@
+-- appl_lock_version: the version of the installed contract.
+--
+-- Contract   As procedures/postgres/appl_lock_version.sql.
+--            It names the table, so that an empty file is an error.
+-- In         None.
+-- Out        The version.
+-- Raises     Nothing.
+-- Locks      None.
+-- Race-free  A constant.
+-- Differs    Nothing.
+
+-- name: ApplLockVersion :one
+SELECT CAST(coalesce((SELECT 1 FROM appl_lock LIMIT 1), 1) AS INTEGER) AS version;

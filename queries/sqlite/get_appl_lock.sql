@@ -1,0 +1,70 @@
+-- get_appl_lock: take or renew the lock on an object for one operator until it expires.
+--
+-- Contract   As procedures/postgres/get_appl_lock.sql. The driver runs S1, then S2, and starts again
+--            when S2 returns no row.
+-- In         The arguments as the facade has checked and trimmed them, times in microseconds.
+-- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, or no row.
+-- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
+-- Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
+-- Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
+--            'now' is read once the write lock is held.
+-- Differs    S2 waits for any writer of the file, not only for one of this object.
+
+-- name: GetApplLockHolder :one
+SELECT
+    operator_id,
+    department_id,
+    expires_ts
+FROM appl_lock
+WHERE object_type = @object_type
+    AND object_id = @object_id
+    AND operator_id <> @operator_id
+    AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000;
+
+-- name: GetApplLock :one
+INSERT INTO appl_lock AS l (
+    object_type,
+    object_id,
+    operator_id,
+    department_id,
+    fence,
+    acquired_ts,
+    lock_ts,
+    expires_ts
+)
+SELECT
+    @object_type,
+    @object_id,
+    @operator_id,
+    @department_id,
+    t.now_ts,
+    t.now_ts,
+    t.now_ts,
+    t.now_ts + CAST(@ttl_seconds AS INTEGER) * 1000000
+FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+WHERE true
+ON CONFLICT (object_type, object_id) DO UPDATE
+SET operator_id = excluded.operator_id,
+    department_id = excluded.department_id,
+    fence = CASE
+        WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts THEN l.fence
+        ELSE max(l.fence + 1, excluded.fence)
+    END,
+    acquired_ts = CASE
+        WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts THEN l.acquired_ts
+        ELSE excluded.acquired_ts
+    END,
+    -- Later than acquired_ts in every renewal, whatever the clock does: so the row itself tells
+    -- RENEWED from ACQUIRED.
+    lock_ts = CASE
+        WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts
+            THEN max(excluded.lock_ts, l.acquired_ts + 1)
+        ELSE excluded.lock_ts
+    END,
+    expires_ts = excluded.expires_ts
+WHERE l.operator_id = excluded.operator_id
+    OR l.expires_ts <= excluded.lock_ts
+RETURNING
+    CAST(CASE WHEN lock_ts = acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END AS TEXT) AS outcome,
+    fence,
+    expires_ts;

@@ -1,0 +1,22 @@
+-- purge_appl_locks: remove the rows of objects that have been free for long.
+--
+-- Contract   As procedures/postgres/purge_appl_locks.sql.
+-- In         The arguments as the facade has checked them.
+-- Out        The number of rows removed.
+-- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
+-- Locks      The one write lock of the database file, to the end of the caller's transaction.
+-- Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.
+-- Differs    It waits for any writer of the file; it cannot pass over a row.
+
+-- name: PurgeApplLocks :execrows
+DELETE FROM appl_lock
+WHERE (object_type, object_id) IN (
+    SELECT
+        l.object_type,
+        l.object_id
+    FROM appl_lock AS l
+    WHERE l.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(@older_than_seconds AS INTEGER) * 1000000
+        AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+    LIMIT @max_rows
+);

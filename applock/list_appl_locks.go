@@ -57,25 +57,23 @@ func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, 
 }
 
 func (r ListRequest) params() (db.ListApplLocksParams, error) {
-	objectType, err := checkOptionalText("object_type", r.ObjectType, MaxObjectTypeLength)
-	if err != nil {
-		return db.ListApplLocksParams{}, err
+	var params db.ListApplLocksParams
+	var err error
+	if r.ObjectType != "" {
+		if params.ObjectType, err = checkObjectType(r.ObjectType); err != nil {
+			return params, err
+		}
 	}
-	operator, err := checkOptionalText("operator_id", r.Operator, MaxOperatorLength)
-	if err != nil {
-		return db.ListApplLocksParams{}, err
+	if r.Operator != "" {
+		if params.OperatorID, err = checkText("operator_id", r.Operator, MaxOperatorLength); err != nil {
+			return params, err
+		}
 	}
-	department, err := checkOptionalText("department_id", r.Department, MaxDepartmentLength)
-	if err != nil {
-		return db.ListApplLocksParams{}, err
+	if params.DepartmentID, err = checkOptionalText("department_id", r.Department, MaxDepartmentLength); err != nil {
+		return params, err
 	}
-	pageSize, err := checkRows(r.PageSize)
-	return db.ListApplLocksParams{
-		ObjectType:   objectType,
-		OperatorID:   operator,
-		DepartmentID: department,
-		MaxRows:      pageSize,
-	}, err
+	params.MaxRows, err = checkRows(r.PageSize)
+	return params, err
 }
 
 // checkRows returns the size of a page or batch, or the default for zero.

@@ -25,6 +25,12 @@ func (c *Client) MigrateDown(ctx context.Context) ([]Migration, error) {
 	return migrations, migrateError("down", err)
 }
 
+// Uninstall undoes all steps and removes the version table, and on PostgreSQL the schema if nothing else
+// is in it. All locks are lost. Uninstalling what is not installed is no error.
+func (c *Client) Uninstall(ctx context.Context) error {
+	return migrateError("down", db.Uninstall(ctx, c.driver))
+}
+
 // MigrationStatus returns all steps with the time each was applied. It changes nothing.
 func (c *Client) MigrationStatus(ctx context.Context) ([]Migration, error) {
 	migrations, err := db.MigrationStatus(ctx, c.driver)

@@ -43,10 +43,7 @@ func (o Object) String() string { return o.Type + ":" + o.ID }
 
 // trim checks the object and returns it as the database keeps it.
 func (o Object) trim() (Object, error) {
-	objectType, err := checkText("object_type", o.Type, MaxObjectTypeLength)
-	if err == nil && strings.Contains(objectType, ":") {
-		err = &InvalidError{Argument: "object_type", Reason: `must not contain ":", which ends the type in type:id`}
-	}
+	objectType, err := checkObjectType(o.Type)
 	if err != nil {
 		return Object{}, err
 	}
@@ -96,6 +93,14 @@ type Lock struct {
 	LockedAt time.Time
 	// ExpiresAt is when the lock ends unless it is renewed.
 	ExpiresAt time.Time
+}
+
+func checkObjectType(value string) (string, error) {
+	objectType, err := checkText("object_type", value, MaxObjectTypeLength)
+	if err == nil && strings.Contains(objectType, ":") {
+		err = &InvalidError{Argument: "object_type", Reason: `must not contain ":", which ends the type in type:id`}
+	}
+	return objectType, err
 }
 
 // checkText returns value without trailing blanks. It must not be empty.

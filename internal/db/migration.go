@@ -23,6 +23,8 @@ type MigrationTarget struct {
 	HasVersions func(ctx context.Context) (bool, error)
 	// Prepare creates what goose needs to begin with; nil where goose does that alone.
 	Prepare func(ctx context.Context, versions database.Store) error
+	// Remove removes what Prepare created, or goose in its place.
+	Remove func(ctx context.Context) error
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
 	SessionLocker lock.SessionLocker
 	// Close releases DB, unless it was handed to the driver.
@@ -82,6 +84,22 @@ func MigrateDown(ctx context.Context, driver Driver) ([]Migration, error) {
 		}
 		return applied([]*goose.MigrationResult{result}), nil
 	})
+}
+
+// Uninstall undoes all migrations and removes what they needed: the version table, and the schema if it
+// is empty then.
+func Uninstall(ctx context.Context, driver Driver) error {
+	_, err := withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
+		exists, err := versions.target.HasVersions(ctx)
+		if err != nil || !exists {
+			return nil, err
+		}
+		if _, err := provider.DownTo(ctx, 0); err != nil {
+			return nil, err
+		}
+		return nil, versions.target.Remove(ctx)
+	})
+	return err
 }
 
 // MigrationStatus returns all migrations in order, with the time each was applied. It changes nothing,

@@ -6,17 +6,18 @@
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        None; the row form returns p_return_cd 'Y'.
--- Raises     LK001 invalid argument. 40001 at REPEATABLE READ and SERIALIZABLE when something committed
---            after the caller's snapshot: begin again, with this call first. 40P01 deadlock. The
---            caller's own lock_timeout and statement_timeout bound the wait; there is no other bound.
+-- Raises     LK001 invalid argument. 40001 at REPEATABLE READ and SERIALIZABLE when the caller's snapshot may
+--            be older than what the former transaction committed: roll back and begin again, with this
+--            call first. 40P01 deadlock. The caller's own lock_timeout and statement_timeout bound the
+--            wait; there is no other bound.
 -- Locks      One transaction-level advisory lock, whose 64-bit key is a hash of schema and object. No row:
 --            an inserted and deleted row would leave a dead entry per call under one key.
 -- Race-free  Two callers: the engine grants the lock to one, and to the next when the first has ended.
 --            READ COMMITTED: the caller's next statement sees all that the former one committed.
---            REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the call and may miss what was
---            committed before the lock was ours. Each such writer's transaction id is either listed as
---            running in the snapshot or not below its xmax; if one of those has committed, the
---            answer is 40001, never a stale view. (It may be a stranger: then a needless retry.)
+--            REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the call, or older. After a wait it
+--            is too old. Without one it is when a transaction has committed in between: each such one is
+--            either listed as running in the snapshot or not below its xmax. The answer is 40001, never
+--            a stale view. (The one that committed may be a stranger: then a needless retry.)
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION serialize_appl_lock_row(
@@ -30,21 +31,25 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('serialize_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('serialize_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_stale boolean;
+    v_key bigint := hashtextextended(format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0);
+    v_stale boolean := false;
     v_next bigint;
 BEGIN
-    PERFORM pg_advisory_xact_lock(
-        hashtextextended(format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0)
-    );
     p_return_cd := 'Y';
+    IF NOT pg_try_advisory_xact_lock(v_key) THEN
+        PERFORM pg_advisory_xact_lock(v_key);
+        v_stale := true;
+    END IF;
     IF current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN
         RETURN;
     END IF;
 
     -- Has anything committed that our snapshot does not show?
-    SELECT coalesce(bool_or(pg_xact_status(x.xid) = 'committed'), false)
-    INTO v_stale
-    FROM pg_snapshot_xip(pg_current_snapshot()) AS x (xid);
+    IF NOT v_stale THEN
+        SELECT coalesce(bool_or(pg_xact_status(x.xid) = 'committed'), false)
+        INTO v_stale
+        FROM pg_snapshot_xip(pg_current_snapshot()) AS x (xid);
+    END IF;
     v_next := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
     BEGIN
         WHILE NOT v_stale LOOP

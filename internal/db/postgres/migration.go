@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
@@ -35,6 +36,7 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 		Migrations:    fsys,
 		HasVersions:   func(ctx context.Context) (bool, error) { return d.hasVersions(ctx, conn) },
 		Prepare:       func(ctx context.Context, versions database.Store) error { return d.prepare(ctx, conn, versions) },
+		Remove:        func(ctx context.Context) error { return d.remove(ctx, conn) },
 		SessionLocker: migrationLock{schema: d.schema},
 		Close:         conn.Close,
 	}, nil
@@ -94,6 +96,19 @@ func (d *Driver) createVersions(ctx context.Context, tx *sql.Tx, versions databa
 		return interpretError(err)
 	}
 	return interpretError(versions.Insert(ctx, tx, database.InsertRequest{Version: 0}))
+}
+
+// remove leaves a schema that holds anything else.
+func (d *Driver) remove(ctx context.Context, conn *sql.DB) error {
+	if _, err := conn.ExecContext(ctx, "DROP TABLE "+versionTable(d.schema)); err != nil {
+		return interpretError(err)
+	}
+	_, err := conn.ExecContext(ctx, "DROP SCHEMA "+d.schema)
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "2BP01" { // dependent objects still exist
+		return nil
+	}
+	return interpretError(err)
 }
 
 // migrationLockKey is the advisory lock of all applock migrators of a database: "applock" in ASCII.

@@ -34,6 +34,10 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 			exists, err := d.hasTable(ctx, versionTable)
 			return exists, d.interpretError(ctx, err)
 		},
+		Remove: func(ctx context.Context) error {
+			_, err := d.handle.ExecContext(ctx, "DROP TABLE "+versionTable)
+			return d.interpretError(ctx, err)
+		},
 		Close: func() error { return nil },
 	}, nil
 }

@@ -1,0 +1,64 @@
+// Package dbtest is the contract of the operations as a library of tests. Each dialect runs all of it
+// from a test file of some twenty lines.
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// Backend is a dialect under test.
+type Backend struct {
+	// New returns a place for locks that is migrated, empty and nobody else's, and removes it when the
+	// test ends.
+	New func(t testing.TB) Place
+	// Empty returns a client on a place that has never been migrated, and removes it likewise. Each
+	// call of the returned function opens another client on it, as another process would.
+	Empty func(t testing.TB) func() *applock.Client
+	// Ways names the ways of calling in Place.Executors.
+	Ways []string
+	// Levels are the isolation levels that the interleavings run at; none skips them.
+	Levels []sql.IsolationLevel
+	// OneWriter is true where all writers of a database wait for each other.
+	OneWriter bool
+}
+
+// Place is where locks are kept, with the ways to call the operations there.
+type Place struct {
+	Client *applock.Client
+	// SQL is a handle on the same place, for transactions and for tables of the tests' own.
+	SQL *sql.DB
+	// Table is the name of appl_lock as SQL has to write it.
+	Table string
+	// Executors has the ways of calling by name; "facade" is always there.
+	Executors map[string]Executor
+	// Advance moves the timestamps of all rows into the past, so that time seems to have passed.
+	Advance func(ctx context.Context, duration time.Duration) error
+	// Waiting counts the sessions of this place that wait for another one; nil where the database
+	// cannot tell.
+	Waiting func(ctx context.Context) (int, error)
+	// Interpret gives an error of SQL the kind that the driver gives its own errors.
+	Interpret func(err error) error
+	// SnapshotConflicts tells whether a write to a row that has changed since the transaction's
+	// snapshot fails at that level, instead of going on with the new version.
+	SnapshotConflicts func(level sql.IsolationLevel) bool
+}
+
+// Exercise runs the whole contract.
+func Exercise(t *testing.T, backend Backend) {
+	t.Helper()
+	t.Run("Scenarios", func(t *testing.T) { Scenarios(t, backend) })
+	t.Run("Interleavings", func(t *testing.T) { Interleavings(t, backend) })
+	t.Run("Migrations", func(t *testing.T) { migrations(t, backend) })
+	t.Run("Transactions", func(t *testing.T) { transactions(t, backend) })
+	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
+	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
+	t.Run("Lists", func(t *testing.T) { lists(t, backend) })
+	t.Run("Purges", func(t *testing.T) { purges(t, backend) })
+	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
+	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
+}

@@ -1,0 +1,220 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// Facade is the way of calling through package applock. What a procedure is told with NULL, the façade
+// is told with a zero value.
+func Facade(client *applock.Client) Executor {
+	return func(ctx context.Context, operation string, args Args) (Answer, error) {
+		switch operation {
+		case "get":
+			return getThroughFacade(ctx, client, args)
+		case "release":
+			return releaseThroughFacade(ctx, client, args)
+		case "inquire":
+			return inquireThroughFacade(ctx, client, args)
+		case "transfer":
+			return transferThroughFacade(ctx, client, args)
+		case "list":
+			return listThroughFacade(ctx, client, args)
+		case "purge":
+			return purgeThroughFacade(ctx, client, args)
+		case "assert":
+			err := client.Assert(ctx, applock.AssertRequest{
+				Object:   object(args),
+				Operator: args["operator_id"],
+				Fence:    applock.Fence(number(args, "fence")),
+			})
+			return answerOrError(Answer{Words: []string{"ok"}}, err)
+		case "serialize":
+			return answerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, object(args)))
+		}
+		return Answer{}, fmt.Errorf("unknown operation %q", operation)
+	}
+}
+
+func getThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	grant, err := client.Get(ctx, applock.GetRequest{
+		Object: object(args),
+		Owner:  applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		TTL:    seconds(args, "ttl_seconds"),
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	outcome := db.Acquired
+	if grant.Renewed {
+		outcome = db.Renewed
+	}
+	return answerOrError(grantAnswer(outcome, grant), err)
+}
+
+func transferThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	grant, err := client.Transfer(ctx, applock.TransferRequest{
+		Object: object(args),
+		From:   args["from_operator_id"],
+		To:     applock.Owner{Operator: args["to_operator_id"], Department: args["to_department_id"]},
+		TTL:    seconds(args, "ttl_seconds"),
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	if errors.Is(err, applock.ErrNotHeld) {
+		return yesOrNo(db.No, db.Free, "", "", 0, time.Time{}), nil
+	}
+	return answerOrError(grantAnswer(db.Transferred, grant), err)
+}
+
+func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	released, err := client.Release(ctx, applock.ReleaseRequest{
+		Object:   object(args),
+		Operator: args["operator_id"],
+		Fence:    applock.Fence(number(args, "fence")),
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	outcome := db.Free
+	if released {
+		outcome = db.Released
+	}
+	return answerOrError(yesOrNo(db.Yes, outcome, "", "", 0, time.Time{}), err)
+}
+
+func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	lock, err := client.Inquire(ctx, object(args))
+	if errors.Is(err, applock.ErrNotHeld) {
+		return InquireAnswer(db.InquireApplLockResult{ReturnCD: db.No}), nil
+	}
+	return answerOrError(InquireAnswer(db.InquireApplLockResult{ReturnCD: db.Yes, Lock: db.Lock{
+		OperatorID:   lock.Owner.Operator,
+		DepartmentID: lock.Owner.Department,
+		Fence:        int64(lock.Fence),
+		AcquiredTS:   lock.AcquiredAt,
+		LockTS:       lock.LockedAt,
+		ExpiresTS:    lock.ExpiresAt,
+	}}), err)
+}
+
+func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var objects []string
+	request := applock.ListRequest{
+		ObjectType: args["object_type"],
+		Operator:   args["operator_id"],
+		Department: args["department_id"],
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for lock, err := range client.List(ctx, request) {
+		if err != nil {
+			return answerOrError(Answer{}, err)
+		}
+		objects = append(objects, lock.Object.String())
+	}
+	return ListAnswer(objects), nil
+}
+
+func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	purged, err := client.Purge(ctx, applock.PurgeRequest{
+		OlderThan: seconds(args, "older_than_seconds"),
+		Batch:     int(number(args, "max_rows")),
+	})
+	return answerOrError(Answer{Words: []string{strconv.FormatInt(purged, 10)}}, err)
+}
+
+// ListAnswer is the answer to a list of objects.
+func ListAnswer(objects []string) Answer {
+	if len(objects) == 0 {
+		return Answer{Words: []string{"none"}}
+	}
+	return Answer{Words: objects}
+}
+
+// InquireAnswer is the answer of an inquiry.
+func InquireAnswer(result db.InquireApplLockResult) Answer {
+	lock := result.Lock
+	return Answer{
+		Words: []string{string(result.ReturnCD)},
+		Values: map[string]string{
+			"operator_id":   lock.OperatorID,
+			"department_id": lock.DepartmentID,
+			"fence":         strconv.FormatInt(lock.Fence, 10),
+			"acquired_ts":   timestamp(lock.AcquiredTS),
+			"lock_ts":       timestamp(lock.LockTS),
+			"expires_ts":    timestamp(lock.ExpiresTS),
+			"ttl_seconds":   strconv.FormatFloat(lock.ExpiresTS.Sub(lock.LockTS).Round(time.Second).Seconds(), 'f', -1, 64),
+		},
+	}
+}
+
+// yesOrNo is the answer of get, release and transfer.
+func yesOrNo(flag db.Flag, outcome db.Outcome, operator, department string, fence int64, expires time.Time) Answer {
+	return Answer{
+		Words: []string{string(flag), string(outcome)},
+		Values: map[string]string{
+			"old_operator_id":   operator,
+			"old_department_id": department,
+			"fence":             strconv.FormatInt(fence, 10),
+			"expires_ts":        timestamp(expires),
+		},
+	}
+}
+
+func grantAnswer(outcome db.Outcome, grant applock.Grant) Answer {
+	return yesOrNo(db.Yes, outcome, "", "", int64(grant.Fence), grant.ExpiresAt)
+}
+
+func heldAnswer(err error) (Answer, bool) {
+	var held *applock.HeldError
+	if !errors.As(err, &held) {
+		return Answer{}, false
+	}
+	holder := held.Holder
+	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, holder.ExpiresAt), true
+}
+
+// answerOrError turns the errors that the contract knows into answers.
+func answerOrError(answer Answer, err error) (Answer, error) {
+	var invalid *applock.InvalidError
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.As(err, &invalid):
+		return Answer{Words: []string{"LK001", invalid.Argument}}, nil
+	case errors.Is(err, applock.ErrLost):
+		return Answer{Words: []string{"LK002"}}, nil
+	case db.KindOf(err) == db.KindBusy:
+		return Answer{Words: []string{"BUSY"}}, nil
+	case db.KindOf(err) == db.KindRetry:
+		return Answer{Words: []string{"RETRY"}}, nil
+	}
+	return Answer{}, err
+}
+
+func object(args Args) applock.Object {
+	return applock.Object{Type: args["object_type"], ID: args["object_id"]}
+}
+
+func seconds(args Args, name string) time.Duration {
+	return time.Duration(number(args, name)) * time.Second
+}
+
+func number(args Args, name string) int64 {
+	value, _ := strconv.ParseInt(args[name], 10, 64) // a missing argument is zero
+	return value
+}
+
+func timestamp(value time.Time) string {
+	if value.IsZero() {
+		return ""
+	}
+	return value.UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,309 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/testdata"
+)
+
+// stepLimit bounds a step that should have been answered; a lock wait that is cut off takes one second.
+const stepLimit = 10 * time.Second
+
+// Interleavings runs all files of testdata/interleavings at each isolation level of the backend.
+func Interleavings(t *testing.T, backend Backend) {
+	t.Helper()
+	if len(backend.Levels) == 0 {
+		t.Log("this dialect runs no interleavings")
+		return
+	}
+	files, err := fs.Glob(testdata.FS, "interleavings/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no interleavings: %v", err)
+	}
+	for _, file := range files {
+		text, err := testdata.FS.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := parseInterleaving(string(text))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, level := range backend.Levels {
+			t.Run(strings.TrimSuffix(path.Base(file), ".txt")+"/"+level.String(), func(t *testing.T) {
+				t.Parallel()
+				playInterleaving(t, backend, level, steps)
+			})
+		}
+	}
+}
+
+// moment is one line of an interleaving: a session does something, or its pending answer arrives.
+type moment struct {
+	line    int
+	text    string
+	session string
+	// step is empty when the line only names the answer of a call that waits.
+	step step
+	// waits is true when the call must be waiting for another session.
+	waits bool
+	// snapshot is the answer at levels where a stale snapshot is a conflict; nil is the same answer.
+	snapshot []string
+}
+
+func parseInterleaving(text string) ([]moment, error) {
+	var moments []moment
+	for number, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		parsed, err := parseMoment(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number+1, err)
+		}
+		parsed.line, parsed.text = number+1, line
+		moments = append(moments, parsed)
+	}
+	return moments, nil
+}
+
+func parseMoment(line string) (moment, error) {
+	session, rest, found := strings.Cut(line, " ")
+	if !found {
+		return moment{}, fmt.Errorf("no step in %q", line)
+	}
+	rest, snapshot, hasSnapshot := strings.Cut(rest, " | snapshot: ")
+	parsed := moment{session: session}
+	if hasSnapshot {
+		parsed.snapshot = strings.Fields(snapshot)
+	}
+	if answer, found := strings.CutPrefix(rest, "-> "); found {
+		rest = " -> " + answer
+	}
+	var err error
+	parsed.step, err = parseStep(rest)
+	if slices.Equal(parsed.step.words, []string{"waits"}) {
+		parsed.waits, parsed.step.words = true, nil
+	}
+	return parsed, err
+}
+
+// replays bounds how often a file is played again because of needless retries.
+const replays = 50
+
+// playInterleaving plays the moments over one session for each name. At snapshot levels the contract
+// lets the database answer RETRY needlessly, because of a stranger's transaction; then the file is
+// played again, as a client would begin again. A needless yes never passes.
+func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, moments []moment) {
+	t.Helper()
+	for range replays {
+		place := backend.New(t)
+		createProtected(t, place)
+		play := interleaving{
+			place:     place,
+			level:     level,
+			sessions:  map[string]*session{},
+			variables: map[string]string{},
+		}
+		play.all(t, moments)
+		if !play.needlessRetry {
+			return
+		}
+	}
+	t.Errorf("%d needless retries", replays)
+}
+
+// createProtected makes the table that stands for the data that the locks protect.
+func createProtected(t *testing.T, place Place) {
+	t.Helper()
+	for _, statement := range []string{"CREATE TABLE protected (value INTEGER NOT NULL)", "INSERT INTO protected VALUES (0)"} {
+		if _, err := place.SQL.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type interleaving struct {
+	place     Place
+	level     sql.IsolationLevel
+	sessions  map[string]*session
+	variables map[string]string
+	// needlessRetry is set when the database answered RETRY where another answer was due.
+	needlessRetry bool
+}
+
+func (p *interleaving) all(t *testing.T, moments []moment) {
+	t.Helper()
+	defer p.end()
+	for _, moment := range moments {
+		if !p.moment(t, moment) {
+			return
+		}
+	}
+}
+
+// session is one caller; at most one call of it is under way.
+type session struct {
+	tx      *sql.Tx
+	pending chan reply
+}
+
+type reply struct {
+	answer Answer
+	err    error
+}
+
+func (p *interleaving) moment(t *testing.T, moment moment) bool {
+	t.Helper()
+	current := p.sessions[moment.session]
+	if current == nil {
+		current = &session{}
+		p.sessions[moment.session] = current
+	}
+	if moment.step.operation != "" {
+		if current.pending != nil {
+			t.Errorf("line %d: %s: the session's last call has not been answered", moment.line, moment.text)
+			return false
+		}
+		current.pending = p.start(t.Context(), current, moment.step)
+	}
+	if moment.waits {
+		return p.expectWait(t, current, moment)
+	}
+	return p.expectAnswer(t, current, moment)
+}
+
+func (p *interleaving) start(ctx context.Context, current *session, step step) chan reply {
+	pending := make(chan reply, 1)
+	args := bind(step.args, p.variables)
+	go func() {
+		answer, err := p.call(ctx, current, step, args)
+		pending <- reply{answer: answer, err: err}
+	}()
+	return pending
+}
+
+func (p *interleaving) call(ctx context.Context, current *session, step step, args Args) (Answer, error) {
+	ok := Answer{}
+	switch step.operation {
+	case "begin":
+		tx, err := p.place.SQL.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: p.level})
+		current.tx = tx
+		return ok, err
+	case "commit":
+		return answerOrError(ok, p.explain(current.tx.Commit()))
+	case "rollback":
+		return ok, current.tx.Rollback()
+	case "advance":
+		return ok, p.place.Advance(ctx, step.advance)
+	case "read":
+		var value int
+		err := current.tx.QueryRowContext(ctx, "SELECT value FROM protected").Scan(&value)
+		return answerOrError(Answer{Words: []string{strconv.Itoa(value)}}, p.explain(err))
+	case "write":
+		_, err := current.tx.ExecContext(ctx, "UPDATE protected SET value = value + 1")
+		return answerOrError(ok, p.explain(err))
+	}
+	client := p.place.Client
+	if current.tx != nil {
+		client = client.WithTx(current.tx)
+	}
+	return Facade(client)(ctx, step.operation, args)
+}
+
+// explain gives a bare database error the kind that the driver would.
+func (p *interleaving) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.place.Interpret(err)
+}
+
+// expectWait returns when the call waits: the database says so, or, where it cannot tell, no answer has
+// come for a while.
+func (p *interleaving) expectWait(t *testing.T, current *session, moment moment) bool {
+	t.Helper()
+	for {
+		select {
+		case reply := <-current.pending:
+			t.Errorf("line %d: %s: did not wait but answered %v %v", moment.line, moment.text, reply.answer.Words, reply.err)
+			current.pending = nil
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+		waiting, err := p.place.Waiting(t.Context())
+		if err != nil {
+			t.Errorf("line %d: %s: %v", moment.line, moment.text, err)
+			return false
+		}
+		if waiting == p.pending() {
+			return true
+		}
+	}
+}
+
+// pending counts the sessions whose call has not been answered.
+func (p *interleaving) pending() int {
+	count := 0
+	for _, session := range p.sessions {
+		if session.pending != nil {
+			count++
+		}
+	}
+	return count
+}
+
+func (p *interleaving) expectAnswer(t *testing.T, current *session, moment moment) bool {
+	t.Helper()
+	select {
+	case reply := <-current.pending:
+		current.pending = nil
+		if reply.err != nil {
+			t.Errorf("line %d: %s: %v", moment.line, moment.text, reply.err)
+			return false
+		}
+		words, terms := moment.step.words, moment.step.terms
+		if moment.snapshot != nil && p.place.SnapshotConflicts(p.level) {
+			words, terms = moment.snapshot, nil
+		}
+		if problem := compare(reply.answer, words, terms, p.variables); problem != "" {
+			if slices.Equal(reply.answer.Words, []string{"RETRY"}) && p.place.SnapshotConflicts(p.level) {
+				p.needlessRetry = true
+				return false
+			}
+			t.Errorf("line %d: %s\n%s", moment.line, moment.text, problem)
+			return false
+		}
+		return true
+	case <-time.After(stepLimit):
+		t.Errorf("line %d: %s: no answer within %s", moment.line, moment.text, stepLimit)
+		return false
+	}
+}
+
+// end rolls back what is open and waits for what is under way, so that nothing outlives the test.
+func (p *interleaving) end() {
+	for _, session := range p.sessions {
+		if session.pending == nil && session.tx != nil {
+			_ = session.tx.Rollback() // committed ones say so
+		}
+	}
+	for _, session := range p.sessions {
+		if session.pending != nil {
+			<-session.pending
+			if session.tx != nil {
+				_ = session.tx.Rollback()
+			}
+		}
+	}
+}

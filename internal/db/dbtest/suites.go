@@ -1,0 +1,420 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+func customer(id any) applock.Object {
+	return applock.Object{Type: "customer", ID: fmt.Sprint(id)}
+}
+
+// mustGet takes the lock or ends the test.
+func mustGet(t testing.TB, client *applock.Client, object applock.Object, operator string) applock.Grant {
+	t.Helper()
+	grant, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+// begin opens a transaction that is rolled back at the end of the test unless it has ended before.
+func begin(t testing.TB, place Place) *sql.Tx {
+	t.Helper()
+	tx, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// Goal: migrating is complete, repeatable, reversible, and safe when many processes do it at once.
+// Method: the steps one after the other; then 20 clients on one empty database.
+func migrations(t *testing.T, backend Backend) {
+	t.Run("UpDownStatus", func(t *testing.T) {
+		t.Parallel()
+		client := backend.Empty(t)()
+		ctx := t.Context()
+		requireStatus(t, client, 0)
+		if _, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrSchema) {
+			t.Errorf("inquire before migrating: %v, want ErrSchema", err)
+		}
+		if _, err := client.Version(ctx); !errors.Is(err, applock.ErrSchema) {
+			t.Errorf("version before migrating: %v, want ErrSchema", err)
+		}
+		done, err := client.MigrateUp(ctx)
+		if err != nil || len(done) == 0 {
+			t.Fatalf("migrate up: %v, %v", done, err)
+		}
+		requireStatus(t, client, len(done))
+		if version, err := client.Version(ctx); err != nil || version != applock.ContractVersion {
+			t.Errorf("version: %d, %v, want %d", version, err, applock.ContractVersion)
+		}
+		if again, err := client.MigrateUp(ctx); err != nil || len(again) != 0 {
+			t.Errorf("migrate up again: %v, %v, want nothing to do", again, err)
+		}
+		for range done {
+			if undone, err := client.MigrateDown(ctx); err != nil || len(undone) != 1 {
+				t.Fatalf("migrate down: %v, %v", undone, err)
+			}
+		}
+		requireStatus(t, client, 0)
+		if undone, err := client.MigrateDown(ctx); err != nil || len(undone) != 0 {
+			t.Errorf("migrate down at the bottom: %v, %v, want nothing to do", undone, err)
+		}
+		if _, err := client.MigrateUp(ctx); err != nil {
+			t.Errorf("migrate up after down: %v", err)
+		}
+	})
+	t.Run("TwentyAtOnce", func(t *testing.T) {
+		t.Parallel()
+		open := backend.Empty(t)
+		var group sync.WaitGroup
+		applied := make(chan int, 20)
+		for range 20 {
+			client := open()
+			group.Go(func() {
+				done, err := client.MigrateUp(t.Context())
+				if err != nil {
+					t.Errorf("migrate up: %v", err)
+				}
+				applied <- len(done)
+			})
+		}
+		group.Wait()
+		close(applied)
+		total := 0
+		for steps := range applied {
+			total += steps
+		}
+		client := open()
+		requireStatus(t, client, total)
+		mustGet(t, client, customer(1), "JDOE")
+	})
+	t.Run("LocksSurviveUp", func(t *testing.T) {
+		t.Parallel()
+		place := backend.New(t)
+		grant := mustGet(t, place.Client, customer(1), "JDOE")
+		if _, err := place.Client.MigrateUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := place.Client.Inquire(t.Context(), customer(1))
+		if err != nil || lock.Fence != grant.Fence {
+			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
+		}
+	})
+	t.Run("Uninstall", func(t *testing.T) {
+		t.Parallel()
+		client := backend.New(t).Client
+		ctx := t.Context()
+		for range 2 { // the second one finds nothing to remove
+			if err := client.Uninstall(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrSchema) {
+				t.Errorf("inquire after uninstall: %v, want ErrSchema", err)
+			}
+		}
+		if _, err := client.MigrateUp(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// requireStatus wants the first applied migrations to have a time and the others none.
+func requireStatus(t *testing.T, client *applock.Client, applied int) {
+	t.Helper()
+	status, err := client.MigrationStatus(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, migration := range status {
+		if migration.Version != int64(i+1) || migration.AppliedAt.IsZero() != (i >= applied) {
+			t.Errorf("status of migration %d: %+v, with %d applied", i+1, migration, applied)
+		}
+	}
+	if len(status) < applied {
+		t.Errorf("status has %d migrations, %d were applied", len(status), applied)
+	}
+}
+
+// Goal: inside a caller's transaction the lock appears, moves and disappears exactly with it.
+// Method: each changing operation in a transaction that rolls back, then in one that commits.
+func transactions(t *testing.T, backend Backend) {
+	t.Run("Rollback", func(t *testing.T) {
+		t.Parallel()
+		place := backend.New(t)
+		ctx := t.Context()
+		held := mustGet(t, place.Client, customer("held"), "JDOE")
+
+		tx := begin(t, place)
+		client := place.Client.WithTx(tx)
+		mustGet(t, client, customer("new"), "JDOE")
+		if released, err := client.Release(ctx, applock.ReleaseRequest{Object: customer("held"), Operator: "JDOE"}); err != nil || !released {
+			t.Fatalf("release: %t, %v", released, err)
+		}
+		if _, err := client.Inquire(ctx, customer("held")); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("inquire in the transaction: %v, want ErrNotHeld", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+
+		if _, err := place.Client.Inquire(ctx, customer("new")); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("inquire of the new lock: %v, want ErrNotHeld", err)
+		}
+		if lock, err := place.Client.Inquire(ctx, customer("held")); err != nil || lock.Fence != held.Fence {
+			t.Errorf("inquire of the old lock: %v, %v, want fence %d", lock, err, held.Fence)
+		}
+	})
+	t.Run("Commit", func(t *testing.T) {
+		t.Parallel()
+		place := backend.New(t)
+		ctx := t.Context()
+		tx := begin(t, place)
+		client := place.Client.WithTx(tx)
+		grant := mustGet(t, client, customer(1), "JDOE")
+		mustGet(t, client, customer(2), "JDOE")
+		moved, err := client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
+		if err != nil || moved.Fence <= grant.Fence {
+			t.Fatalf("transfer: %v, %v, want a fence above %d", moved, err, grant.Fence)
+		}
+		if _, err := place.Client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("inquire before the commit: %v, want ErrNotHeld", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if lock, err := place.Client.Inquire(ctx, customer(1)); err != nil || lock.Owner.Operator != "ASMITH" || lock.Fence != moved.Fence {
+			t.Errorf("inquire after the commit: %v, %v, want ASMITH and fence %d", lock, err, moved.Fence)
+		}
+	})
+	t.Run("ForeignTransaction", func(t *testing.T) {
+		t.Parallel()
+		client := backend.New(t).Client.WithTx("no transaction")
+		_, err := client.Get(t.Context(), applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}})
+		var invalid *applock.InvalidError
+		if !errors.As(err, &invalid) || invalid.Argument != "tx" {
+			t.Errorf("get in something else than a transaction: %v, want ErrInvalid of tx", err)
+		}
+	})
+	t.Run("SerializeNeedsOne", func(t *testing.T) {
+		t.Parallel()
+		place := backend.New(t)
+		if err := place.Client.Serialize(t.Context(), customer(1)); !errors.Is(err, applock.ErrInvalid) {
+			t.Errorf("serialize without a transaction: %v, want ErrInvalid", err)
+		}
+		tx := begin(t, place)
+		for range 2 { // again in the same transaction: at once
+			if err := place.Client.WithTx(tx).Serialize(t.Context(), customer(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		requireRows(t, place, 0)
+	})
+}
+
+// requireRows counts the rows of the table, live or not.
+func requireRows(t *testing.T, place Place, want int) {
+	t.Helper()
+	var rows int
+	if err := place.SQL.QueryRowContext(t.Context(), "SELECT count(*) FROM "+place.Table).Scan(&rows); err != nil || rows != want {
+		t.Errorf("%d rows, %v, want %d", rows, err, want)
+	}
+}
+
+// Goal: nobody ever holds what somebody else holds. Method: 50 workers take one lock in turn and do
+// count = count + 1 in two statements that lose updates as soon as two of them run at once.
+func contention(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	createProtected(t, place)
+	const workers, turns = 50, 4
+	var group sync.WaitGroup
+	for worker := range workers {
+		operator := fmt.Sprintf("WORKER%d", worker)
+		group.Go(func() {
+			for range turns {
+				if err := takeTurn(t.Context(), place, operator); err != nil {
+					t.Errorf("%s: %v", operator, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	var value int
+	if err := place.SQL.QueryRowContext(t.Context(), "SELECT value FROM protected").Scan(&value); err != nil || value != workers*turns {
+		t.Errorf("count %d, %v, want %d", value, err, workers*turns)
+	}
+	requireRows(t, place, 1)
+}
+
+func takeTurn(ctx context.Context, place Place, operator string) error {
+	request := applock.GetRequest{Object: customer("hot"), Owner: applock.Owner{Operator: operator}, TTL: time.Minute}
+	grant, err := place.Client.Get(ctx, request)
+	for errors.Is(err, applock.ErrHeld) {
+		time.Sleep(time.Millisecond)
+		grant, err = place.Client.Get(ctx, request)
+	}
+	if err != nil {
+		return err
+	}
+	var value int
+	if err := place.SQL.QueryRowContext(ctx, "SELECT value FROM protected").Scan(&value); err != nil {
+		return err
+	}
+	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE protected SET value = %d", value+1)); err != nil {
+		return err
+	}
+	released, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: request.Object, Operator: operator, Fence: grant.Fence})
+	if err == nil && !released {
+		err = errors.New("the lock was gone before its release")
+	}
+	return err
+}
+
+// Goal: a fence is greater for every later grant of the same object, also when the clock has been set
+// back. Method: fences from the future are put into the table, as the clock would have left them.
+func fences(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	ctx := t.Context()
+	first := mustGet(t, place.Client, customer(1), "JDOE")
+	future := int64(first.Fence) + int64(48*time.Hour/time.Microsecond)
+	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET fence = %d", place.Table, future)); err != nil {
+		t.Fatal(err)
+	}
+	if renewed := mustGet(t, place.Client, customer(1), "JDOE"); int64(renewed.Fence) != future {
+		t.Errorf("renewed fence %d, want %d", renewed.Fence, future)
+	}
+	moved, err := place.Client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
+	if err != nil || int64(moved.Fence) != future+1 {
+		t.Errorf("transferred fence %d, %v, want %d", moved.Fence, err, future+1)
+	}
+	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "ASMITH"}); err != nil {
+		t.Fatal(err)
+	}
+	// A row whose fence lies in the future stays, however long it has been free: else the next fence
+	// would be the smaller time of now.
+	if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if purged, err := place.Client.Purge(ctx, applock.PurgeRequest{}); err != nil || purged != 0 {
+		t.Errorf("purged %d, %v, want 0", purged, err)
+	}
+	if again := mustGet(t, place.Client, customer(1), "JDOE"); int64(again.Fence) != future+2 {
+		t.Errorf("fence after release %d, want %d", again.Fence, future+2)
+	}
+}
+
+// Goal: a list gives every live lock once and in order, however many pages it takes.
+// Method: 25 locks with pages of 1, 7, 25, 26 and the default; the caller may stop early.
+func lists(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	const count = 25
+	for i := range count {
+		mustGet(t, place.Client, customer(fmt.Sprintf("%03d", i)), "JDOE")
+	}
+	for _, pageSize := range []int{1, 7, count, count + 1, 0} {
+		next := 0
+		for lock, err := range place.Client.List(t.Context(), applock.ListRequest{PageSize: pageSize}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := customer(fmt.Sprintf("%03d", next)); lock.Object != want {
+				t.Fatalf("page size %d: lock %d is %s, want %s", pageSize, next, lock.Object, want)
+			}
+			next++
+		}
+		if next != count {
+			t.Errorf("page size %d: %d locks, want %d", pageSize, next, count)
+		}
+	}
+	for range place.Client.List(t.Context(), applock.ListRequest{PageSize: 1}) {
+		break
+	}
+}
+
+// Goal: a purge goes on in batches until nothing is left and tells how far it is.
+// Method: 25 free rows and a live one, in batches of 10.
+func purges(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	ctx := t.Context()
+	for i := range 25 {
+		mustGet(t, place.Client, customer(i), "JDOE")
+	}
+	if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	mustGet(t, place.Client, customer("live"), "JDOE")
+	var progress []int64
+	purged, err := place.Client.Purge(ctx, applock.PurgeRequest{
+		Batch:    10,
+		Progress: func(purged int64) { progress = append(progress, purged) },
+	})
+	if err != nil || purged != 25 || fmt.Sprint(progress) != "[10 20 25]" {
+		t.Errorf("purged %d with progress %v, %v, want 25 with [10 20 25]", purged, progress, err)
+	}
+	requireRows(t, place, 1)
+}
+
+// Goal: expiry is the database's clock and needs nobody's help. Method: really wait for a lock of one
+// second to end; the only test that sleeps.
+func clock(t *testing.T, backend Backend) {
+	t.Parallel()
+	client := backend.New(t).Client
+	ctx := t.Context()
+	request := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
+	first, err := client.Get(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "ASMITH"}}
+	second, err := client.Get(ctx, other)
+	for errors.Is(err, applock.ErrHeld) {
+		time.Sleep(20 * time.Millisecond)
+		second, err = client.Get(ctx, other)
+	}
+	if err != nil || second.Fence <= first.Fence {
+		t.Fatalf("take-over: %v, %v, want a fence above %d", second, err, first.Fence)
+	}
+	lock, err := client.Inquire(ctx, customer(1))
+	if err != nil || lock.AcquiredAt.Before(first.ExpiresAt) {
+		t.Errorf("taken over at %s, %v, before the end at %s", lock.AcquiredAt, err, first.ExpiresAt)
+	}
+}
+
+// Goal: a call that is cancelled before it begins changes nothing and says so; repeating is safe.
+// Method: a context that has ended, then the same calls again.
+func cancellation(t *testing.T, backend Backend) {
+	t.Parallel()
+	client := backend.New(t).Client
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}}
+	if _, err := client.Get(cancelled, request); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled get: %v, want context.Canceled", err)
+	}
+	if _, err := client.Inquire(cancelled, customer(1)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
+		t.Errorf("cancelled inquire: %v, want context.Canceled and no unknown outcome", err)
+	}
+	grant := mustGet(t, client, customer(1), "JDOE")
+	if again := mustGet(t, client, customer(1), "JDOE"); again.Fence != grant.Fence || !again.Renewed {
+		t.Errorf("get again: %v, want a renewal of fence %d", again, grant.Fence)
+	}
+}

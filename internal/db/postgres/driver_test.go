@@ -1,0 +1,92 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// The contract, through the façade, through CALL and through the row functions.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	dbtest.Exercise(t, dbtest.Backend{
+		New:    func(t testing.TB) dbtest.Place { return newPlace(t, testdb.Postgres(t)) },
+		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
+		Ways:   []string{"facade", "call", "row"},
+		Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+	})
+}
+
+// newPlace migrates the default schema of the database that dsn names.
+func newPlace(t testing.TB, dsn string) dbtest.Place {
+	t.Helper()
+	pool := newPool(t, dsn)
+	handle := stdlib.OpenDBFromPool(pool)
+	t.Cleanup(func() { _ = handle.Close() })
+	client := applock.NewPostgres(pool)
+	if _, err := client.MigrateUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dbtest.Place{
+		Client: client,
+		SQL:    handle,
+		Table:  "applock.appl_lock",
+		Executors: map[string]dbtest.Executor{
+			"facade": dbtest.Facade(client),
+			"call":   sqlExecutor(pool, callForm),
+			"row":    sqlExecutor(pool, rowForm),
+		},
+		Advance: func(ctx context.Context, duration time.Duration) error {
+			_, err := pool.Exec(ctx, `UPDATE applock.appl_lock
+				SET acquired_ts = acquired_ts - $1::interval, lock_ts = lock_ts - $1::interval, expires_ts = expires_ts - $1::interval`,
+				duration)
+			return err
+		},
+		Waiting: func(ctx context.Context) (int, error) {
+			var waiting int
+			err := pool.QueryRow(ctx, `SELECT count(DISTINCT a.pid)
+				FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid AND NOT l.granted
+				WHERE a.datname = current_database()`).Scan(&waiting)
+			return waiting, err
+		},
+		Interpret:         postgres.InterpretError,
+		SnapshotConflicts: func(level sql.IsolationLevel) bool { return level > sql.LevelReadCommitted },
+	}
+}
+
+func newPool(t testing.TB, dsn string) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = 12
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func clientsOn(t testing.TB, dsn string) func() *applock.Client {
+	t.Helper()
+	return func() *applock.Client {
+		client, err := applock.Open(context.Background(), applock.Config{DSN: dsn})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
+}

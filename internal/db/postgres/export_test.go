@@ -1,0 +1,4 @@
+package postgres
+
+// InterpretError is interpretError, for the contract suite.
+func InterpretError(err error) error { return interpretError(err) }

@@ -1,0 +1,58 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/dbtest"
+)
+
+// The contract, through the façade. SQLite has no procedures to call.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	dbtest.Exercise(t, dbtest.Backend{New: newPlace, Empty: newFile, Ways: []string{"facade"}, OneWriter: true})
+}
+
+func newPlace(t testing.TB) dbtest.Place {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "applock.db")
+	handle, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	client := applock.NewSQLite(handle)
+	if _, err := client.MigrateUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dbtest.Place{
+		Client:    client,
+		SQL:       handle,
+		Table:     "appl_lock",
+		Executors: map[string]dbtest.Executor{"facade": dbtest.Facade(client)},
+		Advance: func(ctx context.Context, duration time.Duration) error {
+			_, err := handle.ExecContext(ctx,
+				"UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1",
+				duration.Microseconds())
+			return err
+		},
+	}
+}
+
+func newFile(t testing.TB) func() *applock.Client {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "new.db")
+	return func() *applock.Client {
+		client, err := applock.Open(context.Background(), applock.Config{DSN: "sqlite:" + path})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
+}

@@ -1,0 +1,113 @@
+package testdb
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	dialectPostgres = "postgres"
+
+	// serverLimit bounds one administrative statement together with its connection. Creating a database copies one, which
+	// takes long when many tests do it at once.
+	serverLimit = 60 * time.Second
+)
+
+// Postgres returns the DSN of a new, empty database on the server that APPLOCK_TEST_POSTGRES_DSN names. The database is
+// dropped again when the test ends, whoever is still connected to it. Without that variable the test is skipped, or
+// fails if APPLOCK_TEST_REQUIRE lists postgres. The DSN holds a password: do not print it.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	server := Require(t, dialectPostgres)
+	name := randomName()
+	// Nobody connects to template0, and a template that somebody is connected to cannot be copied.
+	execPostgres(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
+	t.Cleanup(func() {
+		execPostgres(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	})
+	return withDatabase(t, server, name)
+}
+
+// Psql returns the path of psql: the one that APPLOCK_TEST_POSTGRES_PSQL names, or the first in PATH. Without one the
+// test is skipped, or fails if APPLOCK_TEST_REQUIRE lists postgres.
+func Psql(t testing.TB) string {
+	t.Helper()
+	name := variable(dialectPostgres, "PSQL")
+	if given := os.Getenv(name); given != "" {
+		path, err := exec.LookPath(given)
+		if err != nil {
+			t.Fatalf("%s does not name a program: correct or unset it: %v", name, err)
+		}
+		return path
+	}
+	path, err := exec.LookPath("psql")
+	if err != nil {
+		missing(t, dialectPostgres, "there is no psql in PATH: install it, or set "+name)
+	}
+	return path
+}
+
+// randomName returns a name that no other test has, on this or another machine.
+func randomName() string {
+	bytes := make([]byte, 8)
+	// rand.Read does not fail, it ends the program first.
+	_, _ = rand.Read(bytes)
+	return "applock_test_" + hex.EncodeToString(bytes)
+}
+
+// execPostgres executes one statement on a connection of its own. It takes no context from the test: that one has
+// ended when the test cleans up.
+func execPostgres(t testing.TB, dsn, sql string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, parsePostgres(t, dsn))
+	if err != nil {
+		t.Fatalf("connect to the server of %s: %v", variable(dialectPostgres, "DSN"), err)
+	}
+	// The statement has been answered, or the test has failed: an unclean goodbye adds nothing.
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// parsePostgres parses a DSN. It keeps the cause of an error to itself, because the cause quotes the DSN.
+func parsePostgres(t testing.TB, dsn string) *pgx.ConnConfig {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatalf("%s cannot be parsed: write postgres://user:password@host:port/database", variable(dialectPostgres, "DSN"))
+	}
+	return config
+}
+
+// withDatabase returns dsn with another database. A DSN is either a URL or a list of key=value, where the last of two
+// equal keys counts.
+func withDatabase(t testing.TB, dsn, name string) string {
+	t.Helper()
+	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
+		return dsn + " dbname=" + name
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatalf("%s is not a URL: write postgres://user:password@host:port/database", variable(dialectPostgres, "DSN"))
+	}
+	u.Path, u.RawPath = "/"+name, ""
+	// A parameter would win over the path.
+	query := u.Query()
+	query.Del("dbname")
+	query.Del("database")
+	// libpq, and so psql, takes a plus sign for itself and not for a blank.
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
+	return u.String()
+}

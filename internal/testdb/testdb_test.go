@@ -1,0 +1,80 @@
+package testdb
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// fakeT records how a test would have ended. Only what this package calls is there.
+type fakeT struct {
+	testing.TB
+	skipped, failed string
+	cleanups        []func()
+}
+
+func (f *fakeT) Helper() {}
+
+func (f *fakeT) Skipf(format string, args ...any) {
+	f.skipped = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (f *fakeT) Fatalf(format string, args ...any) {
+	f.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (f *fakeT) Cleanup(cleanup func()) { f.cleanups = append(f.cleanups, cleanup) }
+
+// run calls test as the testing package does: on a goroutine that a skip or a failure ends.
+func (f *fakeT) run(test func(testing.TB)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test(f)
+	}()
+	<-done
+}
+
+// runFake runs test with a fake T and returns that.
+func runFake(test func(testing.TB)) *fakeT {
+	f := &fakeT{}
+	f.run(test)
+	return f
+}
+
+// These tests set the environment, so none of this package is parallel.
+
+func TestRequireReturnsTheDSNOfTheDialect(t *testing.T) {
+	t.Setenv("APPLOCK_TEST_MYSQL_DSN", "the dsn")
+	if got := Require(t, "mysql"); got != "the dsn" {
+		t.Errorf("Require() = %q", got)
+	}
+}
+
+func TestAMissingServerSkips(t *testing.T) {
+	t.Setenv("APPLOCK_TEST_POSTGRES_DSN", "")
+	for name, require := range map[string]string{"NothingRequired": "", "OthersRequired": "mysql,postgresql"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(requireVariable, require)
+			f := runFake(func(t testing.TB) { Postgres(t) })
+			want := "no postgres: APPLOCK_TEST_POSTGRES_DSN is not set: set it, or run the tests by " +
+				"go run ./internal/testserver -- go test ./..."
+			if f.skipped != want || f.failed != "" {
+				t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
+			}
+		})
+	}
+}
+
+func TestAMissingServerFailsIfRequired(t *testing.T) {
+	t.Setenv("APPLOCK_TEST_POSTGRES_DSN", "")
+	t.Setenv(requireVariable, "mysql, postgres")
+	f := runFake(func(t testing.TB) { Postgres(t) })
+	want := "APPLOCK_TEST_REQUIRE lists postgres, and APPLOCK_TEST_POSTGRES_DSN is not set: set it, or run the tests by " +
+		"go run ./internal/testserver -- go test ./..."
+	if f.failed != want || f.skipped != "" {
+		t.Errorf("failed %q, skipped %q", f.failed, f.skipped)
+	}
+}

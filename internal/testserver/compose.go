@@ -1,0 +1,118 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	composeFile = "docker-compose.yml"
+
+	// composeProject begins the project name of a service. A project of its own keeps our container apart from those that
+	// somebody started with the same file, and from our other services: taking it down takes down nothing else.
+	composeProject = "applock-testserver-"
+
+	// composeUpLimit leaves time to fetch an image.
+	composeUpLimit   = 5 * time.Minute
+	composeDownLimit = time.Minute
+)
+
+// The service postgres as docker-compose.yml publishes it. The password is no secret: the port is open to this machine
+// only, and the password is in the file.
+const (
+	composePostgresDSN    = "postgres://applock:applock@127.0.0.1:54329/applock?sslmode=disable"
+	composePostgresOrigin = "docker compose, port 54329"
+)
+
+// compose starts the service postgres of docker-compose.yml. One that runs already is not ours: then its port is taken,
+// and this source has nothing to offer.
+func (p postgres) compose(ctx context.Context) (*server, error) {
+	c, err := findCompose(ctx, p.host, "postgres")
+	if err != nil {
+		return nil, err
+	}
+	env := append(p.psqlEnv(""), postgresDSN+"="+composePostgresDSN)
+	p.host.say("starting the docker compose service postgres, because no PostgreSQL server is installed")
+	if err := c.up(ctx); err != nil {
+		return nil, absent("docker compose cannot start postgres: %v", err)
+	}
+	version, err := p.probeWithin(ctx, givenLimit, composePostgresDSN)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the docker compose service does not answer: %w", err), c.down())
+	}
+	return &server{version: version, origin: composePostgresOrigin, env: env, stop: c.down}, nil
+}
+
+func (p postgres) probeWithin(ctx context.Context, limit time.Duration, dsn string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return p.probe(ctx, dsn)
+}
+
+// compose is one service of docker-compose.yml.
+type compose struct {
+	host    host
+	file    string
+	service string
+}
+
+// findCompose returns an absentError unless docker compose and the file are there.
+func findCompose(ctx context.Context, h host, service string) (compose, error) {
+	if _, err := h.lookPath("docker"); err != nil {
+		return compose{}, absent("there is no docker")
+	}
+	if h.run(ctx, "docker", "compose", "version") != nil {
+		return compose{}, absent("docker has no compose plugin")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return compose{}, err
+	}
+	file := findUpwards(h, dir, composeFile)
+	if file == "" {
+		return compose{}, absent("there is no %s here or above", composeFile)
+	}
+	return compose{host: h, file: file, service: service}, nil
+}
+
+// findUpwards returns the path of the file name in dir or the nearest directory above that has one, or "".
+func findUpwards(h host, dir, name string) string {
+	for {
+		if path := filepath.Join(dir, name); h.isFile(path) {
+			return path
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// up starts the service and waits until it is healthy. Nothing is left when it fails.
+func (c compose) up(ctx context.Context) error {
+	upCtx, cancel := context.WithTimeout(ctx, composeUpLimit)
+	defer cancel()
+	err := c.run(upCtx, "up", "-d", "--wait", c.service)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, c.down())
+}
+
+// down removes the service's container and its data. It takes no context: it must run when the run was interrupted.
+func (c compose) down() error {
+	ctx, cancel := context.WithTimeout(context.Background(), composeDownLimit)
+	defer cancel()
+	return c.run(ctx, "down", "-v")
+}
+
+func (c compose) run(ctx context.Context, args ...string) error {
+	return c.host.run(ctx, "docker", append([]string{"compose", "-p", composeProject + c.service, "-f", c.file}, args...)...)
+}

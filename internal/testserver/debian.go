@@ -1,0 +1,112 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// aptLimit bounds one call of apt-get, aptLockSeconds its wait for another one that is running.
+const (
+	aptLimit       = 10 * time.Minute
+	aptLockSeconds = "120"
+)
+
+// noMainCluster is read by the installation scripts of Debian's PostgreSQL packages. Their default is to create a
+// cluster and to start it at once and at every boot, which nobody asked a test run to do.
+const noMainCluster = "/etc/postgresql-common/createcluster.d/applock-testserver.conf"
+
+// debianPackage installs the server's package and starts a private server with it.
+func (p postgres) debianPackage(ctx context.Context) (*server, error) {
+	a, err := findApt(ctx, p.host)
+	if err != nil {
+		return nil, err
+	}
+	p.host.say("installing the Debian package postgresql, because no PostgreSQL server is installed and %s is not set",
+		postgresDSN)
+	if err := a.installPostgres(ctx); err != nil {
+		// Machines without a network are common: whether that matters is for --require to say.
+		return nil, absent("the Debian package postgresql cannot be installed: %v", err)
+	}
+	return p.installed(ctx)
+}
+
+// apt installs packages from where this machine gets its packages.
+type apt struct {
+	host host
+	sudo []string // how to become root; empty when we are
+}
+
+// findApt returns an absentError unless packages can be installed here without asking anybody.
+func findApt(ctx context.Context, h host) (apt, error) {
+	if _, err := h.lookPath("apt-get"); err != nil {
+		return apt{}, absent("there is no apt-get to install it with")
+	}
+	if h.isRoot {
+		return apt{host: h}, nil
+	}
+	if h.run(ctx, "sudo", "-n", "true") != nil {
+		return apt{}, absent("apt-get needs root, or sudo without a password")
+	}
+	return apt{host: h, sudo: []string{"sudo", "-n"}}, nil
+}
+
+// installPostgres installs in two steps, because the setting has its place in a directory of the first package and must
+// be there before the scripts of the second run.
+func (a apt) installPostgres(ctx context.Context) (err error) {
+	if err := a.get(ctx, "update"); err != nil {
+		return err
+	}
+	if err := a.install(ctx, "postgresql-common"); err != nil {
+		return err
+	}
+	if err := a.writeFile(ctx, noMainCluster, "create_main_cluster = false\n"); err != nil {
+		return err
+	}
+	defer func() {
+		// The file must also go when the run was interrupted, or the machine's next cluster is missing one day.
+		if removeErr := a.asRoot(context.WithoutCancel(ctx), "rm", "-f", noMainCluster); err == nil {
+			err = removeErr
+		}
+	}()
+	return a.install(ctx, "postgresql")
+}
+
+func (a apt) install(ctx context.Context, name string) error {
+	return a.get(ctx, "install", "-y", "--no-install-recommends", name)
+}
+
+func (a apt) get(ctx context.Context, args ...string) error {
+	return a.asRoot(ctx, "env", append([]string{
+		"DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "DPkg::Lock::Timeout=" + aptLockSeconds,
+	}, args...)...)
+}
+
+// writeFile writes a small file as root, with the directories it needs.
+func (a apt) writeFile(ctx context.Context, path, content string) error {
+	dir, err := os.MkdirTemp("", "applock-testserver-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	draft := filepath.Join(dir, filepath.Base(path))
+	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
+		return err
+	}
+	return a.asRoot(ctx, "install", "-D", "-m", "0644", draft, path)
+}
+
+func (a apt) asRoot(ctx context.Context, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, aptLimit)
+	defer cancel()
+	command := append(append([]string{}, a.sudo...), name)
+	command = append(command, args...)
+	if err := a.host.run(ctx, command[0], command[1:]...); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

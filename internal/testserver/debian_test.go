@@ -1,0 +1,106 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	aptUpdate  = "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 update"
+	aptInstall = "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "
+)
+
+// withoutDraft replaces the random path of the file that "install" copies.
+func withoutDraft(commands []string) []string {
+	var result []string
+	for _, command := range commands {
+		words := strings.Fields(command)
+		if i := slices.Index(words, "-D"); i >= 0 {
+			words[i+3] = "DRAFT"
+		}
+		result = append(result, strings.Join(words, " "))
+	}
+	return result
+}
+
+func wantCommands(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if got = withoutDraft(got); !slices.Equal(got, want) {
+		t.Errorf("commands:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestThePackageIsInstalledWithoutAMainCluster(t *testing.T) {
+	t.Parallel()
+	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, isRoot: true}
+	p := newFakePostgres(f)
+	p.host.run = func(ctx context.Context, name string, args ...string) error {
+		if name == "install" {
+			checkDraft(t, args[3])
+		}
+		if args[len(args)-1] == "postgresql" {
+			f.addServer("/usr/lib/postgresql/15/bin")
+		}
+		return f.run(ctx, name, args...)
+	}
+	// The binaries appear in f.files, which the host's functions read anew each time.
+	s, err := p.debianPackage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCommands(t, f.commands,
+		aptUpdate,
+		aptInstall+"postgresql-common",
+		"install -D -m 0644 DRAFT "+noMainCluster,
+		aptInstall+"postgresql",
+		"rm -f "+noMainCluster,
+		"start /usr/lib/postgresql/15/bin")
+	if len(f.said) != 1 || !strings.Contains(f.said[0], "because no PostgreSQL server is installed") {
+		t.Errorf("said %q", f.said)
+	}
+	if s.origin != "private, /usr/lib/postgresql/15/bin" {
+		t.Errorf("origin = %q", s.origin)
+	}
+}
+
+func checkDraft(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil || string(content) != "create_main_cluster = false\n" {
+		t.Errorf("draft = %q, %v", content, err)
+	}
+}
+
+func TestAFailedInstallationIsAnAbsenceAndLeavesNoSetting(t *testing.T) {
+	t.Parallel()
+	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "recommends postgresql"}
+	_, err := newFakePostgres(f).debianPackage(t.Context())
+	if _, ok := err.(*absentError); !ok {
+		t.Errorf("error = %v, want an absence", err)
+	}
+	wantCommands(t, f.commands,
+		"sudo -n true",
+		"sudo -n "+aptUpdate,
+		"sudo -n "+aptInstall+"postgresql-common",
+		"sudo -n install -D -m 0644 DRAFT "+noMainCluster,
+		"sudo -n "+aptInstall+"postgresql",
+		"sudo -n rm -f "+noMainCluster)
+}
+
+func TestNothingIsInstalledWithoutRoot(t *testing.T) {
+	t.Parallel()
+	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "sudo -n true"}
+	_, err := newFakePostgres(f).debianPackage(t.Context())
+	if _, ok := err.(*absentError); !ok {
+		t.Errorf("error = %v, want an absence", err)
+	}
+	wantCommands(t, f.commands, "sudo -n true")
+	if len(f.said) != 0 {
+		t.Errorf("said %q", f.said)
+	}
+}

@@ -1,0 +1,84 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// toolKillDelay is how long an interrupted tool may take to end before it is killed.
+const toolKillDelay = 20 * time.Second
+
+// outputLines is how much of a log or a tool's output an error shows.
+const outputLines = 20
+
+// host is the machine as the sources see it. Tests put functions of their own in its place, so that no test installs
+// a package or starts a container.
+type host struct {
+	getenv   func(string) string
+	lookPath func(string) (string, error)
+	glob     func(string) ([]string, error)
+	isFile   func(string) bool
+	isRoot   bool
+
+	// run runs a tool to its end; its error carries the last lines of the tool's output.
+	run func(ctx context.Context, name string, args ...string) error
+
+	// say tells people what is being done.
+	say func(format string, args ...any)
+}
+
+func newHost(say func(format string, args ...any)) host {
+	return host{
+		getenv:   os.Getenv,
+		lookPath: exec.LookPath,
+		glob:     filepath.Glob,
+		isFile:   isFile,
+		isRoot:   os.Geteuid() == 0,
+		run: func(ctx context.Context, name string, args ...string) error {
+			return runTool(exec.CommandContext(ctx, name, args...))
+		},
+		say: say,
+	}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// runTool runs a command made by exec.CommandContext to its end. When the context ends first, the command and its
+// children are asked to terminate.
+func runTool(cmd *exec.Cmd) error {
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = toolKillDelay
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w%s", filepath.Base(cmd.Path), err, quoteTail(output.String()))
+	}
+	return nil
+}
+
+// quoteTail returns the last lines of text, indented, for the end of an error; nothing if there are none.
+func quoteTail(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-outputLines):]
+	return "\n    " + strings.Join(lines, "\n    ")
+}

@@ -1,0 +1,155 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Exit codes of the launcher itself, as shells use them. All others are the command's.
+const (
+	exitFailure       = 1
+	exitUsage         = 2
+	exitNotExecutable = 126
+	exitNotFound      = 127
+	exitSignalBase    = 128
+)
+
+// launcher runs one command among the servers of its backends.
+type launcher struct {
+	backends []backend
+	getenv   func(string) string
+	say      func(format string, args ...any)
+	signals  <-chan os.Signal
+	stdin    io.Reader
+	stdout   io.Writer
+	stderr   io.Writer
+}
+
+// outcome is what became of one backend: a server, or the reason why there is none.
+type outcome struct {
+	backend string
+	server  *server
+	missing error
+}
+
+// run does everything between the command line and the exit code.
+func (l *launcher) run(args []string) int {
+	o, err := parseOptions(args, l.getenv(requireVariable), l.known())
+	if err != nil {
+		l.say("%v", err)
+		return exitUsage
+	}
+	var outcomes []outcome
+	interrupt := untilSignal(l.signals, func(ctx context.Context) {
+		outcomes, err = l.supply(ctx, o.require)
+	})
+	if interrupt != nil || err != nil {
+		l.stop(outcomes)
+		return l.abandoned(interrupt, err)
+	}
+	code, err := l.runCommand(o.command, commandEnv(o.require, outcomes))
+	l.stop(outcomes)
+	if err != nil {
+		return l.notStarted(err)
+	}
+	l.say("backends: %s", summary(outcomes))
+	return code
+}
+
+// known lists what --require may name. SQLite is part of the program and always there.
+func (l *launcher) known() []string {
+	names := []string{"sqlite"}
+	for _, b := range l.backends {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// supply starts the backends. On an error it still returns those that run already, for the caller to stop.
+func (l *launcher) supply(ctx context.Context, require []string) ([]outcome, error) {
+	var outcomes []outcome
+	for _, b := range l.backends {
+		s, err := b.supply(ctx)
+		var none *absentError
+		switch {
+		case err == nil:
+		case !errors.As(err, &none):
+			return outcomes, err
+		case slices.Contains(require, b.name):
+			return outcomes, fmt.Errorf("%s is required and missing: %w; set APPLOCK_TEST_%s_DSN or provide one of these",
+				b.name, err, strings.ToUpper(b.name))
+		default:
+			l.say("running without %s: %v", b.name, err)
+		}
+		outcomes = append(outcomes, outcome{backend: b.name, server: s, missing: err})
+	}
+	return outcomes, nil
+}
+
+// stop stops the servers that the launcher started, last one first. What goes wrong is said and does not change the
+// exit code, which belongs to the command.
+func (l *launcher) stop(outcomes []outcome) {
+	for _, o := range slices.Backward(outcomes) {
+		if o.server == nil || o.server.stop == nil {
+			continue
+		}
+		if err := o.server.stop(); err != nil {
+			l.say("%s: %v", o.backend, err)
+		}
+	}
+}
+
+// abandoned says why the command was not run at all.
+func (l *launcher) abandoned(interrupt os.Signal, err error) int {
+	if sig, ok := interrupt.(syscall.Signal); ok {
+		l.say("%v while the servers were starting, the command was not run", sig)
+		return exitSignalBase + int(sig)
+	}
+	l.say("%v", err)
+	return exitFailure
+}
+
+func (l *launcher) notStarted(err error) int {
+	l.say("%v", err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return exitNotFound
+	}
+	return exitNotExecutable
+}
+
+// summary says which backends the command was run with.
+func summary(outcomes []outcome) string {
+	parts := []string{"sqlite (embedded) ran"}
+	for _, o := range outcomes {
+		if o.server == nil {
+			parts = append(parts, fmt.Sprintf("%s missing (%v)", o.backend, o.missing))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s (%s) ran", o.backend, o.server.version, o.server.origin))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// commandEnv is our own environment and what the servers add to it; of two entries with one key the later wins. The
+// requirements are passed on, so that a test which misses something of a required product fails as well.
+func commandEnv(require []string, outcomes []outcome) []string {
+	env := os.Environ()
+	if len(require) > 0 {
+		env = append(env, requireVariable+"="+strings.Join(require, ","))
+	}
+	for _, o := range outcomes {
+		if o.server != nil {
+			env = append(env, o.server.env...)
+		}
+	}
+	return env
+}

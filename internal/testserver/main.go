@@ -1,0 +1,108 @@
+//go:build unix
+
+// Command testserver supplies the database servers that the test suite needs, runs a command with environment
+// variables that point at them, stops what it started and exits with the command's exit code:
+//
+//	go run ./internal/testserver [--require postgres] -- go test ./...
+//
+// For each product it takes the first of: a server named by APPLOCK_TEST_<PRODUCT>_DSN (never started, never stopped),
+// server binaries of this machine (a private cluster in a temporary directory), the Debian package, docker compose.
+// A product that none of them supplies is left out, with the reason, unless --require or APPLOCK_TEST_REQUIRE names it.
+//
+// Two things to know. "go run" turns every exit code but 0 into 1: build the program to see the command's own code. And
+// the command leads a process group in the background, so it cannot read the terminal: it sees an empty input instead.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// requireVariable lists, separated by commas, the products whose absence is an error. The tests read it too.
+const requireVariable = "APPLOCK_TEST_REQUIRE"
+
+func main() {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, shutdownSignals()...)
+	say := newSay(os.Stderr)
+	l := launcher{
+		backends: []backend{newPostgres(newHost(say)).backend()},
+		getenv:   os.Getenv,
+		say:      say,
+		signals:  signals,
+		stdin:    commandInput(os.Stdin),
+		stdout:   os.Stdout,
+		stderr:   os.Stderr,
+	}
+	os.Exit(l.run(os.Args[1:]))
+}
+
+// shutdownSignals are the signals that end a run early. What our parent had us ignore stays ignored: nohup does that to
+// the hang-up, and a script's "&" to the interrupt.
+func shutdownSignals() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+}
+
+// commandInput is what the command reads: our own input, unless that is a terminal. A background process group that
+// reads the terminal is stopped by the kernel, and a stopped command would hang the run.
+func commandInput(stdin *os.File) io.Reader {
+	info, err := stdin.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice != 0 {
+		return nil
+	}
+	return stdin
+}
+
+// options are the command line, with the environment's requirements added to it.
+type options struct {
+	require []string
+	command []string
+}
+
+// parseOptions reads the command line. A product that --require names must be one of known: a misspelt requirement
+// that is silently met would be worse than none. The environment may also name products that only the tests know.
+func parseOptions(args []string, environment string, known []string) (options, error) {
+	o := options{require: splitList(environment)}
+	flags := flag.NewFlagSet("testserver", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Func("require", "products that must be there, separated by commas", func(list string) error {
+		for _, name := range splitList(list) {
+			if !slices.Contains(known, name) {
+				return fmt.Errorf("unknown product %q, use one of %s", name, strings.Join(known, ", "))
+			}
+			if !slices.Contains(o.require, name) {
+				o.require = append(o.require, name)
+			}
+		}
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return options{}, fmt.Errorf("%w; %s", err, usage)
+	}
+	o.command = flags.Args()
+	if len(o.command) == 0 {
+		return options{}, errors.New(usage)
+	}
+	return o, nil
+}
+
+const usage = "usage: testserver [--require postgres] -- COMMAND ARGS..."
+
+// newSay returns the function that tells people, on w, what the launcher does.
+func newSay(w io.Writer) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		fmt.Fprintf(w, "testserver: "+format+"\n", args...)
+	}
+}
+
+// splitList splits "a, b" into its names.
+func splitList(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package main
+
+import "syscall"
+
+// setParentDeathSignal does nothing: only Linux can do it. Elsewhere a launcher killed with SIGKILL leaves its servers.
+func setParentDeathSignal(*syscall.SysProcAttr, syscall.Signal) {}

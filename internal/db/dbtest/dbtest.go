@@ -30,6 +30,8 @@ type Backend struct {
 // Place is where locks are kept, with the ways to call the operations there.
 type Place struct {
 	Client *applock.Client
+	// DSN opens the same place again.
+	DSN string
 	// SQL is a handle on the same place, for transactions and for tables of the tests' own.
 	SQL *sql.DB
 	// Table is the name of appl_lock as SQL has to write it.

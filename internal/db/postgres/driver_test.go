@@ -38,6 +38,7 @@ func newPlace(t testing.TB, dsn string) dbtest.Place {
 	}
 	return dbtest.Place{
 		Client: client,
+		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",
 		Executors: map[string]dbtest.Executor{

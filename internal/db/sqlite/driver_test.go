@@ -31,6 +31,7 @@ func newPlace(t testing.TB) dbtest.Place {
 	}
 	return dbtest.Place{
 		Client:    client,
+		DSN:       "sqlite:" + path,
 		SQL:       handle,
 		Table:     "appl_lock",
 		Executors: map[string]dbtest.Executor{"facade": dbtest.Facade(client)},

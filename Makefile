@@ -1,0 +1,60 @@
+# `make` or `make help` lists the targets. Nothing here needs a global installation but Go, make and, for
+# the race detector, a C compiler.
+
+GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The race detector needs cgo, which Go switches off where there is no C compiler.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# Starts the private servers, runs what follows, and stops them.
+WITH_SERVERS := go run ./internal/testserver --
+PACKAGES := ./...
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Tell the whole story on a throw-away SQLite file; no server needed.
+	@go run ./cmd/applockctl demo
+
+.PHONY: build
+build: ## Build bin/applockctl.
+	go build -o bin/applockctl ./cmd/applockctl
+
+.PHONY: test
+test: ## Run all tests, on SQLite and on a private PostgreSQL that is started and stopped.
+	@test -n "$(RACE)" || echo "no C compiler: testing without the race detector" >&2
+	$(WITH_SERVERS) go test $(RACE) -shuffle=on -count=1 -timeout=20m $(PACKAGES)
+
+.PHONY: verify
+verify: ## Check what is generated, frozen or documented against its source.
+	go tool sqlc diff
+	go mod tidy -diff
+	$(WITH_SERVERS) go test -count=1 -run '$(VERIFY)' $(PACKAGES)
+
+# The tests that compare: migration and procedures, README and contract, catalogue and contract, golden
+# schemas, stems, CLI tree.
+VERIFY := Equals|Golden|Stems|Readme|CommandTree
+
+.PHONY: lint
+lint: ## Run gofmt, go vet and, where it can be had, golangci-lint.
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	@if $(GOLANGCI_LINT) version >/dev/null 2>&1; then echo golangci-lint run; $(GOLANGCI_LINT) run; \
+	else echo "golangci-lint cannot be had here: skipped" >&2; fi
+
+.PHONY: generate
+generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
+	go tool sqlc generate
+
+.PHONY: snapshot
+snapshot: ## Freeze procedures/ into the newest procedures migration.
+	go run ./internal/snapshot
+
+.PHONY: golden
+golden: ## Rewrite the golden files and the generated documentation; review the difference.
+	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(VERIFY)' $(PACKAGES)
+
+.PHONY: all
+all: demo verify lint test ## Everything that CI runs.

@@ -1,0 +1,189 @@
+package applock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// openExample returns a client on a new, migrated SQLite file, and what removes it.
+func openExample(ctx context.Context) (*applock.Client, func()) {
+	folder, err := os.MkdirTemp("", "applock-example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := applock.Open(ctx, applock.Config{DSN: "sqlite:" + filepath.Join(folder, "applock.db")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.MigrateUp(ctx); err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		_ = client.Close()
+		_ = os.RemoveAll(folder)
+	}
+}
+
+// The session that the README shows in SQL, on the command line and in Go.
+func Example() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	jdoe := applock.Owner{Operator: "JDOE", Department: "CS"}
+	asmith := applock.Owner{Operator: "ASMITH", Department: "CS"}
+
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: jdoe})
+	fmt.Println(grant.Owner, err)
+	_, err = client.Get(ctx, applock.GetRequest{Object: object, Owner: asmith})
+	fmt.Println(errors.Is(err, applock.ErrHeld))
+	lock, err := client.Inquire(ctx, object)
+	fmt.Println(lock.Owner, err)
+	grant, err = client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: asmith})
+	fmt.Println(grant.Owner, err)
+	released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH"})
+	fmt.Println(released, err)
+	// Output:
+	// JDOE (CS) <nil>
+	// true
+	// JDOE (CS) <nil>
+	// ASMITH (CS) <nil>
+	// true <nil>
+}
+
+// A refusal says who has the object, and until when.
+func ExampleHeldError() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	jdoe := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}, TTL: time.Hour}
+	if _, err := client.Get(ctx, jdoe); err != nil {
+		log.Fatal(err)
+	}
+
+	_, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
+	var held *applock.HeldError
+	if errors.As(err, &held) {
+		fmt.Println(held.Object, "is held by", held.Holder.Operator, "of", held.Holder.Department)
+		fmt.Println("for at most an hour:", time.Until(held.Holder.ExpiresAt) <= time.Hour)
+	}
+	// Output:
+	// customer:42 is held by JDOE of CS
+	// for at most an hour: true
+}
+
+// Bad input names the argument, and nothing has been sent.
+func ExampleInvalidError() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+
+	_, err := client.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "customer", ID: "42"}})
+	fmt.Println(err)
+	var invalid *applock.InvalidError
+	fmt.Println(errors.As(err, &invalid), invalid.Argument)
+	// Output:
+	// get customer:42: operator_id must not be empty
+	// true operator_id
+}
+
+// List iterates over any number of locks; it reads them page by page.
+func ExampleClient_List() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	for _, id := range []string{"7", "42"} {
+		request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: id}, Owner: applock.Owner{Operator: "JDOE"}}
+		if _, err := client.Get(ctx, request); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	for lock, err := range client.List(ctx, applock.ListRequest{Operator: "JDOE"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(lock.Object)
+	}
+	// Output:
+	// customer:42
+	// customer:7
+}
+
+// In the caller's transaction the lock is there when the transaction commits, and not before.
+func ExampleClient_WithTx() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "applock-example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	handle, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=journal_mode(WAL)&_txlock=immediate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = handle.Close() }()
+	client := applock.NewSQLite(handle)
+	if _, err := client.MigrateUp(ctx); err != nil {
+		log.Fatal(err)
+	}
+	object := applock.Object{Type: "customer", ID: "42"}
+
+	tx, err := handle.BeginTx(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.WithTx(tx).Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+	fmt.Println("in the transaction:", err)
+	_, err = client.Inquire(ctx, object)
+	fmt.Println("outside, before the commit:", errors.Is(err, applock.ErrNotHeld))
+	fmt.Println("commit:", tx.Commit())
+	lock, err := client.Inquire(ctx, object)
+	fmt.Println("outside, after the commit:", lock.Owner, err)
+	// Output:
+	// in the transaction: <nil>
+	// outside, before the commit: true
+	// commit: <nil>
+	// outside, after the commit: JDOE <nil>
+}
+
+// Assert, first in the transaction that writes, keeps out a holder that lost its lock without noticing.
+func ExampleClient_Assert() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	old, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: applock.Owner{Operator: "ASMITH"}}); err != nil {
+		log.Fatal(err)
+	}
+
+	err = client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "JDOE", Fence: old.Fence})
+	fmt.Println(errors.Is(err, applock.ErrLost))
+	// Output:
+	// true
+}
+
+// Purge removes the rows of objects that have been free for long, from cron.
+func ExampleClient_Purge() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+
+	purged, err := client.Purge(ctx, applock.PurgeRequest{OlderThan: 30 * 24 * time.Hour})
+	fmt.Println(purged, err)
+	// Output:
+	// 0 <nil>
+}

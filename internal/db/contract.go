@@ -1,0 +1,184 @@
+package db
+
+// This file is the naming table of the contract: the operations, their parameters in order, and their
+// answers. The tables in procedures/README.md are made from it, and each dialect's catalogue is compared
+// with it.
+
+// Direction tells which way a parameter goes.
+type Direction string
+
+// The directions of parameters.
+const (
+	In  Direction = "IN"
+	Out Direction = "OUT"
+)
+
+// Type is the type of a parameter; each dialect has one SQL type for it.
+type Type string
+
+// The types of parameters.
+const (
+	Text      Type = "text"
+	FlagType  Type = "flag"
+	Number    Type = "number"
+	Timestamp Type = "timestamp"
+)
+
+// Parameter is one parameter of an operation.
+type Parameter struct {
+	Name      string
+	Direction Direction
+	Type      Type
+	Meaning   string
+}
+
+// Operation is one operation of the contract.
+type Operation struct {
+	Name       string
+	Summary    string
+	Parameters []Parameter
+	// Answers lists flag and outcome, and what they mean.
+	Answers []string
+	// ResultSet is true when the operation returns rows of appl_lock and has no OUT parameters.
+	ResultSet bool
+	// Version is true for appl_lock_version, a function without parameters.
+	Version bool
+}
+
+// RowParameters returns the columns of the operation's row form: its OUT parameters, or, where it has
+// none, a flag that is always Y.
+func (o Operation) RowParameters() []Parameter {
+	var columns []Parameter
+	for _, parameter := range o.Parameters {
+		if parameter.Direction == Out {
+			columns = append(columns, parameter)
+		}
+	}
+	if len(columns) == 0 {
+		columns = []Parameter{{Name: "p_return_cd", Direction: Out, Type: FlagType, Meaning: "always `Y`"}}
+	}
+	return columns
+}
+
+// Contract returns all operations in the order of the documentation.
+func Contract() []Operation {
+	objectType := Parameter{"p_object_type", In, Text, "kind of object, 1 to 64 characters, without `:`"}
+	objectID := Parameter{"p_object_id", In, Text, "which object, 1 to 255 characters"}
+	operatorID := Parameter{"p_operator_id", In, Text, "the operator, 1 to 64 characters"}
+	ttlSeconds := Parameter{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = 604800 (7 days)"}
+	returnCD := Parameter{"p_return_cd", Out, FlagType, "`Y` or `N`"}
+	outcome := Parameter{"p_outcome", Out, Text, "the answer in one word"}
+	oldOperatorID := Parameter{"p_old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
+	oldDepartmentID := Parameter{"p_old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"}
+	return []Operation{
+		{
+			Name:    "get_appl_lock",
+			Summary: "Take or renew the lock on an object for one operator until it expires.",
+			Parameters: []Parameter{
+				objectType, objectID, operatorID,
+				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = empty"},
+				ttlSeconds,
+				{"p_lock_fl", Out, FlagType, "`Y` or `N`"},
+				outcome, oldOperatorID, oldDepartmentID,
+				{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
+				{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
+			},
+			Answers: []string{
+				"`Y ACQUIRED`: it was free or expired; a new grant",
+				"`Y RENEWED`: this operator held it; the same grant, and the ttl counts from now",
+				"`N HELD`: another operator holds it",
+			},
+		},
+		{
+			Name:    "release_appl_lock",
+			Summary: "End the grant that an operator holds on an object.",
+			Parameters: []Parameter{
+				objectType, objectID, operatorID,
+				{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
+				returnCD, outcome, oldOperatorID, oldDepartmentID,
+			},
+			Answers: []string{
+				"`Y RELEASED`: the operator held it; it is free now",
+				"`Y FREE`: nobody holds it",
+				"`N HELD`: another operator, or another grant than p_fence, holds it",
+			},
+		},
+		{
+			Name:    "inquire_appl_lock",
+			Summary: "Who holds an object, since when and until when.",
+			Parameters: []Parameter{
+				objectType, objectID,
+				returnCD,
+				{"p_operator_id", Out, Text, "the holder; empty when `N`"},
+				{"p_department_id", Out, Text, "the holder's department; empty when `N`"},
+				{"p_fence", Out, Number, "fencing token of the grant; 0 when `N`"},
+				{"p_acquired_ts", Out, Timestamp, "start of the grant; NULL when `N`"},
+				{"p_lock_ts", Out, Timestamp, "last get, renewal or transfer; NULL when `N`"},
+				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `N`"},
+			},
+			Answers: []string{"`Y`: it is locked", "`N`: it is free or expired"},
+		},
+		{
+			Name:    "transfer_appl_lock",
+			Summary: "Hand a held object from one operator to another.",
+			Parameters: []Parameter{
+				objectType, objectID,
+				{"p_from_operator_id", In, Text, "who holds it, 1 to 64 characters"},
+				{"p_to_operator_id", In, Text, "who shall hold it, 1 to 64 characters"},
+				{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
+				ttlSeconds, returnCD, outcome, oldOperatorID, oldDepartmentID,
+				{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
+				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
+			},
+			Answers: []string{
+				"`Y TRANSFERRED`: the new operator holds it; a new grant",
+				"`N HELD`: somebody else than p_from_operator_id holds it",
+				"`N FREE`: nobody holds it",
+			},
+		},
+		{
+			Name:    "list_appl_locks",
+			Summary: "One page of the live locks in key order, all or those of a type, operator or department.",
+			Parameters: []Parameter{
+				{"p_object_type", In, Text, "only this type; NULL = any"},
+				{"p_operator_id", In, Text, "only this operator; NULL = any"},
+				{"p_department_id", In, Text, "only this department, may be empty; NULL = any"},
+				{"p_after_type", In, Text, "type of the last row of the page before; NULL = from the start"},
+				{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"},
+				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
+			},
+			Answers:   []string{"rows of appl_lock; fewer than p_max_rows are the last page"},
+			ResultSet: true,
+		},
+		{
+			Name:    "purge_appl_locks",
+			Summary: "Remove the rows of objects that have been free for long.",
+			Parameters: []Parameter{
+				{"p_older_than_seconds", In, Number, "free for at least so long, 1 to 315360000; NULL = 2592000 (30 days)"},
+				{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
+				{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
+			},
+		},
+		{
+			Name:    "assert_appl_lock",
+			Summary: "Fail unless exactly this grant is live, and keep it so to the end of the transaction.",
+			Parameters: []Parameter{
+				objectType, objectID, operatorID,
+				{"p_fence", In, Number, "the grant, 1 or greater"},
+			},
+			Answers: []string{"none: it raises `LK002`, which names the holder, unless the grant is live"},
+		},
+		{
+			Name:       "serialize_appl_lock",
+			Summary:    "Let one transaction at a time work on an object.",
+			Parameters: []Parameter{objectType, objectID},
+			Answers:    []string{"none: it waits for its turn and keeps it until commit or rollback"},
+		},
+		{
+			Name:    "appl_lock_version",
+			Summary: "The version of the installed contract.",
+			Answers: []string{"a whole number"},
+			Version: true,
+		},
+	}
+}

@@ -1,0 +1,59 @@
+package db_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Goal: the reference in procedures/README.md is the contract. Method: render it and compare;
+// APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites it.
+func TestReferenceEqualsContract(t *testing.T) {
+	t.Parallel()
+	const file, marker = "../../procedures/README.md", "do not edit below -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, got, found := strings.Cut(string(text), marker)
+	if !found {
+		t.Fatalf("%s lacks the line that ends in %q", file, marker)
+	}
+	want := reference()
+	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(written+marker+want), 0o644); err != nil { //nolint:gosec // a source file
+			t.Fatal(err)
+		}
+		got = want
+	}
+	if got != want {
+		t.Errorf("the reference in %s differs from the contract: run `make golden`", file)
+	}
+}
+
+func reference() string {
+	var out strings.Builder
+	for _, operation := range db.Contract() {
+		fmt.Fprintf(&out, "\n### %s\n\n%s\n", operation.Name, operation.Summary)
+		if len(operation.Parameters) > 0 {
+			fmt.Fprint(&out, "\n| parameter | | type | meaning |\n|---|---|---|---|\n")
+			for _, parameter := range operation.Parameters {
+				fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", parameter.Name, parameter.Direction, parameter.Type, parameter.Meaning)
+			}
+		}
+		if len(operation.Answers) > 0 {
+			fmt.Fprintf(&out, "\nAnswers: %s.\n", strings.Join(operation.Answers, "; "))
+		}
+		if columns := operation.RowParameters(); operation.Parameters != nil && !operation.ResultSet {
+			names := make([]string, len(columns))
+			for i, column := range columns {
+				names[i] = "`" + column.Name + "`"
+			}
+			fmt.Fprintf(&out, "\nRow form: `%s_row`, columns %s.\n", operation.Name, strings.Join(names, ", "))
+		}
+	}
+	return out.String()
+}

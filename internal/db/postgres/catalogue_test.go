@@ -1,0 +1,191 @@
+package postgres_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// internalRoutines are in the catalogue but not in the contract: nobody is granted them.
+func internalRoutines() []string {
+	return []string{"appl_lock_number", "appl_lock_text"}
+}
+
+func typeName(parameterType db.Type) string {
+	return map[db.Type]string{
+		db.Text:      "text",
+		db.FlagType:  "character",
+		db.Number:    "bigint",
+		db.Timestamp: "timestamp with time zone",
+	}[parameterType]
+}
+
+// signatures returns what the catalogue must hold for an operation: kind, name, parameters and result.
+func signatures(operation db.Operation) []string {
+	if operation.Version {
+		return []string{"function appl_lock_version() returns integer"}
+	}
+	if operation.ResultSet {
+		return []string{fmt.Sprintf("function %s(%s) returns SETOF appl_lock", operation.Name, list(operation.Parameters))}
+	}
+	var in, procedure []db.Parameter
+	for _, parameter := range operation.Parameters {
+		if parameter.Direction == db.In {
+			in = append(in, parameter)
+		} else {
+			parameter.Direction = "INOUT"
+		}
+		procedure = append(procedure, parameter)
+	}
+	row := append(in, operation.RowParameters()...)
+	returns := "record"
+	if columns := operation.RowParameters(); len(columns) == 1 {
+		returns = typeName(columns[0].Type)
+	}
+	return []string{
+		fmt.Sprintf("procedure %s(%s)", operation.Name, list(procedure)),
+		fmt.Sprintf("function %s_row(%s) returns %s", operation.Name, list(row), returns),
+	}
+}
+
+func list(parameters []db.Parameter) string {
+	var texts []string
+	for _, parameter := range parameters {
+		texts = append(texts, fmt.Sprintf("%s %s %s", parameter.Direction, parameter.Name, typeName(parameter.Type)))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Goal: the catalogue holds exactly the contract, in both forms. Method: compare the two.
+func TestCatalogueEqualsContract(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	var want []string
+	for _, operation := range db.Contract() {
+		want = append(want, signatures(operation)...)
+	}
+	got := column(t, pool, `
+		SELECT CASE p.prokind WHEN 'p' THEN 'procedure ' ELSE 'function ' END || p.proname || '(' ||
+			coalesce((
+				SELECT string_agg(
+					CASE coalesce(p.proargmodes[n], 'i') WHEN 'i' THEN 'IN' WHEN 'b' THEN 'INOUT' ELSE 'OUT' END
+						|| ' ' || p.proargnames[n] || ' '
+						|| format_type(coalesce(p.proallargtypes[n], p.proargtypes[n - 1]), NULL), ', ' ORDER BY n)
+				FROM generate_subscripts(p.proargnames, 1) AS n
+			), '') || ')' || CASE WHEN p.prokind = 'p' THEN '' ELSE ' returns ' || replace(pg_get_function_result(p.oid), 'applock.', '') END
+		FROM pg_proc AS p
+		WHERE p.pronamespace = 'applock'::regnamespace AND p.proname <> ALL ($1)`, internalRoutines())
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the catalogue differs from the contract\ngot\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Goal: owner's rights, a pinned search path with pg_temp last, nothing for PUBLIC, a comment on each.
+// Method: ask the catalogue for routines that lack one of them.
+func TestRoutinesAreSafe(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	for _, check := range []struct{ what, condition string }{
+		{"runs with the caller's rights", "NOT p.prosecdef AND p.proname <> ALL ($1)"},
+		{"has no pinned search path with pg_temp last", "NOT EXISTS (SELECT FROM unnest(p.proconfig) AS c WHERE c = 'search_path=applock, pg_temp') AND cardinality($1::text[]) > 0"},
+		{"is granted to PUBLIC", "(p.proacl IS NULL OR EXISTS (SELECT FROM aclexplode(p.proacl) AS a WHERE a.grantee = 0)) AND cardinality($1::text[]) > 0"},
+		{"has no comment", "obj_description(p.oid, 'pg_proc') IS NULL AND cardinality($1::text[]) > 0"},
+		{"is immutable though it reads or writes", "p.provolatile = 'i' AND p.proname NOT IN ('appl_lock_version') AND p.proname <> ALL ($1)"},
+	} {
+		for _, name := range column(t, pool,
+			"SELECT p.proname::text FROM pg_proc AS p WHERE p.pronamespace = 'applock'::regnamespace AND "+check.condition,
+			internalRoutines()) {
+			t.Errorf("%s %s", name, check.what)
+		}
+	}
+	for _, granted := range column(t, pool, `
+		SELECT c.relname::text FROM pg_class AS c, aclexplode(c.relacl) AS a
+		WHERE c.relnamespace = 'applock'::regnamespace AND a.grantee = 0
+		UNION ALL
+		SELECT n.nspname::text FROM pg_namespace AS n, aclexplode(n.nspacl) AS a
+		WHERE n.nspname = 'applock' AND a.grantee = 0`) {
+		t.Errorf("PUBLIC has a privilege on %s", granted)
+	}
+}
+
+// Goal: every change of the schema shows in review. Method: the catalogue as text against a golden
+// file; APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites it.
+func TestGoldenSchema(t *testing.T) {
+	t.Parallel()
+	lines := column(t, migratedPool(t), `
+		SELECT line FROM (
+			SELECT 1 AS part, format('column %s.%s %s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+					CASE WHEN a.attcollation = '"C"'::regcollation THEN ' COLLATE "C"' ELSE '' END,
+					CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS line, a.attnum::int AS position
+			FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+			WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind = 'r' AND c.relname <> 'goose_db_version' AND a.attnum > 0
+			UNION ALL
+			SELECT 2, format('options %s %s', c.relname, c.reloptions), 0
+			FROM pg_class AS c WHERE c.relnamespace = 'applock'::regnamespace AND c.reloptions IS NOT NULL
+			UNION ALL
+			SELECT 3, format('constraint %s %s', k.conname, pg_get_constraintdef(k.oid)), 0
+			FROM pg_constraint AS k
+			WHERE k.connamespace = 'applock'::regnamespace AND k.contype <> 'n' AND k.conrelid = 'applock.appl_lock'::regclass
+			UNION ALL
+			SELECT 4, format('index %s', pg_get_indexdef(i.indexrelid)), 0
+			FROM pg_index AS i WHERE i.indrelid = 'applock.appl_lock'::regclass
+			UNION ALL
+			SELECT 5, format('%s %s(%s) %s%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END, p.proname,
+					pg_get_function_identity_arguments(p.oid),
+					CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+					CASE WHEN p.prosecdef THEN ' definer' ELSE '' END, p.proconfig), 0
+			FROM pg_proc AS p WHERE p.pronamespace = 'applock'::regnamespace
+		) AS all_lines ORDER BY part, position, line COLLATE "C"`)
+	got := strings.Join(lines, "\n") + "\n"
+	const file = "../../../testdata/schema/postgres.golden"
+	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // a source file
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the schema differs from %s; if that is meant, run `make golden`\n%s", file, got)
+	}
+}
+
+func migratedPool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	dsn := testdb.Postgres(t)
+	newPlace(t, dsn)
+	return newPool(t, dsn)
+}
+
+// column returns the first column of a query.
+func column(t testing.TB, pool *pgxpool.Pool, query string, args ...any) []string {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var values []string
+	for rows.Next() {
+		var value string
+		if err := rows.Scan(&value); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, value)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}

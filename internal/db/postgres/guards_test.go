@@ -1,0 +1,309 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testdb"
+)
+
+func inTx(t *testing.T, pool *pgxpool.Pool, work func(pgx.Tx)) {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	work(tx)
+}
+
+func value[T any](t *testing.T, tx pgx.Tx, query string, args ...any) T {
+	t.Helper()
+	var result T
+	if err := tx.QueryRow(t.Context(), query, args...).Scan(&result); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+const (
+	getCall     = "CALL applock.get_appl_lock('customer', $1, $2, 'CS', 3600)"
+	releaseCall = "CALL applock.release_appl_lock('customer', $1, $2, NULL)"
+)
+
+func execute(t *testing.T, tx pgx.Tx, query string, args ...any) {
+	t.Helper()
+	if _, err := tx.Exec(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: a refusal writes nothing and locks no row. Method: a transaction that is only refused has no
+// transaction id, which the first write or row lock would give it, and its statistics stay at zero.
+func TestRefusalWritesNothing(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	pool := newPool(t, place.DSN) // sessions that have changed nothing
+	holder := applock.Owner{Operator: "JDOE"}
+	grant, err := place.Client.Get(t.Context(), applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: holder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range []struct{ name, call string }{
+		{"get", "CALL applock.get_appl_lock('customer', '1', 'ASMITH', '', NULL)"},
+		{"release by a stranger", "CALL applock.release_appl_lock('customer', '1', 'ASMITH', NULL)"},
+		{"release of another grant", fmt.Sprintf("CALL applock.release_appl_lock('customer', '1', 'JDOE', %d)", grant.Fence-1)},
+		{"release of a free object", "CALL applock.release_appl_lock('customer', '2', 'JDOE', NULL)"},
+		{"transfer from a stranger", "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'BROWN', '', NULL)"},
+		{"transfer of a free object", "CALL applock.transfer_appl_lock('customer', '2', 'JDOE', 'BROWN', '', NULL)"},
+		{"inquire", "CALL applock.inquire_appl_lock('customer', '1')"},
+		{"list", "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)"},
+	} {
+		inTx(t, pool, func(tx pgx.Tx) {
+			execute(t, tx, refused.call)
+			if id := value[*string](t, tx, "SELECT pg_current_xact_id_if_assigned()::text"); id != nil {
+				t.Errorf("%s: wrote or locked something in transaction %s", refused.name, *id)
+			}
+			if rows := value[int](t, tx, "SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'"); rows != 0 {
+				t.Errorf("%s: changed %d rows", refused.name, rows)
+			}
+		})
+	}
+}
+
+// Goal: renewing, releasing and taking again are HOT updates: no index entry is written.
+// Method: the transaction's own statistics.
+func TestUpdatesAreHOT(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	inTx(t, pool, func(tx pgx.Tx) {
+		execute(t, tx, getCall, "1", "JDOE")
+		for range 5 {
+			execute(t, tx, getCall, "1", "JDOE")
+			execute(t, tx, releaseCall, "1", "JDOE")
+			execute(t, tx, getCall, "1", "ASMITH")
+			execute(t, tx, "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'JDOE', '', NULL)")
+		}
+		updates := value[int](t, tx, "SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
+		hot := value[int](t, tx, "SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
+		if updates != 20 || hot != updates {
+			t.Errorf("%d of %d updates are HOT, want 20 of 20", hot, updates)
+		}
+	})
+}
+
+// Goal: transaction-start time is not now. Method: in one transaction with a pause, each operation's
+// time is later than the one before, and a lock that ends within the transaction is free there.
+func TestTimeIsStatementTime(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	inTx(t, pool, func(tx pgx.Tx) {
+		begun := value[time.Time](t, tx, "SELECT now()")
+		execute(t, tx, "SELECT pg_sleep(0.05)")
+		execute(t, tx, "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', 1)")
+		if acquired := value[time.Time](t, tx, "SELECT acquired_ts FROM applock.appl_lock"); acquired.Sub(begun) < 50*time.Millisecond {
+			t.Errorf("acquired %s after the transaction began, want at least 50ms", acquired.Sub(begun))
+		}
+		execute(t, tx, "SELECT pg_sleep(1.05)")
+		if answer := value[string](t, tx, "SELECT p_outcome FROM applock.get_appl_lock_row('customer', '1', 'ASMITH', '', 60)"); answer != "ACQUIRED" {
+			t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", answer)
+		}
+	})
+}
+
+// Goal: after a wait, start, fence and expiry of a grant come from after the wait. Method: a get waits
+// behind a transaction that takes and releases; its grant must not begin before that release.
+func TestGrantBeginsAfterWait(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	pool := newPool(t, place.DSN)
+	ctx := t.Context()
+	object := applock.Object{Type: "customer", ID: "1"}
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := place.Client.WithTx(tx)
+	if _, err := former.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		t.Fatal(err)
+	}
+	var waiter sync.WaitGroup
+	waiter.Go(func() {
+		_, err := place.Client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
+		if err != nil {
+			t.Errorf("get after the release: %v", err)
+		}
+	})
+	for waiting := 0; waiting == 0; {
+		if waiting, err = place.Waiting(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := former.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+		t.Fatal(err)
+	}
+	released := value[time.Time](t, tx, "SELECT expires_ts FROM applock.appl_lock")
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waiter.Wait()
+	lock, err := place.Client.Inquire(ctx, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock.AcquiredAt.Before(released) || int64(lock.Fence) < released.UnixMicro() {
+		t.Errorf("grant begins at %s with fence %d, before the release at %s", lock.AcquiredAt, lock.Fence, released)
+	}
+}
+
+// Goal: a wait is cut off after a second, however many wait in line, and neither the caller's
+// lock_timeout nor its other settings are touched. Method: three callers behind an open transaction.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	pool := newPool(t, place.DSN)
+	ctx := t.Context()
+	inTx(t, pool, func(tx pgx.Tx) {
+		execute(t, tx, "SET LOCAL lock_timeout = '42s'")
+		execute(t, tx, getCall, "1", "JDOE")
+		if timeout := value[string](t, tx, "SHOW lock_timeout"); timeout != "42s" {
+			t.Errorf("the caller's lock_timeout is %s now, want 42s", timeout)
+		}
+		var waiters sync.WaitGroup
+		for i := range 3 {
+			waiters.Go(func() {
+				began := time.Now()
+				_, err := place.Client.Get(ctx, applock.GetRequest{
+					Object: applock.Object{Type: "customer", ID: "1"},
+					Owner:  applock.Owner{Operator: fmt.Sprintf("WAITER%d", i)},
+				})
+				if err == nil || !strings.Contains(err.Error(), "55P03") {
+					t.Errorf("waiter %d: %v, want 55P03", i, err)
+				}
+				t.Logf("waiter %d waited %s", i, time.Since(began))
+			})
+		}
+		waiters.Wait()
+	})
+}
+
+// Goal: a call whose connection dies under it says that its outcome is unknown, and repeating it is
+// safe. Method: the server ends the session while the call waits for a row.
+func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	pool := newPool(t, place.DSN)
+	ctx := t.Context()
+	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
+	inTx(t, pool, func(tx pgx.Tx) {
+		execute(t, tx, getCall, "1", "JDOE")
+		failed := make(chan error, 1)
+		go func() {
+			_, err := place.Client.Get(ctx, request)
+			failed <- err
+		}()
+		killed := 0
+		for killed == 0 {
+			killed = value[int](t, tx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		}
+		if err := <-failed; !errors.Is(err, applock.ErrOutcomeUnknown) {
+			t.Errorf("get on a connection that dies: %v, want ErrOutcomeUnknown", err)
+		}
+	})
+	if _, err := place.Client.Get(ctx, request); err != nil {
+		t.Errorf("the same get again: %v", err)
+	}
+}
+
+// Goal: a call that is cancelled in flight says that its outcome is unknown; in a transaction it does
+// not, because nothing has happened before the commit. Method: cancel while the call waits for a row.
+func TestCancelledCallIsUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	pool := newPool(t, place.DSN)
+	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
+	inTx(t, pool, func(tx pgx.Tx) {
+		execute(t, tx, getCall, "1", "JDOE")
+		cancelled, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := place.Client.Get(cancelled, request); !errors.Is(err, applock.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("cancelled get: %v, want ErrOutcomeUnknown and the cause", err)
+		}
+		inTx(t, pool, func(other pgx.Tx) {
+			cancelled, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if _, err := place.Client.WithTx(other).Get(cancelled, request); err == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
+				t.Errorf("cancelled get in a transaction: %v, want an error that is not ErrOutcomeUnknown", err)
+			}
+		})
+	})
+}
+
+// Goal: the operations work in each of pgx's ways to talk to the server, as behind a pooler in
+// transaction mode. Method: the story of one lock in each way.
+func TestQueryModes(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			config, err := pgxpool.ParseConfig(place.DSN)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.ConnConfig.DefaultQueryExecMode = mode
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			lockStory(t, applock.NewPostgres(pool), applock.Object{Type: "mode", ID: mode.String()})
+		})
+	}
+}
+
+// lockStory takes, refuses, lists, transfers, asserts and releases.
+func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "O'Brien", Department: `"x"\`}}); err != nil {
+		t.Fatal(err)
+	}
+	var held *applock.HeldError
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}}); !errors.As(err, &held) ||
+		held.Holder.Operator != "O'Brien" || held.Holder.Department != `"x"\` || held.Holder.ExpiresAt.IsZero() {
+		t.Fatalf("get: %v, want held by O'Brien", err)
+	}
+	for lock, err := range client.List(ctx, applock.ListRequest{ObjectType: object.Type, Operator: "O'Brien"}) {
+		if err != nil || lock.Owner != held.Holder.Owner {
+			t.Errorf("list: %v, %v", lock, err)
+		}
+	}
+	grant, err := client.Transfer(ctx, applock.TransferRequest{Object: object, From: "O'Brien", To: applock.Owner{Operator: "ASMITH"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil {
+		t.Error(err)
+	}
+	if err := client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "O'Brien", Fence: grant.Fence}); !errors.Is(err, applock.ErrLost) ||
+		!errors.Is(err, applock.ErrNotHeld) || !strings.Contains(err.Error(), "ASMITH holds it") {
+		t.Errorf("assert: %v, want ErrLost that names ASMITH", err)
+	}
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil || !released {
+		t.Errorf("release: %t, %v", released, err)
+	}
+}

@@ -1,0 +1,216 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// Goal: what plain goose applies from migrations/ is complete, in the schema applock by default and in
+// another one by a setting. Method: goose with nothing of ours around it.
+func TestPlainGoose(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{"applock", "locks"} {
+		t.Run(schema, func(t *testing.T) {
+			t.Parallel()
+			config, err := pgx.ParseConfig(testdb.Postgres(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if schema != "applock" {
+				config.RuntimeParams["applock.schema"] = schema
+			}
+			handle := stdlib.OpenDB(*config)
+			defer func() { _ = handle.Close() }()
+			fsys, err := postgres.Migrations()
+			if err != nil {
+				t.Fatal(err)
+			}
+			provider, err := goose.NewProvider(goose.DialectPostgres, handle, fsys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := provider.Up(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := handle.ExecContext(t.Context(), "CALL "+schema+".get_appl_lock('customer', '42', 'JDOE', 'CS', NULL)"); err != nil {
+				t.Error(err)
+			}
+			if _, err := provider.DownTo(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Goal: two schemas of one database are two independent sets of locks, and the client needs no
+// search_path. Method: the same object in both; a release in one.
+func TestSchemasAreIndependent(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	first := applock.NewPostgres(pool)
+	second, err := first.WithSchema("locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if _, err := second.MigrateUp(ctx); err != nil {
+		t.Fatal(err)
+	}
+	object := applock.Object{Type: "customer", ID: "42"}
+	for operator, client := range map[string]*applock.Client{"JDOE": first, "ASMITH": second} {
+		if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := second.Uninstall(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
+		t.Errorf("inquire: %v, %v, want JDOE", lock, err)
+	}
+	for _, name := range []string{"", "Locks", "a b", `x"; DROP SCHEMA applock; --`, strings.Repeat("x", 31), "1st"} {
+		if _, err := first.WithSchema(name); !errors.Is(err, applock.ErrInvalid) {
+			t.Errorf("schema %q: %v, want ErrInvalid", name, err)
+		}
+	}
+}
+
+// Goal: the printed script, run by psql, is the same as migrating. Method: psql runs it; the client
+// finds every step applied and the operations working.
+func TestScriptRunsInPsql(t *testing.T) {
+	t.Parallel()
+	psql := testdb.Psql(t)
+	for _, schema := range []string{"applock", "locks"} {
+		t.Run(schema, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.Postgres(t)
+			script, err := applock.MigrationScript("postgres", schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := exec.CommandContext(t.Context(), psql, "--no-psqlrc", "--quiet", "-v", "ON_ERROR_STOP=1", dsn)
+			command.Stdin = strings.NewReader(script)
+			if output, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("psql: %v\n%s", err, output)
+			}
+			client, err := applock.NewPostgres(newPool(t, dsn)).WithSchema(schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+				t.Errorf("migrate up after the script: %v, %v, want nothing to do", done, err)
+			}
+			lockStory(t, client, applock.Object{Type: "customer", ID: "42"})
+		})
+	}
+}
+
+// Goal: rights are per verb and need no privilege on the table: an operator, a supervisor and a janitor
+// may do what docs/grants.md gives them, and nothing else. Method: three users with these grants.
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	newPlace(t, dsn)
+	owner := newPool(t, dsn)
+	calls := map[string]string{
+		"get":       "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', NULL)",
+		"get row":   "SELECT * FROM applock.get_appl_lock_row('customer', '1', 'JDOE', '', NULL)",
+		"release":   "CALL applock.release_appl_lock('customer', '1', 'JDOE', NULL)",
+		"inquire":   "CALL applock.inquire_appl_lock('customer', '1')",
+		"list":      "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
+		"serialize": "CALL applock.serialize_appl_lock('customer', '1')",
+		"version":   "SELECT applock.appl_lock_version()",
+		"transfer":  "CALL applock.transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', '', NULL)",
+		"purge":     "CALL applock.purge_appl_locks(NULL, NULL)",
+		"table":     "SELECT * FROM applock.appl_lock",
+		"write":     "DELETE FROM applock.appl_lock",
+		"internal":  "SELECT applock.appl_lock_text('r', 'a', 'v', 1, true)",
+	}
+	operator := []string{"get", "get row", "release", "inquire", "list", "serialize", "version"}
+	for role, allowed := range map[string][]string{
+		"operator":   operator,
+		"supervisor": append([]string{"transfer"}, operator...),
+		"janitor":    {"purge", "version"},
+		"nobody":     nil,
+	} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			user := roleWithGrants(t, owner, role)
+			for name, call := range calls {
+				err := asUser(t, owner, user, call)
+				may := false
+				for _, verb := range allowed {
+					may = may || verb == name
+				}
+				if may && err != nil {
+					t.Errorf("%s may not %s: %v", role, name, err)
+				}
+				if !may && (err == nil || !strings.Contains(err.Error(), "42501")) {
+					t.Errorf("%s may %s: %v, want 42501", role, name, err)
+				}
+			}
+		})
+	}
+}
+
+// roleWithGrants makes a role with the grants that procedures/README.md gives, and drops it at the end.
+func roleWithGrants(t *testing.T, owner *pgxpool.Pool, role string) string {
+	t.Helper()
+	user := "applock_test_" + role + strings.TrimPrefix(owner.Config().ConnConfig.Database, "applock_test")
+	grants := grantsOf(t, role)
+	for _, statement := range append([]string{"CREATE ROLE " + user}, grants...) {
+		if _, err := owner.Exec(t.Context(), strings.ReplaceAll(statement, "TO applock_"+role, "TO "+user)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if _, err := owner.Exec(context.Background(), "DROP OWNED BY "+user+"; DROP ROLE "+user); err != nil {
+			t.Error(err)
+		}
+	})
+	return user
+}
+
+func asUser(t *testing.T, owner *pgxpool.Pool, user, call string) error {
+	t.Helper()
+	tx, err := owner.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	execute(t, tx, "SET LOCAL ROLE "+user)
+	_, err = tx.Exec(t.Context(), call)
+	return err
+}
+
+// Goal: a caller cannot make the procedures use tables or functions of its own. Method: a temporary
+// table appl_lock and a function clock_timestamp in a schema that the caller puts first.
+func TestSearchPathIsPinned(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	inTx(t, pool, func(tx pgx.Tx) {
+		execute(t, tx, "CREATE SCHEMA evil")
+		execute(t, tx, "CREATE FUNCTION evil.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT timestamptz '2000-01-01' $$")
+		execute(t, tx, "CREATE TEMPORARY TABLE appl_lock (LIKE applock.appl_lock INCLUDING ALL)")
+		execute(t, tx, "SET LOCAL search_path = evil, pg_temp, pg_catalog, applock")
+		execute(t, tx, "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', NULL)")
+		if rows := value[int](t, tx, "SELECT count(*) FROM pg_temp.appl_lock"); rows != 0 {
+			t.Error("the lock went into the caller's temporary table")
+		}
+		if rows := value[int](t, tx, "SELECT count(*) FROM applock.appl_lock WHERE acquired_ts > '2020-01-01'"); rows != 1 {
+			t.Error("the lock is not in the table, or has the caller's time")
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+func newHandle(t *testing.T) *sql.DB {
+	t.Helper()
+	handle, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "plain.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	return handle
+}
+
+// Goal: what plain goose applies from migrations/ is complete. Method: goose with nothing of ours
+// around it, then a client on the same file.
+func TestPlainGoose(t *testing.T) {
+	t.Parallel()
+	handle := newHandle(t)
+	fsys, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, handle, fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	requireInstalled(t, handle)
+}
+
+// Goal: the printed script is the same as migrating. Method: run it as one batch of statements, as the
+// sqlite3 shell does; the client finds every step applied.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	handle := newHandle(t)
+	script, err := applock.MigrationScript("sqlite", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := handle.ExecContext(t.Context(), script); err != nil {
+		t.Fatal(err)
+	}
+	requireInstalled(t, handle)
+	if _, err := applock.MigrationScript("sqlite", "locks"); !errors.Is(err, applock.ErrInvalid) {
+		t.Errorf("script for a schema: %v, want ErrInvalid", err)
+	}
+}
+
+func requireInstalled(t *testing.T, handle *sql.DB) {
+	t.Helper()
+	client := applock.NewSQLite(handle)
+	if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+		t.Errorf("migrate up: %v, %v, want nothing to do", done, err)
+	}
+	_, err := client.Get(t.Context(), applock.GetRequest{
+		Object: applock.Object{Type: "customer", ID: "42"},
+		Owner:  applock.Owner{Operator: "JDOE"},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Goal: every change of the schema shows in review. Method: the catalogue against a golden file;
+// APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites it.
+func TestGoldenSchema(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	rows, err := place.SQL.QueryContext(t.Context(),
+		"SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'goose%' AND name NOT LIKE 'sqlite%' ORDER BY name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var got strings.Builder
+	for rows.Next() {
+		var statement string
+		if err := rows.Scan(&statement); err != nil {
+			t.Fatal(err)
+		}
+		got.WriteString(statement + ";\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	const file = "../../../testdata/schema/sqlite.golden"
+	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil { //nolint:gosec // a source file
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the schema differs from %s; if that is meant, run `make golden`\n%s", file, got.String())
+	}
+}
+
+// Goal: a refusal waits for nobody and writes nothing, even while another transaction is writing to the
+// file. Method: an open write transaction, and a get, release and transfer that are refused.
+func TestRefusalDoesNotWait(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	ctx := t.Context()
+	object := applock.Object{Type: "customer", ID: "1"}
+	if _, err := place.Client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := place.SQL.BeginTx(context.WithoutCancel(ctx), nil) // immediate: it is the writer now
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := place.Client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}}); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("get: %v, want ErrHeld", err)
+	}
+	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH"}); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("release: %v, want ErrHeld", err)
+	}
+	transfer := applock.TransferRequest{Object: object, From: "ASMITH", To: applock.Owner{Operator: "BROWN"}}
+	if _, err := place.Client.Transfer(ctx, transfer); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("transfer: %v, want ErrHeld", err)
+	}
+	if _, err := place.Client.Inquire(ctx, object); err != nil {
+		t.Errorf("inquire: %v", err)
+	}
+}

@@ -1,0 +1,96 @@
+// Package readme holds the README to what it shows.
+package readme
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// session returns the lines of the README's block of that name.
+func session(t *testing.T, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)<!-- session: " + name + " -->\n```\\w+\n(.*?)\n```").FindStringSubmatch(string(text))
+	if block == nil {
+		t.Fatalf("the README has no session %s", name)
+	}
+	lines := strings.Split(block[1], "\n")
+	if len(lines) != 5 {
+		t.Fatalf("the session %s has %d lines, want 5", name, len(lines))
+	}
+	return lines
+}
+
+// Goal: the SQL session answers what its comments say. Method: psql runs each line.
+func TestReadmeSQL(t *testing.T) {
+	t.Parallel()
+	psql := testdb.Psql(t)
+	dsn := testdb.Postgres(t)
+	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := client.MigrateUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range session(t, "sql") {
+		_, want, _ := strings.Cut(line, "-- ")
+		command := exec.CommandContext(t.Context(), psql, "--no-psqlrc", "--tuples-only", "--no-align", "-v", "ON_ERROR_STOP=1", dsn)
+		command.Stdin = strings.NewReader(line)
+		output, err := command.CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(output), want) {
+			t.Errorf("%s\nanswers %s, %v", line, output, err)
+		}
+	}
+}
+
+// Goal: the command-line session answers what its comments say. Method: a shell runs each line in an
+// empty folder, with the built command in its PATH.
+func TestReadmeCLI(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "bin", "applockctl"), "../../cmd/applockctl")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	for _, line := range session(t, "cli") {
+		_, want, _ := strings.Cut(line, "# ")
+		command := exec.CommandContext(t.Context(), "sh", "-c", line)
+		command.Dir = folder
+		command.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "APPLOCK_DSN=")
+		output, err := command.Output()
+		if refused := want == "HELD"; refused != (command.ProcessState.ExitCode() == 1) || !strings.Contains(string(output), want) {
+			t.Errorf("%s\nanswers %s, %v", line, output, err)
+		}
+	}
+}
+
+// Goal: the Go session is code that a test runs. Method: its lines stand, in this order, in the example
+// whose output is checked.
+func TestReadmeGo(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../applock/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := string(text)
+	for _, line := range session(t, "go") {
+		_, after, found := strings.Cut(rest, "\t"+line+"\n")
+		if !found {
+			t.Errorf("applock/example_test.go lacks, or has earlier, the line\n%s", line)
+			continue
+		}
+		rest = after
+	}
+}

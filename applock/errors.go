@@ -42,7 +42,7 @@ type HeldError struct {
 // Error names the holder and the end of the lock.
 func (e *HeldError) Error() string {
 	if e.Holder.ExpiresAt.IsZero() {
-		return "held by " + e.Holder.Owner.String()
+		return "held by " + e.Holder.String()
 	}
 	return fmt.Sprintf("held by %s until %s", e.Holder.Owner, e.Holder.ExpiresAt.Format(time.RFC3339))
 }

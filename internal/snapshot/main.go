@@ -45,7 +45,7 @@ func run(folder string) error {
 			return err
 		}
 		file := filepath.Join(folder, dialect, name)
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // a source file
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
 		fmt.Println(file)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -80,7 +81,7 @@ func TestAFailedInstallationIsAnAbsenceAndLeavesNoSetting(t *testing.T) {
 	t.Parallel()
 	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "recommends postgresql"}
 	_, err := newFakePostgres(f).debianPackage(t.Context())
-	if _, ok := err.(*absentError); !ok {
+	if !errors.As(err, new(*absentError)) {
 		t.Errorf("error = %v, want an absence", err)
 	}
 	wantCommands(t, f.commands,
@@ -96,7 +97,7 @@ func TestNothingIsInstalledWithoutRoot(t *testing.T) {
 	t.Parallel()
 	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "sudo -n true"}
 	_, err := newFakePostgres(f).debianPackage(t.Context())
-	if _, ok := err.(*absentError); !ok {
+	if !errors.As(err, new(*absentError)) {
 		t.Errorf("error = %v, want an absence", err)
 	}
 	wantCommands(t, f.commands, "sudo -n true")

@@ -93,7 +93,7 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	return o, nil
 }
 
-const usage = "usage: testserver [--require postgres] -- COMMAND ARGS..."
+const usage = "usage: testserver [--require postgres] -- COMMAND [ARG]"
 
 // newSay returns the function that tells people, on w, what the launcher does.
 func newSay(w io.Writer) func(format string, args ...any) {

@@ -148,7 +148,7 @@ func TestGoldenSchema(t *testing.T) {
 	got := strings.Join(lines, "\n") + "\n"
 	const file = "../../../testdata/schema/postgres.golden"
 	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // a source file
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,7 +46,7 @@ func (t sqlTx) Exec(ctx context.Context, query string, args ...any) (pgconn.Comm
 }
 
 func (t sqlTx) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
-	rows, err := t.tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller of Query does both
+	rows, err := t.tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // the caller of Query does both
 	if err != nil {
 		return nil, err
 	}

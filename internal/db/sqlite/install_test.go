@@ -101,7 +101,7 @@ func TestGoldenSchema(t *testing.T) {
 	}
 	const file = "../../../testdata/schema/sqlite.golden"
 	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil { //nolint:gosec // a source file
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,359 @@
+package applock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+)
+
+const (
+	// No index is unique: a number that is given twice shall be seen, not refused.
+	createInvoices = `CREATE TABLE invoice (id INTEGER NOT NULL PRIMARY KEY, number INTEGER)`
+	nextNumber     = `SELECT coalesce(max(number), 0) + 1 FROM invoice`
+	setNumber      = `UPDATE invoice SET number = $2 WHERE id = $1`
+
+	// abandonEvery is which invoices are abandoned once, after they have got a number and before the commit.
+	abandonEvery = 10
+)
+
+// Goal: 20 workers give 2,000 invoices the numbers 1 to 2,000, none twice and none left out, at each isolation level,
+// through pgx and through database/sql.
+// Method: one transaction for each invoice calls serialize, reads max(number) + 1 and writes it. Some transactions are
+// rolled back after that and done again: their numbers must not be missing. At REPEATABLE READ and SERIALIZABLE the
+// database answers some of them with a serialization failure (40001): the worker rolls back and begins again.
+// TestRealNumbersWithoutSerialize shows what happens otherwise.
+func TestRealNumbersPostgres(t *testing.T) {
+	place := newRealPlace(t, onPostgres)
+	const workers = 20
+	full, fewer := realSize(2000, 200), realSize(400, 100)
+	for _, test := range []struct {
+		way     string
+		begin   func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
+		level   sql.IsolationLevel
+		objects int
+	}{
+		{"pgx", numberingThroughPgx, sql.LevelReadCommitted, full},
+		{"pgx", numberingThroughPgx, sql.LevelRepeatableRead, full},
+		{"pgx", numberingThroughPgx, sql.LevelSerializable, full},
+		{"sql", numberingThroughSQL, sql.LevelReadCommitted, full},
+		{"sql", numberingThroughSQL, sql.LevelRepeatableRead, fewer},
+		{"sql", numberingThroughSQL, sql.LevelSerializable, fewer},
+	} {
+		t.Run(test.way+"/"+test.level.String(), func(t *testing.T) {
+			numbers := numbering{begin: test.begin(t, place, workers, test.level), workers: workers, objects: test.objects}
+			numbers.check(t, place)
+			if test.level == sql.LevelReadCommitted && numbers.conflicts.Load() > 0 {
+				t.Errorf("%d serialization failures", numbers.conflicts.Load())
+			}
+		})
+	}
+}
+
+// Goal and method: as TestRealNumbersPostgres, in a file. Serialize is the first statement of a transaction that is
+// deferred, as database/sql begins it: there is no serialization failure then.
+func TestRealNumbersSQLite(t *testing.T) {
+	place := newRealPlace(t, onSQLite)
+	const workers = 8
+	numbers := numbering{
+		begin:   numberingThroughSQL(t, place, workers, sql.LevelDefault),
+		workers: workers,
+		objects: realSize(200, 50),
+	}
+	numbers.check(t, place)
+	if numbers.conflicts.Load() > 0 {
+		t.Errorf("%d serialization failures", numbers.conflicts.Load())
+	}
+}
+
+// Goal: the test above would notice a number that is given twice, and serialize is what prevents it.
+// Method: one transaction reads max(number) + 1 before and writes after another one does both, at READ COMMITTED.
+// Without serialize both get the same number, each time. With serialize the other one has to wait, and the numbers differ.
+func TestRealNumbersWithoutSerialize(t *testing.T) {
+	for _, serialized := range []bool{false, true} {
+		t.Run(fmt.Sprintf("serialized=%t", serialized), func(t *testing.T) {
+			place := newRealPlace(t, onPostgres)
+			createInvoiceTable(t, place, 2)
+			begin := numberingThroughPgx(t, place, 2, sql.LevelReadCommitted)
+			errs := make(chan error, 1)
+			one, other := attempt{id: 1, withoutSerialize: !serialized}, attempt{id: 2, withoutSerialize: !serialized}
+			one.between = func() error {
+				go func() { errs <- other.run(t.Context(), begin) }()
+				if serialized {
+					return waitForWaiter(t.Context(), place)
+				}
+				return <-errs
+			}
+			err := one.run(t.Context(), begin)
+			if err == nil && serialized {
+				err = <-errs
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []int{1, 1}
+			if serialized {
+				want = []int{1, 2}
+			}
+			if got := readNumbers(t, place); !slices.Equal(got, want) {
+				t.Errorf("the invoices have the numbers %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// waitForWaiter returns when a session of the database waits for another one.
+func waitForWaiter(ctx context.Context, place realPlace) error {
+	for {
+		var waiting int
+		row := place.handle.QueryRowContext(ctx, `
+			SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+		if err := row.Scan(&waiting); err != nil || waiting > 0 {
+			return err
+		}
+	}
+}
+
+// numberTx is a transaction of one of the client libraries.
+type numberTx struct {
+	locks    *applock.Client // in this transaction
+	next     func(ctx context.Context) (int, error)
+	set      func(ctx context.Context, id, number int) error
+	commit   func(ctx context.Context) error
+	rollback func(ctx context.Context) error
+}
+
+// beginNumbering begins a transaction.
+type beginNumbering func(ctx context.Context) (numberTx, error)
+
+func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(place.dsn)
+	if err != nil {
+		t.Fatal("the DSN cannot be parsed")
+	}
+	config.MaxConns = int32(workers)
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	client := applock.NewPostgres(pool)
+	options := pgx.TxOptions{IsoLevel: map[sql.IsolationLevel]pgx.TxIsoLevel{
+		sql.LevelReadCommitted:  pgx.ReadCommitted,
+		sql.LevelRepeatableRead: pgx.RepeatableRead,
+		sql.LevelSerializable:   pgx.Serializable,
+	}[level]}
+	return func(ctx context.Context) (numberTx, error) {
+		tx, err := pool.BeginTx(ctx, options)
+		if err != nil {
+			return numberTx{}, err
+		}
+		return numberTx{
+			locks: client.WithTx(tx),
+			next: func(ctx context.Context) (next int, err error) {
+				err = tx.QueryRow(ctx, nextNumber).Scan(&next)
+				return next, err
+			},
+			set: func(ctx context.Context, id, number int) error {
+				_, err := tx.Exec(ctx, setNumber, id, number)
+				return err
+			},
+			commit:   tx.Commit,
+			rollback: tx.Rollback,
+		}, nil
+	}
+}
+
+func numberingThroughSQL(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering {
+	t.Helper()
+	place.handle.SetMaxOpenConns(workers)
+	return func(ctx context.Context) (numberTx, error) {
+		tx, err := place.handle.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return numberTx{}, err
+		}
+		return numberTx{
+			locks: place.client.WithTx(tx),
+			next: func(ctx context.Context) (next int, err error) {
+				err = tx.QueryRowContext(ctx, nextNumber).Scan(&next)
+				return next, err
+			},
+			set: func(ctx context.Context, id, number int) error {
+				_, err := tx.ExecContext(ctx, setNumber, id, number)
+				return err
+			},
+			commit:   func(context.Context) error { return tx.Commit() },
+			rollback: func(context.Context) error { return tx.Rollback() },
+		}, nil
+	}
+}
+
+// errAbandoned ends a transaction that the application does not want any more.
+var errAbandoned = errors.New("abandoned")
+
+// attempt is one transaction that numbers an invoice.
+type attempt struct {
+	id int
+	// withoutSerialize leaves the guard out.
+	withoutSerialize bool
+	// between, if set, is called between the read and the write.
+	between func() error
+	// abandon rolls back after the write.
+	abandon bool
+}
+
+// run gives the invoice the next number.
+func (a attempt) run(ctx context.Context, begin beginNumbering) error {
+	tx, err := begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.rollback(ctx) }() // after the commit there is nothing to roll back
+	if !a.withoutSerialize {
+		if err := tx.locks.Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
+			return err
+		}
+	}
+	next, err := tx.next(ctx)
+	if err != nil {
+		return err
+	}
+	if a.between != nil {
+		if err := a.between(); err != nil {
+			return err
+		}
+	}
+	if err := tx.set(ctx, a.id, next); err != nil {
+		return err
+	}
+	if a.abandon {
+		return errAbandoned
+	}
+	return tx.commit(ctx)
+}
+
+// numbering is many workers that number invoices.
+type numbering struct {
+	begin     beginNumbering
+	workers   int
+	objects   int
+	conflicts atomic.Int64
+}
+
+// check numbers all invoices of a new table and compares their numbers with 1, 2, 3 and so on.
+func (n *numbering) check(t *testing.T, place realPlace) {
+	t.Helper()
+	createInvoiceTable(t, place, n.objects)
+	start := time.Now()
+	n.run(t)
+	t.Logf("%d invoices in %s, %d serialization failures", n.objects, time.Since(start).Round(time.Millisecond), n.conflicts.Load())
+	invoices := make([][]int, n.objects+1) // by number
+	for i, number := range readNumbers(t, place) {
+		if number < 1 || number > n.objects {
+			t.Errorf("invoice %d has the number %d, want 1 to %d", i+1, number, n.objects)
+			continue
+		}
+		invoices[number] = append(invoices[number], i+1)
+	}
+	for number, ids := range invoices[1:] {
+		if len(ids) != 1 {
+			t.Errorf("number %d is given to the invoices %v, want one", number+1, ids)
+		}
+	}
+}
+
+// run gives the invoices to the workers and waits for them.
+func (n *numbering) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	ids := make(chan int, n.objects)
+	for id := range n.objects {
+		ids <- id + 1
+	}
+	close(ids)
+	var running sync.WaitGroup
+	for range n.workers {
+		running.Go(func() {
+			for id := range ids {
+				if err := n.number(ctx, id); err != nil {
+					cancel(fmt.Errorf("invoice %d: %w", id, err))
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	if err := context.Cause(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// number numbers one invoice, as often as it takes.
+func (n *numbering) number(ctx context.Context, id int) error {
+	if id%abandonEvery == 0 {
+		err := n.retry(ctx, attempt{id: id, abandon: true})
+		if !errors.Is(err, errAbandoned) {
+			return fmt.Errorf("want it abandoned: %w", err)
+		}
+	}
+	return n.retry(ctx, attempt{id: id})
+}
+
+// retry begins again after each serialization failure, a little later: one commit refuses all who wait for it.
+func (n *numbering) retry(ctx context.Context, a attempt) error {
+	for {
+		err := a.run(ctx, n.begin)
+		var pgErr *pgconn.PgError
+		if !errors.As(err, &pgErr) || pgErr.Code != "40001" {
+			return err
+		}
+		n.conflicts.Add(1)
+		time.Sleep(rand.N(time.Duration(n.workers) * time.Millisecond))
+	}
+}
+
+// createInvoiceTable makes a table of invoices without numbers, with the ids from 1.
+func createInvoiceTable(t *testing.T, place realPlace, objects int) {
+	t.Helper()
+	place.exec(t, "DROP TABLE IF EXISTS invoice", createInvoices, fmt.Sprintf(`
+		INSERT INTO invoice (id)
+		WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < %d)
+		SELECT id FROM ids`, objects))
+}
+
+// readNumbers returns the numbers of the invoices in the order of their ids, 0 for none.
+func readNumbers(t *testing.T, place realPlace) []int {
+	t.Helper()
+	rows, err := place.handle.QueryContext(t.Context(), "SELECT coalesce(number, 0) FROM invoice ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }() // Err tells what matters
+	var numbers []int
+	for rows.Next() {
+		var number int
+		if err := rows.Scan(&number); err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, number)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return numbers
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/applock/applock/internal/db/registry"
+)
+
+func newTree() *cobra.Command {
+	a := &app{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }}
+	return a.rootCommand()
+}
+
+// The names, flags and defaults are API: a change must be seen in review.
+func TestCommandTree(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	describe(&text, newTree())
+	golden(t, "commands.golden", text.String())
+}
+
+func describe(text *strings.Builder, command *cobra.Command) {
+	path, _, _ := strings.Cut(command.CommandPath()+" ", command.Name()+" ")
+	fmt.Fprintf(text, "%s%s\n", path, command.Use)
+	command.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+		fmt.Fprintf(text, "    --%s %s", flag.Name, flag.Value.Type())
+		if flag.DefValue != "" {
+			fmt.Fprintf(text, " = %s", flag.DefValue)
+		}
+		if _, required := flag.Annotations[cobra.BashCompOneRequiredFlag]; required {
+			text.WriteString(" (required)")
+		}
+		text.WriteString("\n")
+	})
+	for _, child := range command.Commands() {
+		describe(text, child)
+	}
+}
+
+func TestEveryCommandIsExplained(t *testing.T) {
+	t.Parallel()
+	for _, command := range ownCommands(newTree()) {
+		if command.Short == "" || command.Long == "" || command.Example == "" {
+			t.Errorf("%s lacks a short text, a long text or an example", command.CommandPath())
+		}
+		for line := range strings.Lines(command.Long + "\n" + command.Example) {
+			if len(line) > 110 {
+				t.Errorf("%s has a line that terminals would break: %s", command.CommandPath(), line)
+			}
+		}
+		path := strings.Fields(command.CommandPath())[1:]
+		got := userOf("").must(t, append(path, "--help")...)
+		if !strings.Contains(got.stdout, command.Long) || !strings.Contains(got.stdout, command.Example) || got.stderr != "" {
+			t.Errorf("%s --help prints %s%s", command.CommandPath(), got.stdout, got.stderr)
+		}
+	}
+}
+
+// Each example is a command line that the program understands, whatever a database would answer.
+func TestExamplesParse(t *testing.T) {
+	t.Parallel()
+	for _, command := range ownCommands(newTree()) {
+		for line := range strings.Lines(command.Example) {
+			_, line, _ = strings.Cut(line, program+" ")
+			line, _, _ = strings.Cut(line, " |")
+			line, _, _ = strings.Cut(line, " >")
+			args := strings.Fields(strings.ReplaceAll(line, `"$(hostname)"`, "host"))
+			found, rest, err := newTree().Find(args)
+			if err != nil {
+				t.Errorf("%q: %v", line, err)
+				continue
+			}
+			if err := found.ParseFlags(rest); err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+			if err := found.ValidateArgs(found.Flags().Args()); err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+			if err := found.ValidateRequiredFlags(); err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+		}
+	}
+}
+
+// ownCommands returns all commands that are not cobra's.
+func ownCommands(command *cobra.Command) []*cobra.Command {
+	if slices.Contains([]string{"help", "completion"}, command.Name()) {
+		return nil
+	}
+	all := []*cobra.Command{command}
+	for _, child := range command.Commands() {
+		all = append(all, ownCommands(child)...)
+	}
+	return all
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	dialects := ""
+	for _, dialect := range registry.Dialects() {
+		dialects += dialect.Name + "\n"
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--output", ""}, "table\njson\n:4\n"},
+		{[]string{"list", "--output", ""}, "table\njson\n:4\n"},
+		{[]string{"migrate", "print", "--dialect", ""}, dialects + ":4\n"},
+		{[]string{"get", "--operator", ""}, ":4\n"},
+		{[]string{"--dsn", ""}, ":4\n"},
+		{[]string{"get", ""}, "--operator\twho shall hold the object\n:4\n"},
+		{[]string{"inquire", ""}, ":4\n"},
+		{[]string{"migrate", ""}, "down\tUndo the newest step\nprint\tPrint all steps as SQL\n" +
+			"status\tPrint all steps and when each was applied\nup\tApply all pending steps\n:4\n"},
+	} {
+		got := userOf("").must(t, append([]string{"__complete"}, test.args...)...)
+		if got.stdout != test.want {
+			t.Errorf("%v completes to %q, want %q", test.args, got.stdout, test.want)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := userOf("").must(t, "completion", shell); !strings.Contains(got.stdout, program) {
+			t.Errorf("no completion for %s: %q", shell, got.stdout)
+		}
+	}
+}

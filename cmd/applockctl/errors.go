@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/registry"
+)
+
+// The exit codes, which scripts rely on.
+const (
+	exitYes     = 0
+	exitNo      = 1
+	exitUsage   = 2
+	exitUnknown = 3
+	exitError   = 4
+)
+
+// errNo is the answer no: a result that has been printed, and nothing to complain about.
+var errNo = errors.New("no")
+
+// bodyError is an error of a command that cobra has found to be well written.
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return e.err.Error() }
+func (e *bodyError) Unwrap() error { return e.err }
+
+// writeError is a result that could not be printed.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return "print the result: " + e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
+
+// finish tells an error in one line and returns the exit code.
+func (a *app) finish(command *cobra.Command, err error) int {
+	code := exitCode(err)
+	if err == nil || errors.Is(err, errNo) || readerIsGone(err) {
+		return code
+	}
+	text := err.Error()
+	var known *bodyError
+	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
+		text = name + ": " + text // the errors of a body begin with the operation already
+	}
+	a.note("%s: %s", program, oneLine(redactText(text)))
+	if code == exitUsage {
+		a.note("Run '%s --help' for usage.", command.CommandPath())
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var known *bodyError
+	switch {
+	case err == nil:
+		return exitYes
+	case !errors.As(err, &known):
+		return exitUsage
+	case errors.Is(err, errNo):
+		return exitNo
+	case errors.Is(err, applock.ErrInvalid):
+		return exitUsage
+	case errors.Is(err, applock.ErrOutcomeUnknown):
+		return exitUnknown
+	default:
+		return exitError
+	}
+}
+
+// readerIsGone reports whether the reader of the results has seen enough, as head does.
+func readerIsGone(err error) bool {
+	var failed *writeError
+	return errors.As(err, &failed) && errors.Is(failed, syscall.EPIPE)
+}
+
+// note writes a line that is not a result. If even that fails, nobody is left to be told.
+func (a *app) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// oneLine makes a line of a text of several, and harmless of what a terminal would obey.
+func oneLine(text string) string {
+	flat := regexp.MustCompile(`\s*[\r\n\t\v\f]+\s*`).ReplaceAllString(strings.TrimSpace(text), " ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, flat)
+}
+
+// explain says what the façade cannot know: the command that installs the schema, and who ended ctx.
+func (a *app) explain(ctx context.Context, operation string, client *applock.Client, err error) error {
+	var unprinted *writeError
+	reason := context.Cause(ctx)
+	if errors.Is(reason, context.Canceled) {
+		reason = errors.New("interrupted")
+	}
+	switch {
+	case err == nil, errors.Is(err, errNo), errors.Is(err, applock.ErrInvalid):
+		return err
+	case errors.As(err, &unprinted):
+		return fmt.Errorf("%s: %w", operation, err)
+	case errors.Is(err, applock.ErrSchema):
+		return a.explainSchema(ctx, operation, client)
+	case reason == nil:
+		return err
+	case errors.Is(err, applock.ErrOutcomeUnknown):
+		return fmt.Errorf("%s: %w: %w", operation, applock.ErrOutcomeUnknown, reason)
+	default:
+		return fmt.Errorf("%s: %w", operation, reason)
+	}
+}
+
+// explainSchema returns the error for a database without the schema, or with an old one.
+func (a *app) explainSchema(ctx context.Context, operation string, client *applock.Client) error {
+	where := "the database"
+	dialect, err := registry.ByDSN(a.database())
+	if err == nil && dialect.DefaultSchema != "" {
+		where = "schema " + dialect.DefaultSchema
+	}
+	if a.schema != "" {
+		where = "schema " + a.schema
+	}
+	// An error is expected here; what counts is the version that may come with it.
+	if installed, _ := client.Version(ctx); installed > 0 && installed < applock.ContractVersion {
+		return fmt.Errorf("%s: applock in %s has contract %d, and %d is needed; update it with: %s",
+			operation, where, installed, applock.ContractVersion, a.commandLine("migrate", "up"))
+	}
+	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s",
+		operation, where, a.commandLine("migrate", "up"))
+}
+
+// commandLine returns a command for the same database, ready to be pasted but for the password.
+func (a *app) commandLine(args ...string) string {
+	words := []string{program}
+	if a.dsnFlag.Changed {
+		words = append(words, "--dsn", quote(redactDSN(a.dsn)))
+	}
+	if a.schema != "" {
+		words = append(words, "--schema", quote(a.schema))
+	}
+	return strings.Join(append(words, args...), " ")
+}

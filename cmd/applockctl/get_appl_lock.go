@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// getAnswer has the columns of get_appl_lock; operator and department are the caller's.
+type getAnswer struct {
+	ObjectType      string        `json:"object_type"`
+	ObjectID        string        `json:"object_id"`
+	OperatorID      string        `json:"operator_id"`
+	DepartmentID    string        `json:"department_id"`
+	LockFL          db.Flag       `json:"lock_fl"`
+	Outcome         db.Outcome    `json:"outcome"`
+	OldOperatorID   string        `json:"old_operator_id"`
+	OldDepartmentID string        `json:"old_department_id"`
+	Fence           applock.Fence `json:"fence"`
+	ExpiresTS       timestamp     `json:"expires_ts"`
+}
+
+// cells shows who holds the object now.
+func (g getAnswer) cells() []string {
+	operator, department := g.OperatorID, g.DepartmentID
+	if g.LockFL != db.Yes {
+		operator, department = g.OldOperatorID, g.OldDepartmentID
+	}
+	return []string{
+		string(g.Outcome), g.ObjectType + ":" + g.ObjectID, operator, department, fenceCell(g.Fence), g.ExpiresTS.cell(),
+	}
+}
+
+func (a *app) getCommand() *cobra.Command {
+	var owner applock.Owner
+	ttl := duration(applock.DefaultTTL)
+	command := &cobra.Command{
+		Use:   "get OBJECT --operator O [--department D] [--ttl 7d]",
+		Short: "Get or renew the lock on an object",
+		Long: `Gets the lock on an object for an operator, or renews it when the operator holds it already. An
+expired lock is no lock.
+
+Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the
+holder and the end of his lock (exit code 1). It does not wait for the holder.
+
+Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
+may have got.`,
+		Example: `  applockctl get customer:42 --operator jdoe --department sales
+  applockctl get job:nightly --operator "$(hostname)" --ttl 90s --output json`,
+		Args:                  oneObject,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			return a.get(ctx, args[0], owner, time.Duration(ttl))
+		}),
+	}
+	command.Flags().StringVar(&owner.Operator, "operator", "", "who shall hold the object")
+	command.Flags().StringVar(&owner.Department, "department", "", "where the operator works")
+	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on")
+	require(command, "operator")
+	return command
+}
+
+func (a *app) get(ctx context.Context, text string, owner applock.Owner, ttl time.Duration) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("get: %w", err)
+	}
+	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
+		answer := getAnswer{
+			ObjectType:   trim(object.Type),
+			ObjectID:     trim(object.ID),
+			OperatorID:   trim(owner.Operator),
+			DepartmentID: trim(owner.Department),
+			LockFL:       db.Yes,
+			Outcome:      db.Acquired,
+		}
+		grant, err := s.Get(ctx, applock.GetRequest{Object: object, Owner: owner, TTL: ttl})
+		var held *applock.HeldError
+		switch {
+		case errors.As(err, &held):
+			answer.LockFL, answer.Outcome = db.No, db.Held
+			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
+			answer.ExpiresTS = timestamp(held.Holder.ExpiresAt)
+		case err != nil:
+			return err
+		default:
+			if grant.Renewed {
+				answer.Outcome = db.Renewed
+			}
+			answer.Fence, answer.ExpiresTS = grant.Fence, timestamp(grant.ExpiresAt)
+		}
+		return a.answer(held == nil, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
+	})
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// update rewrites the golden files: go test ./cmd/applockctl -update.
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// result is what a run of the program leaves behind.
+type result struct {
+	code   int
+	stdout string
+	stderr string
+}
+
+// user is somebody in front of a shell, with an environment of his own.
+type user struct {
+	environment map[string]string
+}
+
+// sqliteUser returns a user of a database file that does not exist yet.
+func sqliteUser(t *testing.T) user {
+	t.Helper()
+	return userOf("sqlite:" + filepath.Join(t.TempDir(), "applock.db"))
+}
+
+func userOf(dsn string) user {
+	return user{environment: map[string]string{dsnVariable: dsn}}
+}
+
+func (u user) getenv(name string) string { return u.environment[name] }
+
+func (u user) run(t *testing.T, args ...string) result {
+	t.Helper()
+	return u.runContext(t.Context(), args...)
+}
+
+func (u user) runContext(ctx context.Context, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, &stdout, &stderr, u.getenv)
+	return result{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// must runs a command whose answer is yes.
+func (u user) must(t *testing.T, args ...string) result {
+	t.Helper()
+	got := u.run(t, args...)
+	if got.code != exitYes {
+		t.Fatalf("applockctl %s: exit code %d, stderr: %s", strings.Join(args, " "), got.code, got.stderr)
+	}
+	return got
+}
+
+// check compares an exit code, and looks for texts in the line on stderr.
+func (r result) check(t *testing.T, code int, texts ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d; stdout: %s; stderr: %s", r.code, code, r.stdout, r.stderr)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.stderr, text) {
+			t.Errorf("stderr lacks %q: %s", text, r.stderr)
+		}
+	}
+	if code < exitUsage {
+		return
+	}
+	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+	if code == exitUsage && len(lines) == 2 && strings.HasPrefix(lines[1], "Run 'applockctl ") {
+		lines = lines[:1]
+	}
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "applockctl: ") {
+		t.Errorf("an error shall be told in one line: %q", r.stderr)
+	}
+}
+
+// withoutNotice drops the line that tells where a demo plays.
+func (r result) withoutNotice() result {
+	if notice, rest, found := strings.Cut(r.stderr, "\n"); found && strings.HasPrefix(notice, "The demo plays") {
+		r.stderr = rest
+	}
+	return r
+}
+
+var (
+	timeOfTable = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`)
+	timeOfJSON  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
+	fenceDigits = regexp.MustCompile(`\b\d{16}\b`)
+)
+
+// normalise replaces what differs from run to run by something of the same width.
+func normalise(text string) string {
+	text = timeOfTable.ReplaceAllString(text, "yyyy-mm-dd hh:mm:ss UTC")
+	text = timeOfJSON.ReplaceAllString(text, "yyyy-mm-ddThh:mm:ss.ffffffZ")
+	return fenceDigits.ReplaceAllString(text, "<-----fence---->")
+}
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from %s; if that is intended: go test ./cmd/applockctl -update\n--- got\n%s", path, got)
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/registry"
+)
+
+// migrationAnswer is one step of the schema.
+type migrationAnswer struct {
+	Version   int64     `json:"version"`
+	Name      string    `json:"name"`
+	AppliedAt timestamp `json:"applied_at"`
+}
+
+func (m migrationAnswer) cells() []string {
+	applied := m.AppliedAt.cell()
+	if applied == "" {
+		applied = "pending"
+	}
+	return []string{strconv.FormatInt(m.Version, 10), m.Name, applied}
+}
+
+func (a *app) migrateCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "migrate up|down|status|print",
+		Short: "Install, update or remove the table and the procedures",
+		Long: `Installs, updates or removes the table and the procedures, in numbered steps. A SQLite file is
+migrated by the other commands without being asked; on a server nothing happens before
+"applockctl migrate up", or before a database administrator has run what "applockctl migrate print"
+prints.`,
+		Example: `  applockctl migrate status
+  applockctl migrate up
+  applockctl migrate print --dialect postgres > applock.sql`,
+		DisableFlagsInUseLine: true,
+	}
+	command.AddCommand(a.migrateUpCommand(), a.migrateDownCommand(), a.migrateStatusCommand(), a.migratePrintCommand())
+	return command
+}
+
+func (a *app) migrateUpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "up",
+		Short: "Apply all pending steps",
+		Long: `Applies all pending steps and prints them; none when everything is up to date. Any number of
+processes may do so on one database at once: each step is applied once.
+
+--timeout bounds nothing here, because one migrator waits for the others. Ctrl-C does.`,
+		Example: `  applockctl migrate up
+  APPLOCK_DSN=postgres://dba:secret@db.example.com/crm applockctl --schema crm_lock migrate up`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.migrateUp(ctx)
+		}),
+	}
+}
+
+func (a *app) migrateUp(ctx context.Context) error {
+	return a.callAsIs(ctx, "migrate up", func(ctx context.Context, s session) error {
+		s.pause()
+		applied, err := s.MigrateUp(ctx)
+		if err != nil {
+			return err
+		}
+		// Only the status knows when, by the database's clock.
+		all, err := s.MigrationStatus(ctx)
+		if err != nil {
+			return err
+		}
+		steps := slices.DeleteFunc(all, func(step applock.Migration) bool {
+			return !slices.ContainsFunc(applied, func(done applock.Migration) bool { return done.Version == step.Version })
+		})
+		return a.printSteps(steps, "nothing to do, all steps were applied before")
+	})
+}
+
+func (a *app) migrateDownCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Undo the newest step",
+		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the table with all its
+locks.
+
+--timeout bounds nothing here, because one migrator waits for the others. Ctrl-C does.`,
+		Example:               `  applockctl migrate down`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.migrateDown(ctx)
+		}),
+	}
+}
+
+func (a *app) migrateDown(ctx context.Context) error {
+	return a.callAsIs(ctx, "migrate down", func(ctx context.Context, s session) error {
+		s.pause()
+		undone, err := s.MigrateDown(ctx)
+		if err != nil {
+			return err
+		}
+		return a.printSteps(undone, "nothing to do, no step is applied")
+	})
+}
+
+func (a *app) migrateStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                   "status",
+		Short:                 "Print all steps and when each was applied",
+		Long:                  `Prints all steps and when each was applied, or that it is pending. It changes nothing.`,
+		Example:               `  applockctl migrate status --output json`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.migrateStatus(ctx)
+		}),
+	}
+}
+
+func (a *app) migrateStatus(ctx context.Context) error {
+	return a.callAsIs(ctx, "migrate status", func(ctx context.Context, s session) error {
+		steps, err := s.MigrationStatus(ctx)
+		if err != nil {
+			return err
+		}
+		return a.printSteps(steps, "")
+	})
+}
+
+// printSteps prints steps, or on stderr why there are none.
+func (a *app) printSteps(steps []applock.Migration, none string) error {
+	if len(steps) == 0 {
+		a.note("%s", none)
+		return nil
+	}
+	p := a.newPrinter("VERSION", "NAME", "APPLIED")
+	for _, step := range steps {
+		err := p.print(migrationAnswer{Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt)})
+		if err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+func (a *app) migratePrintCommand() *cobra.Command {
+	var dialect string
+	command := &cobra.Command{
+		Use:   "print [--dialect NAME]",
+		Short: "Print all steps as SQL",
+		Long: `Prints all steps as SQL for the database's own command-line client, in one transaction, for a database
+administrator to read and to run by hand. A database installed that way and one installed by
+"applockctl migrate up" are the same. It does not connect, and prints SQL with --output json, too.`,
+		Example: `  applockctl migrate print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -
+  applockctl --schema crm_lock migrate print --dialect postgres > applock.sql`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(context.Context, []string) error {
+			return a.migratePrint(dialect)
+		}),
+	}
+	var names []string
+	for _, known := range registry.Dialects() {
+		names = append(names, known.Name)
+	}
+	command.Flags().StringVar(&dialect, "dialect", "", "the kind of database; without it that of the DSN")
+	complete(command, "dialect", names...)
+	return command
+}
+
+func (a *app) migratePrint(dialect string) error {
+	if dialect == "" {
+		ofDSN, err := registry.ByDSN(a.database())
+		if err != nil {
+			return fmt.Errorf("migrate print: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
+		}
+		dialect = ofDSN.Name
+	}
+	script, err := applock.MigrationScript(dialect, a.schema)
+	if err != nil {
+		return fmt.Errorf("migrate print: %w", err)
+	}
+	_, err = io.WriteString(a.stdout, script)
+	return wrapWrite(err)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// purgeAnswer has the column of purge_appl_locks, summed over all batches.
+type purgeAnswer struct {
+	Purged int64 `json:"purged"`
+}
+
+func (p purgeAnswer) cells() []string { return []string{strconv.FormatInt(p.Purged, 10)} }
+
+func (a *app) purgeCommand() *cobra.Command {
+	olderThan := duration(applock.DefaultPurgeAge)
+	batch := number{value: applock.DefaultPageSize, max: applock.MaxPageSize}
+	command := &cobra.Command{
+		Use:   "purge [--older-than 30d] [--batch 1000]",
+		Short: "Remove the rows of objects that have been free for long",
+		Long: `Removes the rows of objects that have been free for long, and prints how many. No live lock is ever
+touched. Meant for cron; any number may run at once.
+
+Rows are removed in batches, each a transaction and final by itself: after an error or Ctrl-C the
+next purge goes on from there. --timeout is for each batch. A terminal sees the progress.`,
+		Example: `  applockctl purge
+  applockctl purge --older-than 1d12h --batch 5000`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.purge(ctx, time.Duration(olderThan), int(batch.value))
+		}),
+	}
+	command.Flags().Var(&olderThan, "older-than", "how long the object has been free")
+	command.Flags().Var(&batch, "batch", fmt.Sprintf("how many rows one transaction removes, at most %d", applock.MaxPageSize))
+	return command
+}
+
+func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) error {
+	var purged int64
+	err := a.call(ctx, "purge", func(ctx context.Context, s session) (err error) {
+		shown := 0
+		purged, err = s.Purge(ctx, applock.PurgeRequest{
+			OlderThan: olderThan,
+			Batch:     batch,
+			Progress: func(sum int64) {
+				s.restart()
+				shown = a.progress(fmt.Sprintf("purged %d rows...", sum))
+			},
+		})
+		a.eraseProgress(shown)
+		if err != nil {
+			return err
+		}
+		return a.print(purgeAnswer{Purged: purged}, "PURGED")
+	})
+	if err != nil && purged > 0 {
+		return fmt.Errorf("%w (%s purged before)", err, count(int(purged), "row"))
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// releaseAnswer has the columns of release_appl_lock; the operator is the caller's.
+type releaseAnswer struct {
+	ObjectType      string     `json:"object_type"`
+	ObjectID        string     `json:"object_id"`
+	OperatorID      string     `json:"operator_id"`
+	ReturnCD        db.Flag    `json:"return_cd"`
+	Outcome         db.Outcome `json:"outcome"`
+	OldOperatorID   string     `json:"old_operator_id"`
+	OldDepartmentID string     `json:"old_department_id"`
+}
+
+// cells shows who released or holds the object.
+func (r releaseAnswer) cells() []string {
+	operator := map[db.Outcome]string{db.Released: r.OperatorID, db.Held: r.OldOperatorID}[r.Outcome]
+	return []string{string(r.Outcome), r.ObjectType + ":" + r.ObjectID, operator, r.OldDepartmentID}
+}
+
+func (a *app) releaseCommand() *cobra.Command {
+	var operator string
+	fence := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "release OBJECT --operator O [--fence N]",
+		Short: "Release the lock on an object",
+		Long: `Ends the operator's lock on an object. With --fence only this very grant is ended, which a program
+should always ask for: after expiry and take-over the same operator name may hold another one.
+
+Prints RELEASED or FREE, which means that nobody held the object (exit code 0), or HELD with the
+holder when somebody else, or another grant than --fence, holds it (exit code 1).`,
+		Example: `  applockctl release customer:42 --operator jdoe
+  applockctl release job:nightly --operator "$(hostname)" --fence 1795785256123456`,
+		Args:                  oneObject,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			return a.release(ctx, args[0], operator, applock.Fence(fence.value))
+		}),
+	}
+	command.Flags().StringVar(&operator, "operator", "", "who holds the object")
+	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
+	require(command, "operator")
+	return command
+}
+
+func (a *app) release(ctx context.Context, text, operator string, fence applock.Fence) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	return a.call(ctx, "release "+object.String(), func(ctx context.Context, s session) error {
+		answer := releaseAnswer{
+			ObjectType: trim(object.Type),
+			ObjectID:   trim(object.ID),
+			OperatorID: trim(operator),
+			ReturnCD:   db.Yes,
+			Outcome:    db.Free,
+		}
+		released, err := s.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator, Fence: fence})
+		var held *applock.HeldError
+		switch {
+		case errors.As(err, &held):
+			answer.ReturnCD, answer.Outcome = db.No, db.Held
+			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
+		case err != nil:
+			return err
+		case released:
+			answer.Outcome = db.Released
+		}
+		return a.answer(held == nil, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT")
+	})
+}

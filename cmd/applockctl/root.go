@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/registry"
+)
+
+const (
+	program        = "applockctl"
+	dsnVariable    = "APPLOCK_DSN"
+	defaultDSN     = "sqlite:applock.db"
+	defaultTimeout = 10 * time.Second
+)
+
+// app is one run of the program: its surroundings and its global flags.
+type app struct {
+	stdout io.Writer
+	stderr io.Writer
+	getenv func(string) string
+	// terminal is true when somebody watches stderr.
+	terminal bool
+
+	dsn     string
+	dsnFlag *pflag.Flag
+	schema  string
+	output  format
+	timeout duration
+}
+
+// run is the program: it runs the command that args name and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, getenv func(string) string) int {
+	a := &app{stdout: stdout, stderr: stderr, getenv: getenv, terminal: isTerminal(stderr)}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(append([]string{}, args...)) // never nil, for which cobra takes those of the process
+	command, err := root.ExecuteContextC(ctx)
+	return a.finish(command, err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   program,
+		Short: "Application locks that a database keeps",
+		Long: `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
+transfers and lists application locks that a database keeps, purges old rows, and installs the
+table and the procedures.
+
+An object is written TYPE:ID, such as customer:42. Durations are written 7d, 36h, 90s or 1d12h.
+
+The database is named by --dsn, else by the environment variable APPLOCK_DSN:
+  sqlite:PATH                                 a file, created on first use
+  postgres://USER:PASSWORD@HOST:PORT/DATABASE a server, on which "applockctl migrate up" comes first
+Prefer APPLOCK_DSN for a DSN with a password: other users of the host can see command lines.
+
+Results go to stdout, everything else to stderr. Exit codes:
+  0  yes
+  1  no: somebody else holds the object, or nobody does
+  2  the command line is wrong
+  3  the outcome is unknown: the call was sent and no answer came back; repeat it
+  4  any other error`,
+		Example: `  applockctl get customer:42 --operator jdoe --department sales
+  applockctl inquire customer:42
+  applockctl release customer:42 --operator jdoe
+  applockctl demo`,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		DisableFlagsInUseLine: true,
+	}
+	// Only what has no commands below runs: see finishTree.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
+	a.addGlobalFlags(root)
+	root.AddCommand(
+		a.getCommand(),
+		a.releaseCommand(),
+		a.inquireCommand(),
+		a.transferCommand(),
+		a.listCommand(),
+		a.purgeCommand(),
+		a.migrateCommand(),
+		a.demoCommand(),
+		a.versionCommand(),
+	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	finishTree(root)
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, args []string) error {
+			_, _, err := root.Find(args)
+			return err
+		}
+	}
+	return root
+}
+
+func (a *app) addGlobalFlags(root *cobra.Command) {
+	a.output = formatTable
+	a.timeout = duration(defaultTimeout)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.dsn, "dsn", defaultDSN, "the database; without it $"+dsnVariable)
+	flags.StringVar(&a.schema, "schema", "", "the schema of the table and the procedures, if not the dialect's default")
+	flags.Var(&a.output, "output", "how results are printed: table or json")
+	flags.Var(&a.timeout, "timeout", "how long one call to the database may take")
+	a.dsnFlag = flags.Lookup("dsn")
+	complete(root, "output", string(formatTable), string(formatJSON))
+}
+
+// flagError corrects who writes flags with one dash. Pflag would repeat the whole word, also a DSN in it.
+func flagError(_ *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" {
+		name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
+		return fmt.Errorf("unknown flag: -%s, flags are written with two dashes", name)
+	}
+	return err
+}
+
+// finishTree gives all commands what cobra has no setting for.
+func finishTree(command *cobra.Command) {
+	withoutFiles := func(flag *pflag.Flag) {
+		if _, found := command.GetFlagCompletionFunc(flag.Name); !found {
+			complete(command, flag.Name)
+		}
+	}
+	command.Flags().VisitAll(withoutFiles)
+	command.PersistentFlags().VisitAll(withoutFiles)
+	for _, child := range command.Commands() {
+		finishTree(child)
+	}
+	if !command.Runnable() {
+		// Cobra would print the help and report success, which is the answer yes to a script that
+		// lost the word. The root refuses unknown words itself, with a suggestion.
+		if command.HasParent() {
+			command.Args = cobra.NoArgs
+		}
+		command.RunE = func(*cobra.Command, []string) error { return errors.New("a command is missing") }
+	}
+}
+
+// complete lets the shell offer these values of a flag, and no file names.
+func complete(command *cobra.Command, flag string, values ...string) {
+	// It fails for a flag that does not exist or has its values already, both visible right here.
+	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// require makes a flag mandatory.
+func require(command *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		_ = command.MarkFlagRequired(flag) // fails for a flag that does not exist, visible at the call
+	}
+}
+
+// oneObject accepts one argument, the object.
+func oneObject(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
+	case 1:
+		return nil
+	default:
+		return fmt.Errorf("unexpected argument %q", args[1])
+	}
+}
+
+// noArguments accepts flags only.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// body makes the function of a command known to cobra. What it returns is marked, because every other
+// error of cobra is a mistake in the command line.
+func body(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		if err := run(command.Context(), args); err != nil {
+			return &bodyError{err: err}
+		}
+		return nil
+	}
+}
+
+// session is a client whose calls are limited in time.
+type session struct {
+	*applock.Client
+	*callLimit
+}
+
+// call runs an operation on the database; an embedded one is created and updated first, without asking.
+// The operation's name begins the errors.
+func (a *app) call(ctx context.Context, operation string, run func(context.Context, session) error) error {
+	return a.callAsIs(ctx, operation, func(ctx context.Context, s session) error {
+		dialect, err := registry.ByDSN(a.database())
+		if err != nil {
+			return fmt.Errorf("%s: %w", operation, err)
+		}
+		if dialect.Embedded {
+			if err := a.prepare(ctx, s.Client); err != nil {
+				return fmt.Errorf("%s: %w", operation, err)
+			}
+			s.restart()
+		}
+		return run(ctx, s)
+	})
+}
+
+// callAsIs runs an operation on the database as it is.
+func (a *app) callAsIs(ctx context.Context, operation string, run func(context.Context, session) error) error {
+	if err := checkDSN(a.database()); err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	client, err := applock.Open(ctx, applock.Config{DSN: a.database(), Schema: a.schema})
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	limited, limit := limitCalls(ctx, time.Duration(a.timeout))
+	defer limit.end()
+	err = a.explain(limited, operation, client, run(limited, session{Client: client, callLimit: limit}))
+	closeClient(limited, client)
+	return err
+}
+
+// closeClient closes the client. After a call that was broken off, the connection may be one that nobody
+// answers, and the user has waited long enough.
+func closeClient(limited context.Context, client *applock.Client) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = client.Close() // the answers are there already
+	}()
+	var giveUp <-chan time.Time
+	if limited.Err() != nil {
+		giveUp = time.After(time.Second)
+	}
+	select {
+	case <-closed:
+	case <-giveUp:
+	}
+}
+
+// prepare creates an embedded database, or brings it up to date. Any number of processes may do so at
+// once.
+func (a *app) prepare(ctx context.Context, client *applock.Client) error {
+	migrations, err := client.MigrationStatus(ctx)
+	var unopened *db.Error
+	if errors.As(err, &unopened) && unopened.Kind == db.KindUnreachable {
+		return fmt.Errorf("cannot open %s, check that its directory exists and that you may write there: %w",
+			a.database(), unopened)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", a.database(), err)
+	}
+	pending := func(migration applock.Migration) bool { return migration.AppliedAt.IsZero() }
+	if !slices.ContainsFunc(migrations, pending) {
+		return nil
+	}
+	if _, err := client.MigrateUp(ctx); err != nil {
+		return fmt.Errorf("prepare %s: %w", a.database(), err)
+	}
+	return nil
+}
+
+// trim drops what the database drops from its arguments, for the answers that repeat an argument.
+func trim(argument string) string {
+	return strings.TrimRight(argument, " ")
+}

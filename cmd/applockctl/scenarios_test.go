@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
+
+	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// Goal: the command line gives the same verdicts as the façade and the procedures. Method: the contract's
+// scenarios on each dialect, each step a command whose JSON and exit code are the answer.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		dbtest.Scenarios(t, dbtest.Backend{Ways: []string{"cli"}, New: func(t testing.TB) dbtest.Place {
+			path := filepath.Join(t.TempDir(), "applock.db")
+			return placeOf(t, "sqlite:"+path, "sqlite", "file:"+path,
+				"UPDATE appl_lock SET acquired_ts = acquired_ts - $1, lock_ts = lock_ts - $1, expires_ts = expires_ts - $1")
+		}})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		dbtest.Scenarios(t, dbtest.Backend{Ways: []string{"cli"}, New: func(t testing.TB) dbtest.Place {
+			dsn := testdb.Postgres(t)
+			return placeOf(t, dsn, "pgx", dsn, `UPDATE applock.appl_lock SET acquired_ts = acquired_ts - $1 * interval '1 microsecond',
+				lock_ts = lock_ts - $1 * interval '1 microsecond', expires_ts = expires_ts - $1 * interval '1 microsecond'`)
+		}})
+	})
+}
+
+func placeOf(t testing.TB, dsn, driver, dataSource, backdate string) dbtest.Place {
+	t.Helper()
+	u := userOf(dsn)
+	if got := u.runContext(t.Context(), "migrate", "up"); got.code != exitYes {
+		t.Fatalf("migrate up: %s", got.stderr)
+	}
+	handle, err := sql.Open(driver, dataSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	return dbtest.Place{
+		Executors: map[string]dbtest.Executor{"cli": u.execute},
+		Advance: func(ctx context.Context, duration time.Duration) error {
+			_, err := handle.ExecContext(ctx, backdate, duration.Microseconds())
+			return err
+		},
+	}
+}
+
+// flags maps the arguments of a step to flags.
+func flags() map[string]string {
+	return map[string]string{
+		"operator_id":        "--operator",
+		"department_id":      "--department",
+		"ttl_seconds":        "--ttl",
+		"fence":              "--fence",
+		"from_operator_id":   "--from",
+		"to_operator_id":     "--to",
+		"to_department_id":   "--to-department",
+		"older_than_seconds": "--older-than",
+		"max_rows":           "--batch",
+	}
+}
+
+// execute runs a step as a command.
+func (u user) execute(ctx context.Context, operation string, args dbtest.Args) (dbtest.Answer, error) {
+	if operation == "assert" || operation == "serialize" || operation == "list" && args["max_rows"] != "" {
+		return dbtest.Answer{}, dbtest.ErrNotOffered
+	}
+	command := []string{operation, "--output", "json"}
+	if operation == "list" {
+		if objectType, given := args["object_type"]; given {
+			command = append(command, "--type="+objectType)
+		}
+	} else if operation != "purge" {
+		command = append(command, args["object_type"]+":"+args["object_id"])
+	}
+	for name, value := range args {
+		flag, known := flags()[name]
+		if !known {
+			continue
+		}
+		if strings.HasSuffix(name, "_seconds") {
+			value += "s"
+		}
+		command = append(command, flag+"="+value)
+	}
+	return cliAnswer(operation, u.runContext(ctx, command...))
+}
+
+func cliAnswer(operation string, got result) (dbtest.Answer, error) {
+	if got.code == exitUsage {
+		return dbtest.Answer{Words: []string{"LK001", blamed(got.stderr)}}, nil
+	}
+	if got.code != exitYes && got.code != exitNo {
+		return dbtest.Answer{}, fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+	}
+	var rows []map[string]any
+	decoder := json.NewDecoder(strings.NewReader(got.stdout))
+	decoder.UseNumber()
+	for decoder.More() {
+		var row map[string]any
+		if err := decoder.Decode(&row); err != nil {
+			return dbtest.Answer{}, err
+		}
+		rows = append(rows, row)
+	}
+	if operation == "list" {
+		var objects []string
+		for _, row := range rows {
+			objects = append(objects, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
+		}
+		return dbtest.ListAnswer(objects), nil
+	}
+	return rowAnswer(rows[0], got.code)
+}
+
+func rowAnswer(row map[string]any, code int) (dbtest.Answer, error) {
+	answer := dbtest.Answer{Values: map[string]string{}}
+	for name, value := range row {
+		answer.Values[name] = ""
+		if value != nil {
+			answer.Values[name] = fmt.Sprint(value)
+		}
+	}
+	for _, name := range []string{"lock_fl", "return_cd", "outcome", "purged"} {
+		if value, present := answer.Values[name]; present {
+			answer.Words = append(answer.Words, value)
+		}
+	}
+	if refused := answer.Words[0] == "N"; refused != (code == exitNo) {
+		return dbtest.Answer{}, fmt.Errorf("exit code %d for the answer %v", code, answer.Words)
+	}
+	from, fromErr := time.Parse(time.RFC3339Nano, answer.Values["lock_ts"])
+	until, untilErr := time.Parse(time.RFC3339Nano, answer.Values["expires_ts"])
+	if fromErr == nil && untilErr == nil {
+		answer.Values["ttl_seconds"] = strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
+	}
+	return answer, nil
+}
+
+// blamed returns the argument that an error names, by its own name or by that of its flag.
+func blamed(stderr string) string {
+	for name, flag := range flags() {
+		if regexp.MustCompile(flag + `\b[^-]`).MatchString(stderr) {
+			return name
+		}
+	}
+	if match := regexp.MustCompile(`\b(\w+_(?:type|id|seconds|rows)|fence) (?:must|has|is)\b`).FindStringSubmatch(stderr); match != nil {
+		return match[1]
+	}
+	return stderr
+}

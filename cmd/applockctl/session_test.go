@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/testdb"
+)
+
+// sessions returns a morning's work: all answers of all operations.
+func sessions() [][]string {
+	return [][]string{
+		{"list"},
+		{"inquire", "customer:42"},
+		{"get", "customer:42", "--operator", "jdoe", "--department", "sales"},
+		{"get", "customer:42", "--operator", "asmith", "--department", "service"},
+		{"get", "customer:42", "--operator", "jdoe", "--department", "sales", "--ttl", "1d12h"},
+		{"get", "customer:42 ", "--operator", "asmith ", "--department", "service "},
+		{"inquire", "customer:42"},
+		{"get", "customer:a:b\tc", "--operator", "J Döe"},
+		{"get", "order:<1&2>", "--operator", "asmith", "--department", "service"},
+		{"list"},
+		{"list", "--type", "order"},
+		{"list", "--operator", "jdoe"},
+		{"list", "--department", "service", "--operator", "asmith"},
+		{"list", "--type", "nothing"},
+		{"transfer", "customer:1", "--from", "jdoe", "--to", "asmith"},
+		{"transfer", "customer:42", "--from", "asmith", "--to", "mlee"},
+		{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service", "--ttl", "2d"},
+		{"release", "customer:42", "--operator", "jdoe"},
+		{"release", "customer:42", "--operator", "asmith", "--fence", "1"},
+		{"release", "customer:42", "--operator", "asmith"},
+		{"release", "customer:42", "--operator", "asmith"},
+		{"purge"},
+	}
+}
+
+// The same work prints the same text on every dialect.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	for _, output := range []string{"table", "json"} {
+		t.Run("sqlite/"+output, func(t *testing.T) {
+			t.Parallel()
+			checkSession(t, sqliteUser(t), output)
+		})
+		t.Run("postgres/"+output, func(t *testing.T) {
+			t.Parallel()
+			u := userOf(testdb.Postgres(t))
+			u.must(t, "migrate", "up")
+			checkSession(t, u, output)
+		})
+	}
+}
+
+func checkSession(t *testing.T, u user, output string) {
+	t.Helper()
+	var text strings.Builder
+	for _, args := range sessions() {
+		words := make([]string, len(args))
+		for i, arg := range args {
+			words[i] = quote(arg)
+		}
+		got := u.run(t, append([]string{"--output", output}, args...)...)
+		fmt.Fprintf(&text, "$ applockctl %s\n%s", strings.Join(words, " "), got.stdout)
+		for line := range strings.Lines(got.stderr) {
+			text.WriteString("stderr: " + line)
+		}
+		fmt.Fprintf(&text, "exit code %d\n\n", got.code)
+	}
+	golden(t, "session_"+output+".golden", normalise(text.String()))
+}
+
+// The lock lasts as long as was asked for, and the fence tells the grants apart.
+func TestTimesAndFences(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	var first, second, third struct {
+		Fence     int64     `json:"fence"`
+		LockTS    time.Time `json:"lock_ts"`
+		ExpiresTS time.Time `json:"expires_ts"`
+	}
+	decode := func(target any, args ...string) {
+		t.Helper()
+		got := u.must(t, append(args, "--output", "json")...)
+		if err := json.Unmarshal([]byte(got.stdout), target); err != nil {
+			t.Fatalf("%v: %s", err, got.stdout)
+		}
+	}
+	decode(&first, "get", "customer:42", "--operator", "jdoe", "--ttl", "1d12h")
+	decode(&second, "inquire", "customer:42")
+	if lasts := second.ExpiresTS.Sub(second.LockTS); lasts != 36*time.Hour {
+		t.Errorf("the lock lasts %s", lasts)
+	}
+	if first.Fence != second.Fence || !first.ExpiresTS.Equal(second.ExpiresTS) {
+		t.Errorf("get answers %+v, inquire %+v", first, second)
+	}
+	u.run(t, "release", "customer:42", "--operator", "jdoe", "--fence", "1").check(t, exitNo)
+	u.must(t, "release", "customer:42", "--operator", "jdoe", "--fence", fmt.Sprint(first.Fence))
+	decode(&third, "get", "customer:42", "--operator", "jdoe")
+	if third.Fence <= first.Fence {
+		t.Errorf("fence %d after %d", third.Fence, first.Fence)
+	}
+	decode(&second, "inquire", "customer:42")
+	if lasts := second.ExpiresTS.Sub(second.LockTS); lasts != 7*24*time.Hour {
+		t.Errorf("by default the lock lasts %s", lasts)
+	}
+}
+
+// A list longer than a page, and than what a table keeps back, is complete and in order.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	u.must(t, "list")
+	const total = 2500
+	withFile(t, u, func(exec func(statement string)) {
+		exec(fmt.Sprintf(`
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+			INSERT INTO appl_lock
+			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 4102444800000000 FROM n`, total))
+	})
+	lines := strings.Split(strings.TrimSpace(u.must(t, "list", "--output", "json").stdout), "\n")
+	if len(lines) != total {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for i, line := range lines {
+		var lock listedLockID
+		if err := json.Unmarshal([]byte(line), &lock); err != nil || lock.ObjectID != fmt.Sprintf("%05d", i+1) {
+			t.Fatalf("line %d: %s %v", i+1, line, err)
+		}
+	}
+	table := u.must(t, "list")
+	if strings.Count(table.stdout, "\n") != total+1 || strings.Count(table.stdout, "OBJECT") != 1 || table.stderr != "2500 locks\n" {
+		t.Errorf("%d lines, %s", strings.Count(table.stdout, "\n"), table.stderr)
+	}
+}
+
+type listedLockID struct {
+	ObjectID string `json:"object_id"`
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+
+	"github.com/applock/applock/applock"
+)
+
+// withFile runs statements on the user's database file, past the program.
+func withFile(t *testing.T, u user, do func(exec func(statement string))) {
+	t.Helper()
+	handle, err := sql.Open("sqlite", strings.TrimPrefix(u.getenv(dsnVariable), "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = handle.Close() }()
+	do(func(statement string) {
+		if _, err := handle.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Every command but migrate finds a SQLite file ready.
+func TestFileIsCreatedOnFirstUse(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args string
+		code int
+	}{
+		{"get customer:42 --operator jdoe", exitYes},
+		{"release customer:42 --operator jdoe", exitYes},
+		{"inquire customer:42", exitNo},
+		{"transfer customer:42 --from jdoe --to asmith", exitNo},
+		{"list", exitYes},
+		{"purge", exitYes},
+		{"version", exitYes},
+		{"migrate up", exitYes},
+	} {
+		u := sqliteUser(t)
+		u.run(t, strings.Fields(test.args)...).check(t, test.code)
+		if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") {
+			t.Errorf("%s leaves steps pending: %s", test.args, got.stdout)
+		}
+	}
+}
+
+// A file that an older version has left behind is brought up to date.
+func TestFileIsUpdated(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	u.must(t, "migrate", "up")
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	u.must(t, "migrate", "down")
+	if got := u.must(t, "migrate", "status"); strings.Count(got.stdout, "pending") != 1 {
+		t.Fatalf("after one step down: %s", got.stdout)
+	}
+	u.must(t, "inquire", "customer:42")
+	if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") {
+		t.Errorf("still pending: %s", got.stdout)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	all := strings.Count(u.must(t, "migrate", "status", "--output", "json").stdout, `"applied_at":null`)
+	if all == 0 {
+		t.Fatal("no steps")
+	}
+	up := u.must(t, "migrate", "up", "--output", "json")
+	if strings.Count(up.stdout, "\n") != all || strings.Contains(up.stdout, "null") || !timeOfJSON.MatchString(up.stdout) {
+		t.Errorf("up prints %s", up.stdout)
+	}
+	if !strings.HasPrefix(up.stdout, `{"version":1,"name":"00001_appl_lock.sql","applied_at":"`) {
+		t.Errorf("up prints %s", up.stdout)
+	}
+	for _, output := range []string{"json", "table"} {
+		again := u.must(t, "migrate", "up", "--output", output)
+		if again.stdout != "" || again.stderr != "nothing to do, all steps were applied before\n" {
+			t.Errorf("a second up prints %q and %q", again.stdout, again.stderr)
+		}
+	}
+	if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") || !timeOfTable.MatchString(got.stdout) {
+		t.Errorf("status prints %s", got.stdout)
+	}
+	for step := range all {
+		if got := u.must(t, "migrate", "down", "--output", "json"); strings.Count(got.stdout, `"applied_at":null`) != 1 {
+			t.Errorf("step %d down prints %s", step, got.stdout)
+		}
+	}
+	if got := u.must(t, "migrate", "down"); got.stdout != "" || got.stderr != "nothing to do, no step is applied\n" {
+		t.Errorf("down at the bottom prints %q and %q", got.stdout, got.stderr)
+	}
+}
+
+func TestMigratePrint(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args string
+		dsn  string
+		want []string
+	}{
+		{"", "sqlite:/no/such/directory/x.db", []string{"sqlite3", "CREATE TABLE appl_lock"}},
+		{"", "postgres://nobody@127.0.0.1:1/nothing", []string{"psql", "CREATE SCHEMA IF NOT EXISTS applock;"}},
+		{"--dialect sqlite", "postgres://nobody@127.0.0.1:1/nothing", []string{"sqlite3"}},
+		{"--dialect postgres", "nonsense", []string{"psql", "schema applock."}},
+		{"--schema crm --dialect postgres", "", []string{"CREATE SCHEMA IF NOT EXISTS crm;", "crm.goose_db_version"}},
+		{"--output json --dialect postgres", "", []string{"CREATE SCHEMA"}},
+	} {
+		got := userOf(test.dsn).must(t, append([]string{"migrate", "print"}, strings.Fields(test.args)...)...)
+		for _, want := range test.want {
+			if !strings.Contains(got.stdout, want) {
+				t.Errorf("print %s lacks %q", test.args, want)
+			}
+		}
+		if got.stderr != "" {
+			t.Errorf("stderr: %s", got.stderr)
+		}
+	}
+}
+
+func TestFileThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	missing := filepath.Join(directory, "missing", "applock.db")
+	userOf("sqlite:"+missing).run(t, "get", "customer:42", "--operator", "jdoe").check(t, exitError,
+		"applockctl: get customer:42: cannot open sqlite:"+missing+", check that its directory exists")
+	userOf("sqlite:"+directory).run(t, "list").check(t, exitError, "applockctl: list: cannot open sqlite:"+directory)
+
+	junk := filepath.Join(directory, "junk")
+	if err := os.WriteFile(junk, []byte(strings.Repeat("This is a letter. ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	userOf("sqlite:"+junk).run(t, "list").check(t, exitError, "not a database")
+	userOf("sqlite:"+junk).run(t, "migrate", "up").check(t, exitError, "applockctl: migrate up: ")
+}
+
+func TestWhichDatabase(t *testing.T) {
+	t.Parallel()
+	byEnvironment := sqliteUser(t)
+	other := "sqlite:" + filepath.Join(t.TempDir(), "other #1?%41@b.db")
+	byEnvironment.must(t, "get", "customer:1", "--operator", "jdoe")
+	byEnvironment.run(t, "inquire", "customer:1", "--dsn", other).check(t, exitNo)
+	byEnvironment.must(t, "--dsn", other, "get", "customer:2", "--operator", "jdoe")
+	byEnvironment.run(t, "inquire", "customer:2").check(t, exitNo)
+	userOf(other).must(t, "inquire", "customer:2")
+	if _, err := os.Stat(strings.TrimPrefix(other, "sqlite:")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	const contract = applock.ContractVersion
+	for _, test := range []struct {
+		user  user
+		table string
+		json  string
+	}{
+		{
+			userOf(""), fmt.Sprintf("VERSION  CONTRACT\ndevel    %d\n", contract),
+			fmt.Sprintf(`{"version":"devel","contract":%d}`+"\n", contract),
+		},
+		{
+			sqliteUser(t), fmt.Sprintf("VERSION  CONTRACT  INSTALLED\ndevel    %[1]d         %[1]d\n", contract),
+			fmt.Sprintf(`{"version":"devel","contract":%[1]d,"installed_contract":%[1]d}`+"\n", contract),
+		},
+	} {
+		if got := test.user.must(t, "version"); got.stdout != test.table {
+			t.Errorf("%q, want %q", got.stdout, test.table)
+		}
+		if got := test.user.must(t, "version", "--output", "json"); got.stdout != test.json {
+			t.Errorf("%q, want %q", got.stdout, test.json)
+		}
+	}
+}
+
+// Many users of a file that does not exist yet: one creates it, one gets the lock, and all are answered.
+func TestManyAtOnceOnANewFile(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	results := make([]result, 20)
+	var group sync.WaitGroup
+	for i := range results {
+		group.Go(func() { results[i] = u.run(t, "get", "customer:42", "--operator", "operator"+string(rune('a'+i))) })
+	}
+	group.Wait()
+	checkOneGranted(t, results)
+}
+
+// checkOneGranted checks that one was granted, and the others were told who has it.
+func checkOneGranted(t *testing.T, results []result) {
+	t.Helper()
+	granted := map[string]bool{}
+	holders := map[string]bool{}
+	for _, got := range results {
+		fields := strings.Fields(got.stdout)
+		switch {
+		case got.stderr != "" || len(fields) < 9:
+			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		case got.code == exitYes && fields[6] == "ACQUIRED":
+			granted[fields[8]] = true
+		case got.code == exitNo && fields[6] == "HELD":
+			holders[fields[8]] = true
+		default:
+			t.Errorf("exit code %d: %s", got.code, got.stdout)
+		}
+	}
+	if len(granted) != 1 || len(holders) != 1 {
+		t.Errorf("granted to %v, held by %v", granted, holders)
+	}
+	for holder := range holders {
+		if !granted[holder] {
+			t.Errorf("granted to %v, held by %v", granted, holders)
+		}
+	}
+}

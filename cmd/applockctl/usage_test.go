@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is wrong on a command line ends with code 2 and says what, and nothing on stdout.
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args string
+		want string
+	}{
+		{"", "applockctl: a command is missing\nRun 'applockctl --help' for usage.\n"},
+		{"gte", `applockctl: unknown command "gte" for "applockctl" Did you mean this? get`},
+		{"migrate", "applockctl: migrate: a command is missing\nRun 'applockctl migrate --help' for usage.\n"},
+		{"migrate sideways", `applockctl: migrate: unknown command "sideways"`},
+		{"migrate up now", `applockctl: migrate up: unexpected argument "now"`},
+		{"completion", "applockctl: completion: a command is missing"},
+		{"completion csh", `unknown command "csh"`},
+		{"help nothing", `unknown command "nothing"`},
+		{"--nothing list", "applockctl: unknown flag: --nothing"},
+		{"list --nothing", "applockctl: list: unknown flag: --nothing\nRun 'applockctl list --help' for usage.\n"},
+		{"list everything", `applockctl: list: unexpected argument "everything"`},
+		{"list --output xml", `"--output" flag: write table or json`},
+		{"list --timeout 0s", `"--timeout" flag: at least 1s`},
+		{"list --timeout", "flag needs an argument: --timeout"},
+		{"get --operator o", "applockctl: get: the object is missing"},
+		{"get customer:42 customer:43 --operator o", `unexpected argument "customer:43"`},
+		{"get customer:42", `required flag(s) "operator" not set`},
+		{"get customer --operator o", `applockctl: get: object "customer" is not TYPE:ID, such as customer:42`},
+		{"get :42 --operator o", "applockctl: get :42: object_type must not be empty"},
+		{"get customer: --operator o", "applockctl: get customer:: object_id must not be empty"},
+		{"get customer:42 --operator=", "applockctl: get customer:42: operator_id must not be empty"},
+		{"get customer:42 --operator " + strings.Repeat("o", 65), "operator_id has 65 characters"},
+		{"get customer:42 --operator o --ttl 0s", `"--ttl" flag: at least 1s`},
+		{"get customer:42 --operator o --ttl -1s", `"--ttl" flag: write a number and a unit`},
+		{"get customer:42 --operator o --ttl 1500ms", `"--ttl" flag: write a number and a unit`},
+		{"get customer:42 --operator o --ttl 3651d", `"--ttl" flag: at most 3650d`},
+		{"transfer customer:42 --from o --to p --ttl 0d", `"--ttl" flag: at least 1s`},
+		{"transfer customer:42", `required flag(s) "from", "to" not set`},
+		{"transfer customer:42 --from o --to=", "to_operator_id must not be empty"},
+		{"release customer:42", `required flag(s) "operator" not set`},
+		{"release customer:42 --operator o --fence 0", `"--fence" flag: write a whole number from 1`},
+		{"release customer:42 --operator o --fence -1", `"--fence" flag: write a whole number from 1`},
+		{"release customer:42 --operator o --fence x", `"--fence" flag: write a whole number from 1`},
+		{"inquire", "applockctl: inquire: the object is missing"},
+		{"purge --batch 0", `"--batch" flag: write a whole number from 1 to 10000`},
+		{"purge --batch 10001", `"--batch" flag: write a whole number from 1 to 10000`},
+		{"purge --older-than 0s", `"--older-than" flag: at least 1s`},
+		{"purge --older-than 30", `"--older-than" flag: write a number and a unit`},
+		{"migrate print --dialect oracle", `dialect "oracle" must be one of postgres, `},
+		{"migrate print --dialect postgres --schema A;b", `schema "A;b": must have`},
+		{"migrate print --dsn oracle:x", "dsn must begin with"},
+		{"list --schema x", `schema "x": this dialect has no schemas`},
+		{"demo --schema x", "schema cannot be chosen"},
+		{"demo --dsn oracle:x", "applockctl: demo: dsn must begin with"},
+		{"list --dsn=", "applockctl: list: dsn must begin with postgres:, "},
+		{"list --dsn sqlite:", "applockctl: list: open: dsn"},
+		{"version --dsn oracle:x", "applockctl: version: dsn must begin with"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			t.Parallel()
+			got := sqliteUser(t).run(t, strings.Fields(test.args)...)
+			got.check(t, exitUsage, test.want)
+			if !strings.Contains(got.stderr, "\nRun 'applockctl") {
+				t.Errorf("no word about the help: %s", got.stderr)
+			}
+			if got.stdout != "" && !strings.HasPrefix(test.args, "version") {
+				t.Errorf("stdout: %s", got.stdout)
+			}
+		})
+	}
+}
+
+// A mistake that cobra finds creates no database.
+func TestUsageErrorCreatesNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "applock.db")
+	for _, args := range [][]string{{"get", "customer:42"}, {"migrate", "print"}, {"get", "42", "--operator", "o"}, {"--help"}} {
+		userOf("sqlite:"+path).run(t, args...)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("%s exists: %v", path, err)
+	}
+}

@@ -117,6 +117,10 @@ func TestTimeIsStatementTime(t *testing.T) {
 		if answer := value[string](t, tx, "SELECT p_outcome FROM applock.get_appl_lock_row('customer', '1', 'ASMITH', '', 60)"); answer != "ACQUIRED" {
 			t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", answer)
 		}
+		execute(t, tx, releaseCall, "1", "ASMITH")
+		if ended := value[bool](t, tx, "SELECT expires_ts > lock_ts FROM applock.appl_lock"); !ended {
+			t.Error("the release lies before the grant that it ends")
+		}
 	})
 }
 

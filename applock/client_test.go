@@ -31,6 +31,8 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 		"postgres://user:" + secret + "%zz@host/db",
 		"postgres://user:" + secret + "/x@host:5432/db",
 		"postgres://user:" + secret + "@host:port/db",
+		"postgres://user:x@" + secret + "@host/db",
+		"postgres://user:12/" + secret + "@host/db",
 		"postgres://user:" + secret + "@host/db?sslmode=nonsense",
 		"postgres://user@host/db?password=" + secret + "&sslmode=nonsense",
 		"postgres://user:" + secret + "@host/db?connect_timeout=soon",

@@ -58,6 +58,9 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return Grant{}, err // nothing has been sent
+	}
 	result, err := c.driver.GetApplLock(ctx, db.GetApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,

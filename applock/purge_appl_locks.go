@@ -38,6 +38,9 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (int64, error)
 	}
 	var purged int64
 	for {
+		if err := ctx.Err(); err != nil {
+			return purged, fmt.Errorf("purge: %w", err) // each batch is final: nothing is unknown
+		}
 		result, err := c.driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch})
 		if err != nil {
 			return purged, fmt.Errorf("purge: %w", c.changeError(err))

@@ -42,6 +42,9 @@ func (c *Client) release(ctx context.Context, request ReleaseRequest) (bool, err
 	if request.Fence < 0 {
 		return false, &InvalidError{Argument: "fence", Reason: "must be 1 or greater"}
 	}
+	if err := ctx.Err(); err != nil {
+		return false, err // nothing has been sent
+	}
 	result, err := c.driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{
 		ObjectType: object.Type,
 		ObjectID:   object.ID,

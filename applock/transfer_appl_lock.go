@@ -50,6 +50,9 @@ func (c *Client) transfer(ctx context.Context, request TransferRequest) (Grant, 
 	if err != nil {
 		return Grant{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return Grant{}, err // nothing has been sent
+	}
 	result, err := c.driver.TransferApplLock(ctx, db.TransferApplLockParams{
 		ObjectType:     object.Type,
 		ObjectID:       object.ID,

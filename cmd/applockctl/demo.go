@@ -34,7 +34,7 @@ on a server in a schema of its own, named applock_demo_..., for which the user m
 create schemas. It never touches anything else, and removes what it has made, also after an error or
 Ctrl-C.`,
 		Example: `  applockctl demo
-  APPLOCK_DSN=postgres://dba:secret@db.example.com/crm applockctl demo
+  APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl demo
   applockctl demo --output json`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -161,12 +161,9 @@ func (a *app) newStage(ctx context.Context) (stage, error) {
 		err := &applock.InvalidError{Argument: "schema", Reason: "cannot be chosen: the demo makes one of its own"}
 		return stage{}, fmt.Errorf("demo: %w", err)
 	}
-	if err := checkDSN(a.database()); err != nil {
-		return stage{}, fmt.Errorf("demo: %w", err)
-	}
 	dialect, err := registry.ByDSN(a.database())
 	if err != nil {
-		return stage{}, fmt.Errorf("demo: %w", err)
+		return stage{}, fmt.Errorf("demo: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
 	}
 	if dialect.Embedded || !a.databaseGiven() {
 		return a.newFileStage()
@@ -216,34 +213,12 @@ func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
 func (a *app) clearSchema(ctx context.Context) error {
 	a.timeout = duration(cleanUpTimeout)
 	err := a.callAsIs(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
-		for {
-			undone, err := s.MigrateDown(ctx)
-			if err != nil {
-				return err
-			}
-			s.restart()
-			if len(undone) == 0 {
-				return dropSchema(ctx, s.Client)
-			}
-		}
+		return s.Uninstall(ctx)
 	})
 	if err != nil {
 		return fmt.Errorf("%w; please drop the schema %s by hand", err, a.schema)
 	}
 	return nil
-}
-
-// dropSchema drops the schema of a client after its last migration was undone.
-//
-// TODO: the façade has no such call yet. Once it has, replace this function by client.DropSchema(ctx).
-func dropSchema(ctx context.Context, client *applock.Client) error {
-	dropper, ok := any(client).(interface {
-		DropSchema(ctx context.Context) error
-	})
-	if !ok {
-		return nil
-	}
-	return dropper.DropSchema(ctx)
 }
 
 // sceneAnswer is one step of the story as JSON. Answers are the objects that the command prints.
@@ -268,10 +243,13 @@ func (a *app) play(ctx context.Context, stage stage, number int, scene scene) er
 	}
 	var answer, complaint bytes.Buffer
 	code := run(ctx, append(global, scene.args...), &answer, &complaint, a.getenv)
-	if ctx.Err() != nil && code != scene.want {
+	switch {
+	case code == scene.want:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("demo: step %d: %w", number, &timeoutError{length: a.timeout})
+	case ctx.Err() != nil:
 		return errors.New("demo: interrupted")
-	}
-	if code != scene.want {
+	default:
 		return fmt.Errorf("demo: step %d ended with exit code %d instead of %d: %s",
 			number, code, scene.want, strings.TrimPrefix(complaint.String(), program+": "))
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testdb"
 )
 
@@ -51,7 +50,7 @@ func noFilesLeft(t *testing.T) {
 	})
 }
 
-func TestDemo(t *testing.T) { //nolint:paralleltest // sets the directory of temporary files
+func TestDemo(t *testing.T) {
 	for _, output := range []string{"table", "json"} {
 		t.Run(output, func(t *testing.T) {
 			noFilesLeft(t)
@@ -65,7 +64,7 @@ func TestDemo(t *testing.T) { //nolint:paralleltest // sets the directory of tem
 }
 
 // A file that the user has named is not touched either.
-func TestDemoOnANamedFile(t *testing.T) { //nolint:paralleltest // sets the directory of temporary files
+func TestDemoOnANamedFile(t *testing.T) {
 	noFilesLeft(t)
 	u := sqliteUser(t)
 	checkDemo(t, "table", u.run(t, "demo"), fileNotice)
@@ -80,7 +79,7 @@ func fileExists(path string) bool {
 }
 
 // Ctrl-C at any time leaves nothing behind.
-func TestDemoInterrupted(t *testing.T) { //nolint:paralleltest // sets the directory of temporary files
+func TestDemoInterrupted(t *testing.T) {
 	noFilesLeft(t)
 	for _, step := range []string{`"step":1,`, `"step":2,`, `"step":9,`, `"step":12,`} {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -183,11 +182,7 @@ func schemas(t *testing.T, dsn string) string {
 
 func checkSchemas(t *testing.T, dsn, want string) {
 	t.Helper()
-	// TODO: always, once the façade has the call: see dropSchema.
-	_, canDrop := any((*applock.Client)(nil)).(interface {
-		DropSchema(ctx context.Context) error
-	})
-	if got := schemas(t, dsn); got != want && canDrop {
+	if got := schemas(t, dsn); got != want {
 		t.Errorf("the schemas were %s and are %s", want, got)
 	}
 	if got := queryText(t, dsn, "SELECT count(*)::text FROM pg_class WHERE relname = 'appl_lock'"); got != "0" {

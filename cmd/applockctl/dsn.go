@@ -3,9 +3,6 @@ package main
 import (
 	"regexp"
 	"strings"
-
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/registry"
 )
 
 // redacted stands for a password, as in net/url.
@@ -24,31 +21,6 @@ func (a *app) databaseGiven() bool {
 	return a.dsnFlag.Changed || a.getenv(dsnVariable) != ""
 }
 
-// checkDSN refuses the DSN of a server in which a piece of a password would be taken for a host, a port
-// or a database, and would so appear in an error, or in the look-up of the host's name. The rest is the
-// driver's to check.
-func checkDSN(dsn string) error {
-	dialect, err := registry.ByDSN(dsn)
-	if err != nil {
-		return &applock.InvalidError{Argument: "dsn", Reason: err.Error()}
-	}
-	if dialect.Embedded {
-		return nil // a path, in which every character is welcome
-	}
-	scheme, rest, found := strings.Cut(dsn, "://")
-	if !found || strings.Contains(scheme, ":") {
-		return &applock.InvalidError{Argument: "dsn", Reason: "must be " + dialect.Name + "://USER:PASSWORD@HOST:PORT/DATABASE"}
-	}
-	if _, behind := cutUser(rest); strings.Contains(behind, "@") {
-		return &applock.InvalidError{
-			Argument: "dsn",
-			Reason: "has an @ that is not the one before the host: " +
-				"write special characters of the user, the password and the options as %XX, such as @ as %40 and / as %2F",
-		}
-	}
-	return nil
-}
-
 // cutUser splits what follows "://" where all clients do: behind the first @, unless a / comes before it.
 // The user is empty, or ends with the @.
 func cutUser(rest string) (user, behind string) {
@@ -58,7 +30,7 @@ func cutUser(rest string) (user, behind string) {
 	return "", rest
 }
 
-// redactDSN returns a DSN that checkDSN accepts without its passwords.
+// redactDSN returns a DSN that the façade accepts without its passwords.
 func redactDSN(dsn string) string {
 	scheme, rest, found := strings.Cut(dsn, "://")
 	if !found {

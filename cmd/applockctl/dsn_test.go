@@ -64,23 +64,17 @@ func TestNoPasswordInUsageErrors(t *testing.T) {
 	}
 }
 
-func TestCheckDSN(t *testing.T) {
+// A DSN that cannot be used is a mistake in the command line, for every command that would use it.
+func TestBadDSNIsUsage(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{
-		"sqlite:a@b#c?d/e@f", "sqlite:x", "postgres://", "postgres:///db", "postgres://h", "postgres://u@h/db",
-		"postgres://u:p@h:1,i:2/db?sslmode=disable", "postgres://u:p:q@h/db", "postgres://u:p?q#r@h/db",
-		"postgres://u:%40%2F@[::1]:5432/db?application_name=a%40b",
-	} {
-		if err := checkDSN(dsn); err != nil {
-			t.Errorf("%s: %v", dsn, err)
-		}
-	}
-	for _, dsn := range []string{
-		"", "x", "postgres", "oracle://u@h", "postgres:x", "postgres:/x", "postgres:x://y", "postgres://u:p@q@h/db",
+		"x", "postgres", "oracle://u@h", "postgres:x", "postgres:/x", "postgres:x://y", "postgres://u:p@q@h/db",
 		"postgres://u:p/q@h/db", "postgres://u:p@h/db@x", "postgres://u:p@h/db?x=a@b", "postgres://u:1/2?3=4@h/db",
 	} {
-		if err := checkDSN(dsn); exitCode(&bodyError{err: err}) != exitUsage {
-			t.Errorf("%s: %v", dsn, err)
+		for _, command := range [][]string{{"inquire", "customer:42"}, {"migrate", "up"}, {"demo"}} {
+			if got := userOf(dsn).run(t, command...); got.code != exitUsage {
+				t.Errorf("%s %v: exit code %d, %s", dsn, command, got.code, got.stderr)
+			}
 		}
 	}
 }

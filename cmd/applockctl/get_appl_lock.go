@@ -47,7 +47,7 @@ func (a *app) getCommand() *cobra.Command {
 expired lock is no lock.
 
 Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the
-holder and the end of his lock (exit code 1). It does not wait for the holder.
+holder and the end of that lock (exit code 1). It does not wait for the holder.
 
 Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
 may have got.`,

@@ -54,7 +54,7 @@ processes may do so on one database at once: each step is applied once.
 
 --timeout bounds nothing here, because one migrator waits for the others. Ctrl-C does.`,
 		Example: `  applockctl migrate up
-  APPLOCK_DSN=postgres://dba:secret@db.example.com/crm applockctl --schema crm_lock migrate up`,
+  APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl --schema crm_lock migrate up`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,

@@ -50,9 +50,9 @@ type timestamp time.Time
 // MarshalJSON returns the time as RFC 3339 with microseconds, and null for nothing.
 func (t timestamp) MarshalJSON() ([]byte, error) {
 	if time.Time(t).IsZero() {
-		return []byte("null"), nil
+		return json.Marshal(nil)
 	}
-	return []byte(time.Time(t).UTC().Format(`"2006-01-02T15:04:05.000000Z"`)), nil
+	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000Z"))
 }
 
 // cell is the time for people.

@@ -87,8 +87,7 @@ func TestPurgeInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	got := u.watch(ctx, interrupt, "purge", "--batch", "10")
 	_, last, _ := strings.Cut(got.stderr, strings.Repeat(" ", len("purged 10 rows..."))+"\r")
-	if got.code != exitUnknown || got.stdout != "" ||
-		last != "applockctl: purge: outcome unknown, repeat the call: interrupted (10 rows purged before)\n" {
+	if got.code != exitError || got.stdout != "" || last != "applockctl: purge: interrupted (10 rows purged before)\n" {
 		t.Errorf("exit code %d: %q and %q", got.code, got.stdout, got.stderr)
 	}
 	if got := u.must(t, "purge"); got.stdout != "PURGED\n15\n" {

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, getenv fu
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.rootCommand()
+	root := a.rootCommand()                   //nolint:contextcheck // each command gets it from cobra, below
 	root.SetArgs(append([]string{}, args...)) // never nil, for which cobra takes those of the process
 	command, err := root.ExecuteContextC(ctx)
 	return a.finish(command, err)
@@ -224,9 +224,6 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 
 // callAsIs runs an operation on the database as it is.
 func (a *app) callAsIs(ctx context.Context, operation string, run func(context.Context, session) error) error {
-	if err := checkDSN(a.database()); err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
-	}
 	client, err := applock.Open(ctx, applock.Config{DSN: a.database(), Schema: a.schema})
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)

@@ -147,30 +147,31 @@ func TestTimeout(t *testing.T) {
 	group.Wait()
 }
 
-// Ctrl-C ends a command that waits, also one without a timeout.
+// Ctrl-C ends a command that waits, also a migration, which waits for other migrators without a timeout.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	var group sync.WaitGroup
 	for _, test := range []struct {
-		args string
-		code int
-		want string
+		args  string
+		after time.Duration
+		code  int
+		want  string
 	}{
-		{"inquire customer:42", exitError, "applockctl: inquire customer:42: interrupted\n"},
-		{"migrate up", exitError, "applockctl: migrate up: interrupted\n"},
-		{"migrate down", exitError, "applockctl: migrate down: interrupted\n"},
+		{"inquire customer:42", 50 * time.Millisecond, exitError, "applockctl: inquire customer:42: interrupted\n"},
+		{"migrate up --timeout 1s", 1500 * time.Millisecond, exitError, "applockctl: migrate up: interrupted\n"},
+		{"migrate down --timeout 1s", 1500 * time.Millisecond, exitError, "applockctl: migrate down: interrupted\n"},
 		{
-			"get customer:42 --operator jdoe", exitUnknown,
+			"get customer:42 --operator jdoe", 50 * time.Millisecond, exitUnknown,
 			"applockctl: get customer:42: outcome unknown, repeat the call: interrupted\n",
 		},
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		dsn := fakeServer(t, func(backend *pgproto3.Backend) {
-			time.AfterFunc(50*time.Millisecond, interrupt)
+			time.AfterFunc(test.after, interrupt)
 			silentAfterLogin(backend)
 		})
 		group.Go(func() {
-			got := userOf(dsn).runContext(ctx, append([]string{"--timeout", "60s"}, strings.Fields(test.args)...)...)
+			got := userOf(dsn).runContext(ctx, strings.Fields(test.args)...)
 			got.check(t, test.code, test.want)
 		})
 	}

@@ -58,9 +58,9 @@ func TestUsageErrors(t *testing.T) {
 		{"list --schema x", `schema "x": this dialect has no schemas`},
 		{"demo --schema x", "schema cannot be chosen"},
 		{"demo --dsn oracle:x", "applockctl: demo: dsn must begin with"},
-		{"list --dsn=", "applockctl: list: dsn must begin with postgres:, "},
+		{"list --dsn=", "applockctl: list: open: dsn must begin with postgres:, "},
 		{"list --dsn sqlite:", "applockctl: list: open: dsn"},
-		{"version --dsn oracle:x", "applockctl: version: dsn must begin with"},
+		{"version --dsn oracle:x", "applockctl: version: open: dsn must begin with"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Parallel()

@@ -411,8 +411,8 @@ func cancellation(t *testing.T, backend Backend) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	request := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}}
-	if _, err := client.Get(cancelled, request); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled get: %v, want context.Canceled", err)
+	if _, err := client.Get(cancelled, request); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
+		t.Errorf("cancelled get: %v, want context.Canceled and no unknown outcome: nothing was sent", err)
 	}
 	if _, err := client.Inquire(cancelled, customer(1)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("cancelled inquire: %v, want context.Canceled and no unknown outcome", err)

@@ -42,7 +42,7 @@ func New(handle *sql.DB) *Driver {
 func Open(_ context.Context, dsn string) (db.Driver, error) {
 	path := strings.TrimPrefix(dsn, "sqlite:")
 	if path == "" {
-		return nil, errors.New("no file named: write sqlite:PATH")
+		return nil, errors.New("names no file: write sqlite:PATH")
 	}
 	escaped := (&url.URL{Path: path}).EscapedPath()
 	handle, err := sql.Open("sqlite", "file:"+escaped+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")

@@ -116,6 +116,19 @@ func (c *Client) changeError(err error) error {
 	return explain(err)
 }
 
+// contentionRounds bounds how often an operation is called again because the object changed hands.
+const contentionRounds = 100
+
+// settle calls an operation again while it answers LK003, which means that nothing has happened and
+// that others have gone on meanwhile.
+func settle[T any](ctx context.Context, operation func() (T, error)) (T, error) {
+	result, err := operation()
+	for round := 1; round < contentionRounds && db.KindOf(err) == db.KindContention && ctx.Err() == nil; round++ {
+		result, err = operation()
+	}
+	return result, err
+}
+
 func (c *Client) log(ctx context.Context, operation string, attributes ...slog.Attr) {
 	c.logger.LogAttrs(ctx, slog.LevelDebug, operation, attributes...)
 }

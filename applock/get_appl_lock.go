@@ -35,7 +35,7 @@ type Grant struct {
 //
 // It returns a *HeldError (ErrHeld) when somebody else holds the object, at once and without writing.
 // Only while another open transaction is changing this very lock does it wait for the outcome, at most
-// 1 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which renews
+// 1 s; on SQLite it waits for any writer of the file, at most 5 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which renews
 // what the first one may have taken.
 func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
 	grant, err := c.get(ctx, request)
@@ -61,13 +61,14 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if err := ctx.Err(); err != nil {
 		return Grant{}, err // nothing has been sent
 	}
-	result, err := c.driver.GetApplLock(ctx, db.GetApplLockParams{
+	params := db.GetApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
 		TTLSeconds:   ttl,
-	})
+	}
+	result, err := settle(ctx, func() (db.GetApplLockResult, error) { return c.driver.GetApplLock(ctx, params) })
 	if err != nil {
 		return Grant{}, c.changeError(err)
 	}

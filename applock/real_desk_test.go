@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -41,9 +42,10 @@ func TestRealDeskSQLite(t *testing.T) {
 func runDesk(t *testing.T, dialect string) {
 	t.Helper()
 	d := newDesk(t, newRealPlace(t, dialect), dialect)
-	for d.step = 1; d.step <= realSize(20_000, 2_000); d.step++ {
+	steps := deskSteps(dialect)
+	for d.step = 1; d.step <= steps; d.step++ {
 		d.operate()
-		if d.step%2_000 == 0 {
+		if d.step%1_000 == 0 {
 			d.compareTable()
 		}
 	}
@@ -51,7 +53,18 @@ func runDesk(t *testing.T, dialect string) {
 		t.Logf("%6d %s", d.outcomes[outcome], outcome)
 	}
 	t.Logf("%d days, %d rows, %s", int(d.clock.Hours()/24), len(d.existing()), time.Since(d.began).Round(time.Millisecond))
-	d.checkOutcomes()
+	d.checkOutcomes(steps / 2_000)
+}
+
+// deskSteps is how many operations there are. The SQLite of these tests is written in Go, and the race detector makes
+// it fifteen times slower: then a part of them must do.
+func deskSteps(dialect string) int {
+	build, _ := debug.ReadBuildInfo()
+	race := build != nil && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	if race && dialect == onSQLite {
+		return realSize(6_000, 3_000)
+	}
+	return realSize(20_000, 3_000)
 }
 
 // customer is one object as the model knows it.
@@ -126,8 +139,10 @@ func newDesk(t *testing.T, place realPlace, dialect string) *desk {
 func (d *desk) operate() {
 	c, owner := d.anyCustomer(), d.anyOwner()
 	switch n := d.random.IntN(1000); {
-	case n < 320:
+	case n < 270:
 		d.get(c, owner)
+	case n < 320:
+		d.get(c, d.holderOr(c, owner))
 	case n < 450:
 		c = d.liveCustomer(c)
 		d.get(c, d.holderOr(c, owner))
@@ -139,9 +154,9 @@ func (d *desk) operate() {
 		d.inquire(c)
 	case n < 950:
 		d.assert(c, d.mostlyHolder(c, owner).Operator, max(d.anyFence(c), 1))
-	case n < 980:
+	case n < 985:
 		d.list()
-	case n < 990:
+	case n < 992:
 		d.purge()
 	default:
 		d.advance()
@@ -287,6 +302,9 @@ func (d *desk) transfer(c *customer, from string, to applock.Owner) {
 func (d *desk) granted(c *customer, grant applock.Grant, ttl time.Duration) {
 	ttl = cmp.Or(ttl, applock.DefaultTTL)
 	c.lockedAt = grant.ExpiresAt.Add(-ttl)
+	if earliest := c.acquiredAt.Add(time.Microsecond); grant.Renewed && c.lockedAt.Before(earliest) {
+		c.lockedAt = earliest // a renewal at the very time of the grant counts as later
+	}
 	if !grant.Renewed {
 		c.acquiredAt = c.lockedAt
 		c.former, c.fence = c.fence, grant.Fence
@@ -404,7 +422,7 @@ func (d *desk) listed(request applock.ListRequest) []*customer {
 
 // purge removes rows in the database and in the model; their fences stay in the model.
 func (d *desk) purge() {
-	days := []int{0, 1, 3, 10, 30, 90}[d.random.IntN(6)] // 0 is the default
+	days := []int{0, 1, 2, 5, 10, 30}[d.random.IntN(6)] // 0 is the default
 	request := applock.PurgeRequest{
 		OlderThan: time.Duration(days) * 24 * time.Hour,
 		Batch:     []int{0, 5, 100}[d.random.IntN(3)],
@@ -449,7 +467,7 @@ func (d *desk) waitUntilAllFencesArePast() {
 // advance lets hours or days pass.
 func (d *desk) advance() {
 	passed := time.Duration(1+d.random.IntN(8)) * time.Hour
-	if d.random.IntN(4) == 0 {
+	if d.random.IntN(8) == 0 {
 		passed *= 24
 	}
 	for d.near(d.clock + passed) {
@@ -620,8 +638,7 @@ func (d *desk) readTable() []applock.Lock {
 }
 
 // checkOutcomes looks whether the test met everything that it is for. With a fixed seed the numbers are always the same.
-func (d *desk) checkOutcomes() {
-	atLeast := realSize(20, 1)
+func (d *desk) checkOutcomes(atLeast int) {
 	for _, outcome := range []string{
 		"get HELD", "get RENEWED", "get ACQUIRED for the first time", "get ACQUIRED after a release",
 		"get ACQUIRED after a purge", "get ACQUIRED after the own expiry", "get ACQUIRED after another's expiry",

@@ -76,7 +76,7 @@ func testRealDocuments(t *testing.T, dialect string, job documentsJob) {
 			report := runDocumentsProcesses(t, job)
 			t.Logf("%+v in %s", report, time.Since(start).Round(time.Millisecond))
 			if report.Handled != job.Versions {
-				t.Errorf("the processes handled %d versions, want %d", report.Handled, job.Versions)
+				t.Fatalf("the processes handled %d versions, want %d", report.Handled, job.Versions)
 			}
 			checkDocuments(t, place, incomingVersions(job.Documents, job.Versions))
 			checkNothingIsLocked(t, place, job)

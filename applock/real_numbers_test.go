@@ -87,18 +87,15 @@ func TestRealNumbersWithoutSerialize(t *testing.T) {
 			place := newRealPlace(t, onPostgres)
 			createInvoiceTable(t, place, 2)
 			begin := numberingThroughPgx(t, place, 2, sql.LevelReadCommitted)
-			errs := make(chan error, 1)
+			done := make(chan error, 1)
 			one, other := attempt{id: 1, withoutSerialize: !serialized}, attempt{id: 2, withoutSerialize: !serialized}
 			one.between = func() error {
-				go func() { errs <- other.run(t.Context(), begin) }()
-				if serialized {
-					return waitForWaiter(t.Context(), place)
-				}
-				return <-errs
+				go func() { done <- other.run(t.Context(), begin) }()
+				return waitForWaiter(t.Context(), place, done)
 			}
 			err := one.run(t.Context(), begin)
-			if err == nil && serialized {
-				err = <-errs
+			if err == nil {
+				err = <-done
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -114,9 +111,9 @@ func TestRealNumbersWithoutSerialize(t *testing.T) {
 	}
 }
 
-// waitForWaiter returns when a session of the database waits for another one.
-func waitForWaiter(ctx context.Context, place realPlace) error {
-	for {
+// waitForWaiter returns when a session of the database waits for another one, or when there is something in done.
+func waitForWaiter(ctx context.Context, place realPlace, done chan error) error {
+	for len(done) == 0 {
 		var waiting int
 		row := place.handle.QueryRowContext(ctx, `
 			SELECT count(*) FROM pg_stat_activity
@@ -125,6 +122,7 @@ func waitForWaiter(ctx context.Context, place realPlace) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // numberTx is a transaction of one of the client libraries.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,7 @@ func openRealPlace(ctx context.Context, dsn string, busyTimeout time.Duration) (
 		// The write-ahead log is the file's, the other two are the connection's. NORMAL saves the wait for the disk.
 		driver, locks = "sqlite", "appl_lock"
 		handleDSN = fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)",
-			path, busyTimeout.Milliseconds())
+			url.PathEscape(path), busyTimeout.Milliseconds())
 	}
 	handle, err := sql.Open(driver, handleDSN)
 	if err != nil {

@@ -45,12 +45,13 @@ func (c *Client) release(ctx context.Context, request ReleaseRequest) (bool, err
 	if err := ctx.Err(); err != nil {
 		return false, err // nothing has been sent
 	}
-	result, err := c.driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{
+	params := db.ReleaseApplLockParams{
 		ObjectType: object.Type,
 		ObjectID:   object.ID,
 		OperatorID: operator,
 		Fence:      int64(request.Fence),
-	})
+	}
+	result, err := settle(ctx, func() (db.ReleaseApplLockResult, error) { return c.driver.ReleaseApplLock(ctx, params) })
 	if err != nil {
 		return false, c.changeError(err)
 	}

@@ -53,14 +53,15 @@ func (c *Client) transfer(ctx context.Context, request TransferRequest) (Grant, 
 	if err := ctx.Err(); err != nil {
 		return Grant{}, err // nothing has been sent
 	}
-	result, err := c.driver.TransferApplLock(ctx, db.TransferApplLockParams{
+	params := db.TransferApplLockParams{
 		ObjectType:     object.Type,
 		ObjectID:       object.ID,
 		FromOperatorID: from,
 		ToOperatorID:   to.Operator,
 		ToDepartmentID: to.Department,
 		TTLSeconds:     ttl,
-	})
+	}
+	result, err := settle(ctx, func() (db.TransferApplLockResult, error) { return c.driver.TransferApplLock(ctx, params) })
 	if err != nil {
 		return Grant{}, c.changeError(err)
 	}

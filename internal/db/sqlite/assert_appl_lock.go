@@ -10,14 +10,16 @@ import (
 
 // AssertApplLock runs the statement of assert_appl_lock and, for a refusal, reads the holder.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
-	live, err := d.queries().AssertApplLock(ctx, queries.AssertApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-		Fence:      params.Fence,
+	live, err := patiently(ctx, d, func() (int64, error) {
+		return d.queries().AssertApplLock(ctx, queries.AssertApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+			OperatorID: params.OperatorID,
+			Fence:      params.Fence,
+		})
 	})
 	if err != nil || live > 0 {
-		return d.interpretError(ctx, err)
+		return err
 	}
 	inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
 	if err != nil {

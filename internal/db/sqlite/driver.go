@@ -19,6 +19,14 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
+const (
+	// busyLimit is how long an operation waits for other writers of the file.
+	busyLimit = 5 * time.Second
+	// busyTimeout is how long SQLite itself waits, which no context can cut short: so it is brief, and
+	// the driver asks again.
+	busyTimeout = 50 * time.Millisecond
+)
+
 // rounds is how often an operation looks again when the object changed hands during the call.
 const rounds = 3
 
@@ -26,7 +34,10 @@ const rounds = 3
 type Driver struct {
 	handle *sql.DB
 	client queries.DBTX
-	close  func() error
+	inTx   bool
+	// migrators opens the handle for migrations, where nobody can ask again.
+	migrators func() (*sql.DB, error)
+	close     func() error
 }
 
 var _ db.Driver = (*Driver)(nil)
@@ -44,17 +55,24 @@ func Open(_ context.Context, dsn string) (db.Driver, error) {
 	if path == "" {
 		return nil, errors.New("names no file: write sqlite:PATH")
 	}
-	escaped := (&url.URL{Path: path}).EscapedPath()
-	handle, err := sql.Open("sqlite", "file:"+escaped+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
+	handle, err := openFile(path, busyTimeout)
 	if err != nil {
 		return nil, err
 	}
-	if path == ":memory:" {
-		handle.SetMaxOpenConns(1) // each connection would be a database of its own
-	}
 	driver := New(handle)
 	driver.close = handle.Close
+	if path == ":memory:" {
+		handle.SetMaxOpenConns(1) // each connection would be a database of its own
+	} else {
+		driver.migrators = func() (*sql.DB, error) { return openFile(path, busyLimit) }
+	}
 	return driver, nil
+}
+
+func openFile(path string, timeout time.Duration) (*sql.DB, error) {
+	escaped := (&url.URL{Path: path}).EscapedPath()
+	return sql.Open("sqlite", fmt.Sprintf(
+		"file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", escaped, timeout.Milliseconds()))
 }
 
 // Close closes the handle if Open made it.
@@ -66,7 +84,7 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
 	}
-	return &Driver{handle: d.handle, client: sqlTx, close: func() error { return nil }}, nil
+	return &Driver{handle: d.handle, client: sqlTx, inTx: true, close: func() error { return nil }}, nil
 }
 
 // WithSchema returns db.ErrNoSchemas.
@@ -76,6 +94,29 @@ func (d *Driver) WithSchema(string) (db.Driver, error) {
 
 func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
+}
+
+// patiently runs an operation again while other writers keep the file busy, until busyLimit or the end of
+// ctx. In a transaction it does not: there only the end of the transaction helps.
+func patiently[T any](ctx context.Context, d *Driver, operation func() (T, error)) (T, error) {
+	limit := time.Now().Add(busyLimit)
+	for {
+		result, err := operation()
+		err = d.interpretError(ctx, err)
+		if db.KindOf(err) != db.KindBusy || d.inTx || time.Now().After(limit) {
+			return result, err
+		}
+		if ctx.Err() != nil {
+			return result, waitEnded(ctx, err)
+		}
+		time.Sleep(time.Millisecond) // for handles without a busy timeout
+	}
+}
+
+// waitEnded is the error of an operation that waited for other writers until the end of ctx. Nothing
+// has happened.
+func waitEnded(ctx context.Context, err error) error {
+	return &db.Error{Kind: db.KindBusy, Err: fmt.Errorf("%w: %w", ctx.Err(), err)}
 }
 
 // utc converts the table's microseconds.

@@ -8,6 +8,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
 // interpretError wraps an error of the SQLite client with its kind; nil stays nil.
@@ -45,16 +46,16 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 		return db.KindPrivilege
 	case sqlite3.SQLITE_ERROR:
 		// SQLite tells a missing table from other errors in its text only: so ask.
-		if exists, err := d.hasTable(ctx, "appl_lock"); err == nil && !exists {
+		if exists, err := hasTable(ctx, d.client, "appl_lock"); err == nil && !exists {
 			return db.KindSchema
 		}
 	}
 	return db.KindOther
 }
 
-func (d *Driver) hasTable(ctx context.Context, name string) (bool, error) {
+func hasTable(ctx context.Context, client queries.DBTX, name string) (bool, error) {
 	var exists bool
-	row := d.client.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)
+	row := client.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)
 	err := row.Scan(&exists)
 	return exists, err
 }

@@ -11,13 +11,17 @@ import (
 
 // GetApplLock runs the statements of get_appl_lock.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	return patiently(ctx, d, func() (db.GetApplLockResult, error) { return d.get(ctx, params) })
+}
+
+func (d *Driver) get(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	for range rounds {
 		result, err := d.getHolder(ctx, params)
 		if errors.Is(err, sql.ErrNoRows) {
 			result, err = d.takeOrRenew(ctx, params)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
-			return result, d.interpretError(ctx, err)
+			return result, err
 		}
 	}
 	return db.GetApplLockResult{}, contention("get_appl_lock", params.ObjectType, params.ObjectID)

@@ -11,15 +11,17 @@ import (
 
 // InquireApplLock runs the statement of inquire_appl_lock.
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
-	row, err := d.queries().InquireApplLock(ctx, queries.InquireApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
+	row, err := patiently(ctx, d, func() (queries.ApplLock, error) {
+		return d.queries().InquireApplLock(ctx, queries.InquireApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+		})
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return db.InquireApplLockResult{ReturnCD: db.No}, nil
 	}
 	if err != nil {
-		return db.InquireApplLockResult{}, d.interpretError(ctx, err)
+		return db.InquireApplLockResult{}, err
 	}
 	return db.InquireApplLockResult{ReturnCD: db.Yes, Lock: lock(row)}, nil
 }

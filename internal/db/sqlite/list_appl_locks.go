@@ -10,16 +10,18 @@ import (
 
 // ListApplLocks runs the statement of list_appl_locks.
 func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
-	rows, err := d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
-		AfterType:    params.AfterType,
-		AfterID:      params.AfterID,
-		ObjectType:   anyIfEmpty(params.ObjectType),
-		OperatorID:   anyIfEmpty(params.OperatorID),
-		DepartmentID: anyIfEmpty(params.DepartmentID),
-		MaxRows:      params.MaxRows,
+	rows, err := patiently(ctx, d, func() ([]queries.ApplLock, error) {
+		return d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
+			AfterType:    params.AfterType,
+			AfterID:      params.AfterID,
+			ObjectType:   anyIfEmpty(params.ObjectType),
+			OperatorID:   anyIfEmpty(params.OperatorID),
+			DepartmentID: anyIfEmpty(params.DepartmentID),
+			MaxRows:      params.MaxRows,
+		})
 	})
 	if err != nil {
-		return nil, d.interpretError(ctx, err)
+		return nil, err
 	}
 	locks := make([]db.Lock, len(rows))
 	for i, row := range rows {

@@ -9,9 +9,11 @@ import (
 
 // PurgeApplLocks runs the statement of purge_appl_locks.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
-	purged, err := d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
-		OlderThanSeconds: params.OlderThanSeconds,
-		MaxRows:          params.MaxRows,
+	purged, err := patiently(ctx, d, func() (int64, error) {
+		return d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
+			OlderThanSeconds: params.OlderThanSeconds,
+			MaxRows:          params.MaxRows,
+		})
 	})
-	return db.PurgeApplLocksResult{Purged: purged}, d.interpretError(ctx, err)
+	return db.PurgeApplLocksResult{Purged: purged}, err
 }

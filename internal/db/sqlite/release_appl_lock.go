@@ -10,6 +10,10 @@ import (
 
 // ReleaseApplLock runs the statements of release_appl_lock.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+	return patiently(ctx, d, func() (db.ReleaseApplLockResult, error) { return d.release(ctx, params) })
+}
+
+func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
 	for range rounds {
 		inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
 		if err != nil {
@@ -34,7 +38,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 			Fence:      sql.NullInt64{Int64: params.Fence, Valid: params.Fence != 0},
 		})
 		if err != nil {
-			return db.ReleaseApplLockResult{}, d.interpretError(ctx, err)
+			return db.ReleaseApplLockResult{}, err
 		}
 		if released > 0 {
 			return db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Released}, nil

@@ -15,8 +15,11 @@ func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplL
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 		}))
-		if db.KindOf(err) != db.KindBusy || ctx.Err() != nil {
+		if db.KindOf(err) != db.KindBusy {
 			return err
+		}
+		if ctx.Err() != nil {
+			return waitEnded(ctx, err)
 		}
 	}
 }

@@ -11,6 +11,10 @@ import (
 
 // TransferApplLock runs the statements of transfer_appl_lock.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
+	return patiently(ctx, d, func() (db.TransferApplLockResult, error) { return d.transfer(ctx, params) })
+}
+
+func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
 	for range rounds {
 		inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
 		if err != nil {
@@ -41,7 +45,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			continue
 		}
 		if err != nil {
-			return db.TransferApplLockResult{}, d.interpretError(ctx, err)
+			return db.TransferApplLockResult{}, err
 		}
 		return db.TransferApplLockResult{
 			ReturnCD:  db.Yes,

@@ -34,7 +34,8 @@ const rounds = 3
 type Driver struct {
 	handle *sql.DB
 	client queries.DBTX
-	inTx   bool
+	// pooled is true when client is the handle, and no transaction or single connection.
+	pooled bool
 	// migrators opens the handle for migrations, where nobody can ask again.
 	migrators func() (*sql.DB, error)
 	close     func() error
@@ -44,7 +45,7 @@ var _ db.Driver = (*Driver)(nil)
 
 // New returns a driver on the caller's handle, which stays the caller's to close.
 func New(handle *sql.DB) *Driver {
-	return &Driver{handle: handle, client: handle, close: func() error { return nil }}
+	return &Driver{handle: handle, client: handle, pooled: true, close: func() error { return nil }}
 }
 
 // Open returns a driver for the file that a DSN such as sqlite:applock.db names. The file is created
@@ -84,7 +85,7 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
 	}
-	return &Driver{handle: d.handle, client: sqlTx, inTx: true, close: func() error { return nil }}, nil
+	return &Driver{handle: d.handle, client: sqlTx, close: func() error { return nil }}, nil
 }
 
 // WithSchema returns db.ErrNoSchemas.
@@ -97,17 +98,30 @@ func (d *Driver) queries() *queries.Queries {
 }
 
 // patiently runs an operation again while other writers keep the file busy, until busyLimit or the end of
-// ctx. In a transaction it does not: there only the end of the transaction helps.
-func patiently[T any](ctx context.Context, d *Driver, operation func() (T, error)) (T, error) {
+// ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In a transaction there is
+// one run: only the end of the transaction helps.
+func patiently[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+	var none T
+	if !d.pooled {
+		result, err := operation(ctx, d)
+		return result, d.interpretError(ctx, err)
+	}
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return none, &db.Error{Kind: d.kindOfConnect(ctx, err), Err: err}
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	single := *d
+	single.client, single.pooled = conn, false
 	limit := time.Now().Add(busyLimit)
 	for {
-		result, err := operation()
-		err = d.interpretError(ctx, err)
-		if db.KindOf(err) != db.KindBusy || d.inTx || time.Now().After(limit) {
+		result, err := operation(context.WithoutCancel(ctx), &single)
+		err = single.interpretError(ctx, err)
+		if db.KindOf(err) != db.KindBusy || time.Now().After(limit) {
 			return result, err
 		}
 		if ctx.Err() != nil {
-			return result, waitEnded(ctx, err)
+			return none, waitEnded(ctx, err)
 		}
 		time.Sleep(time.Millisecond) // for handles without a busy timeout
 	}

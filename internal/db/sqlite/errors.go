@@ -23,6 +23,14 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 	return &db.Error{Kind: d.kindOf(ctx, err), Err: err}
 }
 
+// kindOfConnect is the kind of an error before anything was sent.
+func (d *Driver) kindOfConnect(ctx context.Context, err error) db.Kind {
+	if kind := d.kindOf(ctx, err); kind != db.KindInFlight {
+		return kind
+	}
+	return db.KindOther
+}
+
 // https://www.sqlite.org/rescode.html
 func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -141,5 +142,31 @@ func TestRefusalDoesNotWait(t *testing.T) {
 	}
 	if _, err := place.Client.Inquire(ctx, object); err != nil {
 		t.Errorf("inquire: %v", err)
+	}
+}
+
+// Goal: the wait for another writer of the file ends with the context, and nothing is unknown then.
+// Method: an open write transaction; a get whose context ends at moments spread over the driver's wait.
+func TestWaitEndsWithContext(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	tx, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), nil) // immediate: it is the writer now
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	client, err := applock.Open(t.Context(), applock.Config{DSN: place.DSN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
+	for wait := 20 * time.Millisecond; wait < 200*time.Millisecond; wait += 7 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		_, err := client.Get(ctx, request)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, applock.ErrOutcomeUnknown) {
+			t.Errorf("after %s: %v, want context.DeadlineExceeded and no unknown outcome", wait, err)
+		}
 	}
 }

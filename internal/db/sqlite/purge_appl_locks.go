@@ -9,7 +9,7 @@ import (
 
 // PurgeApplLocks runs the statement of purge_appl_locks.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
-	purged, err := patiently(ctx, d, func() (int64, error) {
+	purged, err := patiently(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		return d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
 			OlderThanSeconds: params.OlderThanSeconds,
 			MaxRows:          params.MaxRows,

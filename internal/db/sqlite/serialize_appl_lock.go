@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -11,7 +12,7 @@ import (
 // of the connection bounds one try, ctx bounds the wait.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
 	for {
-		err := d.interpretError(ctx, d.queries().SerializeApplLock(ctx, queries.SerializeApplLockParams{
+		err := d.interpretError(ctx, d.queries().SerializeApplLock(context.WithoutCancel(ctx), queries.SerializeApplLockParams{
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 		}))
@@ -21,5 +22,6 @@ func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplL
 		if ctx.Err() != nil {
 			return waitEnded(ctx, err)
 		}
+		time.Sleep(time.Millisecond) // for handles without a busy timeout
 	}
 }

@@ -11,7 +11,9 @@ import (
 
 // TransferApplLock runs the statements of transfer_appl_lock.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	return patiently(ctx, d, func() (db.TransferApplLockResult, error) { return d.transfer(ctx, params) })
+	return patiently(ctx, d, func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
+		return d.transfer(ctx, params)
+	})
 }
 
 func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {

@@ -36,6 +36,9 @@ type Driver struct {
 	client queries.DBTX
 	// pooled is true when client is the handle, and no transaction or single connection.
 	pooled bool
+	// turn is held by the one operation of this process that insists on writing; the others queue up,
+	// which is fair and wakes nobody in vain.
+	turn chan struct{}
 	// migrators opens the handle for migrations, where nobody can ask again.
 	migrators func() (*sql.DB, error)
 	close     func() error
@@ -45,7 +48,7 @@ var _ db.Driver = (*Driver)(nil)
 
 // New returns a driver on the caller's handle, which stays the caller's to close.
 func New(handle *sql.DB) *Driver {
-	return &Driver{handle: handle, client: handle, pooled: true, close: func() error { return nil }}
+	return &Driver{handle: handle, client: handle, pooled: true, turn: make(chan struct{}, 1), close: func() error { return nil }}
 }
 
 // Open returns a driver for the file that a DSN such as sqlite:applock.db names. The file is created
@@ -97,8 +100,8 @@ func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
 }
 
-// patiently runs an operation again while other writers keep the file busy, until busyLimit or the end of
-// ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In a transaction there is
+// patiently runs an operation again while other writers keep the file busy, until it has had its turn for
+// busyLimit, or the end of ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In a transaction there is
 // one run: only the end of the transaction helps.
 func patiently[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	var none T
@@ -113,10 +116,22 @@ func patiently[T any](ctx context.Context, d *Driver, operation func(context.Con
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d
 	single.client, single.pooled = conn, false
-	limit := time.Now().Add(busyLimit)
-	for {
+	run := func() (T, error) {
 		result, err := operation(context.WithoutCancel(ctx), &single)
-		err = single.interpretError(ctx, err)
+		return result, single.interpretError(ctx, err)
+	}
+	result, err := run()
+	if db.KindOf(err) != db.KindBusy {
+		return result, err
+	}
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return none, waitEnded(ctx, err)
+	}
+	for limit := time.Now().Add(busyLimit); ; {
+		result, err = run()
 		if db.KindOf(err) != db.KindBusy || time.Now().After(limit) {
 			return result, err
 		}

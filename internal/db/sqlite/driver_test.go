@@ -25,7 +25,11 @@ func newPlace(t testing.TB) dbtest.Place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = handle.Close() })
-	client := applock.NewSQLite(handle)
+	client, err := applock.Open(t.Context(), applock.Config{DSN: "sqlite:" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
 	if _, err := client.MigrateUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -16,11 +18,13 @@ func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplL
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 		}))
-		if db.KindOf(err) != db.KindBusy {
-			return err
-		}
-		if ctx.Err() != nil {
+		busy := db.KindOf(err) == db.KindBusy
+		// A transaction that was begun with ctx has been rolled back with it.
+		if ctx.Err() != nil && (busy || errors.Is(err, sql.ErrTxDone)) {
 			return waitEnded(ctx, err)
+		}
+		if !busy {
+			return err
 		}
 		time.Sleep(time.Millisecond) // for handles without a busy timeout
 	}

@@ -5,10 +5,14 @@ package dbtest
 import (
 	"context"
 	"database/sql"
+	"io/fs"
+	"path"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/testdata"
 )
 
 // Backend is a dialect under test.
@@ -40,14 +44,33 @@ type Place struct {
 	Executors map[string]Executor
 	// Advance moves the timestamps of all rows into the past, so that time seems to have passed.
 	Advance func(ctx context.Context, duration time.Duration) error
-	// Waiting counts the sessions of this place that wait for another one; nil where the database
-	// cannot tell.
+	// Waiting counts the sessions of this place that wait for another one; interleavings need it.
 	Waiting func(ctx context.Context) (int, error)
 	// Interpret gives an error of SQL the kind that the driver gives its own errors.
 	Interpret func(err error) error
 	// SnapshotConflicts tells whether a write to a row that has changed since the transaction's
 	// snapshot fails at that level, instead of going on with the new version.
 	SnapshotConflicts func(level sql.IsolationLevel) bool
+}
+
+// eachFile parses all files of a folder of testdata and hands each on with its name.
+func eachFile[T any](t *testing.T, folder string, parse func(text string) (T, error), use func(name string, parsed T)) {
+	t.Helper()
+	files, err := fs.Glob(testdata.FS, folder+"/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no %s: %v", folder, err)
+	}
+	for _, file := range files {
+		text, err := testdata.FS.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parse(string(text))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		use(strings.TrimSuffix(path.Base(file), ".txt"), parsed)
+	}
 }
 
 // Exercise runs the whole contract.

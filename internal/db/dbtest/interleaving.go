@@ -4,15 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/applock/applock/testdata"
 )
 
 // stepLimit bounds a step that should have been answered; a lock wait that is cut off takes one second.
@@ -25,26 +21,14 @@ func Interleavings(t *testing.T, backend Backend) {
 		t.Log("this dialect runs no interleavings")
 		return
 	}
-	files, err := fs.Glob(testdata.FS, "interleavings/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no interleavings: %v", err)
-	}
-	for _, file := range files {
-		text, err := testdata.FS.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := parseInterleaving(string(text))
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+	eachFile(t, "interleavings", parseInterleaving, func(name string, moments []moment) {
 		for _, level := range backend.Levels {
-			t.Run(strings.TrimSuffix(path.Base(file), ".txt")+"/"+level.String(), func(t *testing.T) {
+			t.Run(name+"/"+level.String(), func(t *testing.T) {
 				t.Parallel()
-				playInterleaving(t, backend, level, steps)
+				playInterleaving(t, backend, level, moments)
 			})
 		}
-	}
+	})
 }
 
 // moment is one line of an interleaving: a session does something, or its pending answer arrives.
@@ -229,8 +213,7 @@ func (p *interleaving) explain(err error) error {
 	return p.place.Interpret(err)
 }
 
-// expectWait returns when the call waits: the database says so, or, where it cannot tell, no answer has
-// come for a while.
+// expectWait returns when the database says that the call waits.
 func (p *interleaving) expectWait(t *testing.T, current *session, moment moment) bool {
 	t.Helper()
 	for {

@@ -5,17 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/applock/applock/testdata"
 )
 
 // Args are the named arguments of a step; a missing one is NULL.
@@ -40,24 +36,12 @@ var ErrNotOffered = errors.New("not offered by this way of calling")
 // Scenarios runs all files of testdata/scenarios, each through each way of calling in an empty place.
 func Scenarios(t *testing.T, backend Backend) {
 	t.Helper()
-	files, err := fs.Glob(testdata.FS, "scenarios/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		text, err := testdata.FS.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scenario, err := parseScenario(string(text))
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+	eachFile(t, "scenarios", parseScenario, func(name string, scenario scenario) {
 		for _, way := range backend.Ways {
 			if len(scenario.via) > 0 && !slices.Contains(scenario.via, way) {
 				continue
 			}
-			t.Run(strings.TrimSuffix(path.Base(file), ".txt")+"/"+way, func(t *testing.T) {
+			t.Run(name+"/"+way, func(t *testing.T) {
 				t.Parallel()
 				place := backend.New(t)
 				run := scenarioRun{place: place, execute: place.Executors[way], variables: map[string]string{}}
@@ -66,7 +50,7 @@ func Scenarios(t *testing.T, backend Backend) {
 				}
 			})
 		}
-	}
+	})
 }
 
 type scenario struct {

@@ -101,8 +101,8 @@ func (d *Driver) queries() *queries.Queries {
 }
 
 // patiently runs an operation again while other writers keep the file busy, until it has had its turn for
-// busyLimit, or the end of ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In a transaction there is
-// one run: only the end of the transaction helps.
+// busyLimit, or the end of ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In
+// a transaction there is one run: only the end of the transaction helps.
 func patiently[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	var none T
 	if !d.pooled {
@@ -111,7 +111,7 @@ func patiently[T any](ctx context.Context, d *Driver, operation func(context.Con
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return none, &db.Error{Kind: d.kindOfConnect(ctx, err), Err: err}
+		return none, d.interpretError(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d

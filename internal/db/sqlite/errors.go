@@ -23,19 +23,10 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 	return &db.Error{Kind: d.kindOf(ctx, err), Err: err}
 }
 
-// kindOfConnect is the kind of an error before anything was sent.
-func (d *Driver) kindOfConnect(ctx context.Context, err error) db.Kind {
-	if kind := d.kindOf(ctx, err); kind != db.KindInFlight {
-		return kind
-	}
-	return db.KindOther
-}
-
+// kindOf never answers db.KindInFlight: a statement runs to its end, or in a transaction that ends with it.
+//
 // https://www.sqlite.org/rescode.html
 func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return db.KindInFlight
-	}
 	var sqliteErr *sqlite.Error
 	if !errors.As(err, &sqliteErr) {
 		return db.KindOther
@@ -46,8 +37,6 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	switch sqliteErr.Code() & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return db.KindBusy
-	case sqlite3.SQLITE_INTERRUPT:
-		return db.KindInFlight
 	case sqlite3.SQLITE_CANTOPEN:
 		return db.KindUnreachable
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:

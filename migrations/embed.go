@@ -6,5 +6,5 @@ import "embed"
 
 // FS has a folder for each dialect.
 //
-//go:embed postgres/*.sql sqlite/*.sql
+//go:embed postgres/*.sql mysql/*.sql sqlite/*.sql
 var FS embed.FS

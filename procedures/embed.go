@@ -6,5 +6,5 @@ import "embed"
 
 // FS has a folder for each server dialect.
 //
-//go:embed postgres/*.sql
+//go:embed postgres/*.sql mysql/*.sql
 var FS embed.FS

@@ -19,6 +19,8 @@ type MigrationTarget struct {
 	Dialect    database.Dialect
 	TableName  string
 	Migrations fs.FS
+	// Store changes how goose's version table is read and written; nil leaves it to goose.
+	Store func(versions database.Store) database.Store
 	// HasVersions tells whether goose's version table exists.
 	HasVersions func(ctx context.Context) (bool, error)
 	// Prepare creates what goose needs to begin with; nil where goose does that alone.
@@ -152,6 +154,9 @@ func withProvider(
 	store, err := database.NewStore(target.Dialect, target.TableName)
 	if err != nil {
 		return nil, err
+	}
+	if target.Store != nil {
+		store = target.Store(store)
 	}
 	options := []goose.ProviderOption{goose.WithStore(store), goose.WithDisableGlobalRegistry(true)}
 	if target.SessionLocker != nil {

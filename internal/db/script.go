@@ -13,8 +13,9 @@ import (
 )
 
 // Script returns all migrations of a dialect as plain SQL that also keeps goose's version table, so
-// that a database migrated by hand and one migrated by goose are the same. Statements end with ";".
-func Script(dialect database.Dialect, table string, migrations fs.FS) (string, error) {
+// that a database migrated by hand and one migrated by goose are the same. Statements end with ";", those
+// that have semicolons of their own as frame says.
+func Script(dialect database.Dialect, table string, migrations fs.FS, frame Frame) (string, error) {
 	versions, err := database.NewStore(dialect, table)
 	if err != nil {
 		return "", err
@@ -41,7 +42,7 @@ func Script(dialect database.Dialect, table string, migrations fs.FS) (string, e
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&script, "\n-- %s\n%s\n", file, up(string(text)))
+		fmt.Fprintf(&script, "\n-- %s\n%s\n", file, frame.up(string(text)))
 		if err := versions.Insert(ctx, recorder, database.InsertRequest{Version: version}); err != nil {
 			return "", err
 		}
@@ -49,13 +50,23 @@ func Script(dialect database.Dialect, table string, migrations fs.FS) (string, e
 	return script.String(), nil
 }
 
-var gooseAnnotation = regexp.MustCompile(`(?m)^-- \+goose .*\n`)
+// Frame is what a dialect's client wants around a statement that has semicolons of its own.
+type Frame struct {
+	Begin, End string
+}
 
-// up returns the Up part of a migration without goose's annotations.
-func up(migration string) string {
-	_, text, _ := strings.Cut(migration, "-- +goose Up\n")
-	text, _, _ = strings.Cut(text, "-- +goose Down\n")
-	return strings.TrimSpace(gooseAnnotation.ReplaceAllString(text, ""))
+const (
+	upAnnotation    = "-- +goose Up\n"
+	downAnnotation  = "-- +goose Down\n"
+	beginAnnotation = "-- +goose StatementBegin\n"
+	endAnnotation   = "-- +goose StatementEnd\n"
+)
+
+// up returns the Up part of a migration with the frame instead of goose's annotations.
+func (f Frame) up(migration string) string {
+	_, text, _ := strings.Cut(migration, upAnnotation)
+	text, _, _ = strings.Cut(text, downAnnotation)
+	return strings.TrimSpace(strings.NewReplacer(beginAnnotation, f.Begin, endAnnotation, f.End).Replace(text))
 }
 
 // recorder stands in for a connection and writes the statements that goose's store would run, so that

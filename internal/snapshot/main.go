@@ -8,11 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/applock/applock/migrations"
 	"github.com/applock/applock/procedures"
@@ -36,15 +32,15 @@ func run(folder string) error {
 		return err
 	}
 	for _, dialect := range dialects {
-		name, err := newest(dialect)
+		files, err := procedureMigrations(dialect)
 		if err != nil {
 			return err
 		}
-		text, err := render(dialect)
+		text, err := renderNewest(dialect)
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(folder, dialect, name)
+		file := filepath.Join(folder, files[len(files)-1])
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -62,25 +58,55 @@ func serverDialects() ([]string, error) {
 	return dialects, err
 }
 
-// newest returns the file name of the dialect's last procedures migration. Older ones are released and
-// never change again.
-func newest(dialect string) (string, error) {
+// procedureMigrations returns the file names of the dialect's migrations of procedures in order. All but the
+// last are released and never change again.
+func procedureMigrations(dialect string) ([]string, error) {
 	files, err := fs.Glob(migrations.FS, dialect+"/*_procedures.sql")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(files) == 0 {
-		return "", fmt.Errorf("migrations/%s has no file NNNNN_procedures.sql", dialect)
+		return nil, fmt.Errorf("migrations/%s has no file NNNNN_procedures.sql", dialect)
 	}
-	return path.Base(slices.Max(files)), nil
+	return files, nil
 }
 
-// render returns the migration that installs the dialect's procedures.
-func render(dialect string) (string, error) {
-	sources, err := fs.Glob(procedures.FS, dialect+"/*.sql")
+// renderNewest returns the newest migration of procedures as its sources give it.
+func renderNewest(dialect string) (string, error) {
+	files, err := procedureMigrations(dialect)
 	if err != nil {
 		return "", err
 	}
+	released, err := readAll(migrations.FS, files[:len(files)-1])
+	if err != nil {
+		return "", err
+	}
+	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
+	if err != nil {
+		return "", err
+	}
+	sources, err := readAll(procedures.FS, names)
+	if err != nil {
+		return "", err
+	}
+	return render(dialect, sources, released)
+}
+
+func readAll(fsys fs.ReadFileFS, names []string) ([]string, error) {
+	var texts []string
+	for _, name := range names {
+		text, err := fsys.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil
+}
+
+// render returns the migration that brings the procedures from what the released migrations have left to
+// what the sources say.
+func render(dialect string, sources, released []string) (string, error) {
 	before, err := frames.ReadFile(dialect + "/before.sql")
 	if err != nil {
 		return "", err
@@ -89,35 +115,13 @@ func render(dialect string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var up, down strings.Builder
-	for _, source := range sources {
-		text, err := procedures.FS.ReadFile(source)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&up, "-- +goose StatementBegin\n%s-- +goose StatementEnd\n\n", text)
-		for _, routine := range routines(string(text)) {
-			fmt.Fprintf(&down, "DROP %s %s;\n", routine.kind, routine.name)
-		}
+	steps, err := stepsOf(sources, released)
+	if err != nil {
+		return "", err
 	}
 	return fmt.Sprintf(
 		"-- Installs the procedures. Made by `make snapshot` from procedures/%s: edit them there.\n\n"+
 			"-- +goose Up\n%s\n%s%s\n-- +goose Down\n%s\n%s\n%s",
-		dialect, before, up.String(), after, before, down.String(), after,
+		dialect, before, steps.up.String(), after, before, steps.down.String(), after,
 	), nil
-}
-
-type routine struct {
-	kind string
-	name string
-}
-
-var createRoutine = regexp.MustCompile(`(?m)^CREATE OR REPLACE (FUNCTION|PROCEDURE) (\w+)`)
-
-func routines(text string) []routine {
-	var found []routine
-	for _, match := range createRoutine.FindAllStringSubmatch(text, -1) {
-		found = append(found, routine{kind: match[1], name: match[2]})
-	}
-	return found
 }

@@ -2,25 +2,14 @@ package testdb
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-const (
-	dialectPostgres = "postgres"
-
-	// serverLimit bounds one administrative statement together with its connection. Creating a database copies one, which
-	// takes long when many tests do it at once.
-	serverLimit = 60 * time.Second
-)
+const dialectPostgres = "postgres"
 
 // Postgres returns the DSN of a new, empty database on the server that APPLOCK_TEST_POSTGRES_DSN names. The database is
 // dropped again when the test ends, whoever is still connected to it. Without that variable the test is skipped, or
@@ -41,27 +30,7 @@ func Postgres(t testing.TB) string {
 // test is skipped, or fails if APPLOCK_TEST_REQUIRE lists postgres.
 func Psql(t testing.TB) string {
 	t.Helper()
-	name := variable(dialectPostgres, "PSQL")
-	if given := os.Getenv(name); given != "" {
-		path, err := exec.LookPath(given)
-		if err != nil {
-			t.Fatalf("%s does not name a program: correct or unset it: %v", name, err)
-		}
-		return path
-	}
-	path, err := exec.LookPath("psql")
-	if err != nil {
-		missing(t, dialectPostgres, "there is no psql in PATH: install it, or set "+name)
-	}
-	return path
-}
-
-// randomName returns a name that no other test has, on this or another machine.
-func randomName() string {
-	bytes := make([]byte, 8)
-	// rand.Read does not fail, it ends the program first.
-	_, _ = rand.Read(bytes)
-	return "applock_test_" + hex.EncodeToString(bytes)
+	return client(t, dialectPostgres, "PSQL", "psql")
 }
 
 // execPostgres executes one statement on a connection of its own. It takes no context from the test: that one has

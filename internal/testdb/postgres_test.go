@@ -2,7 +2,6 @@ package testdb
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -101,8 +100,8 @@ func TestWithDatabase(t *testing.T) {
 }
 
 func TestPsql(t *testing.T) {
-	given := program(t, "own-psql")
-	inPath := program(t, "psql")
+	given := program(t, "own-psql", "")
+	inPath := program(t, "psql", "")
 	empty := t.TempDir()
 	for name, test := range map[string]struct {
 		variable, path, require string
@@ -117,31 +116,7 @@ func TestPsql(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("APPLOCK_TEST_POSTGRES_PSQL", test.variable)
-			t.Setenv("PATH", test.path)
-			t.Setenv(requireVariable, test.require)
-			var got string
-			f := runFake(func(t testing.TB) { got = Psql(t) })
-			if got != test.want {
-				t.Errorf("Psql() = %q, want %q", got, test.want)
-			}
-			if !matches(f.skipped, test.wantSkip) || !matches(f.failed, test.wantFail) {
-				t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
-			}
+			checkClient(t, clientCase{test.path, test.require, test.want, test.wantSkip, test.wantFail}, Psql)
 		})
 	}
-}
-
-// matches reports whether got contains part, or both are empty.
-func matches(got, part string) bool {
-	return strings.Contains(got, part) && (part != "" || got == "")
-}
-
-// program makes an executable file.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -6,14 +6,22 @@
 package testdb
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // requireVariable lists, separated by commas, the dialects whose absence is a failure.
 const requireVariable = "APPLOCK_TEST_REQUIRE"
+
+// serverLimit bounds the statements that make or drop a database, together with their connection. Creating a database
+// copies one in PostgreSQL, which takes long when many tests do it at once.
+const serverLimit = 60 * time.Second
 
 // Require returns the DSN of the server for dialect, "postgres" for example. Without one it ends the test: skipped, or
 // failed if APPLOCK_TEST_REQUIRE lists the dialect.
@@ -25,6 +33,33 @@ func Require(t testing.TB, dialect string) string {
 		missing(t, dialect, name+" is not set: set it, or run the tests by go run ./internal/testserver -- go test ./...")
 	}
 	return dsn
+}
+
+// client returns the path of a dialect's command line client: the one that the variable ending in what names, or the
+// program in PATH. Without one the test ends as in Require.
+func client(t testing.TB, dialect, what, program string) string {
+	t.Helper()
+	name := variable(dialect, what)
+	if given := os.Getenv(name); given != "" {
+		path, err := exec.LookPath(given)
+		if err != nil {
+			t.Fatalf("%s does not name a program: correct or unset it: %v", name, err)
+		}
+		return path
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		missing(t, dialect, "there is no "+program+" in PATH: install it, or set "+name)
+	}
+	return path
+}
+
+// randomName returns a name that no other test has, on this or another machine.
+func randomName() string {
+	bytes := make([]byte, 8)
+	// rand.Read does not fail, it ends the program first.
+	_, _ = rand.Read(bytes)
+	return "applock_test_" + hex.EncodeToString(bytes)
 }
 
 // missing ends a test that lacks something of dialect.

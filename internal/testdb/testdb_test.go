@@ -2,7 +2,10 @@ package testdb
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -77,4 +80,39 @@ func TestAMissingServerFailsIfRequired(t *testing.T) {
 	if f.failed != want || f.skipped != "" {
 		t.Errorf("failed %q, skipped %q", f.failed, f.skipped)
 	}
+}
+
+// clientCase is what a test of a client sets in the environment, and what must come of it.
+type clientCase struct {
+	path, require            string
+	want, wantSkip, wantFail string
+}
+
+func checkClient(t *testing.T, test clientCase, find func(testing.TB) string) {
+	t.Helper()
+	t.Setenv("PATH", test.path)
+	t.Setenv(requireVariable, test.require)
+	var got string
+	f := runFake(func(t testing.TB) { got = find(t) })
+	if got != test.want {
+		t.Errorf("got %q, want %q", got, test.want)
+	}
+	if !matches(f.skipped, test.wantSkip) || !matches(f.failed, test.wantFail) {
+		t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
+	}
+}
+
+// matches reports whether got contains part, or both are empty.
+func matches(got, part string) bool {
+	return strings.Contains(got, part) && (part != "" || got == "")
+}
+
+// program makes an executable file that says something.
+func program(t *testing.T, name, says string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+says+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -18,18 +17,19 @@ type account struct {
 	uid, gid uint32
 }
 
-// serverAccount chooses the account for a server that refuses to run as root, as PostgreSQL does.
-func serverAccount(euid int, lookup func(name string) (*account, error)) (*account, error) {
+// serverAccount chooses the account for a server that refuses to run as root, as all of them do: the best one, if this
+// machine has it.
+func serverAccount(euid int, best string, lookup func(name string) (*account, error)) (*account, error) {
 	if euid != 0 {
 		return nil, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
+	for _, name := range []string{best, "nobody"} {
 		if a, err := lookup(name); err == nil && a.uid != 0 {
 			return a, nil
 		}
 	}
-	return nil, errors.New("the server does not run as root and there is no user postgres or nobody: " +
-		"create one, or run this as an ordinary user")
+	return nil, fmt.Errorf("the server does not run as root and there is no user %s or nobody: "+
+		"create one, or run this as an ordinary user", best)
 }
 
 func lookupAccount(name string) (*account, error) {

@@ -34,7 +34,7 @@ func TestServerAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := serverAccount(test.euid, test.lookup)
+			got, err := serverAccount(test.euid, "postgres", test.lookup)
 			if (err != nil) != test.fails {
 				t.Fatalf("error = %v", err)
 			}

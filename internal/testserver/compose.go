@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,36 +22,11 @@ const (
 	composeDownLimit = time.Minute
 )
 
-// The service postgres as docker-compose.yml publishes it. The password is no secret: the port is open to this machine
-// only, and the password is in the file.
-const (
-	composePostgresDSN    = "postgres://applock:applock@127.0.0.1:54329/applock?sslmode=disable"
-	composePostgresOrigin = "docker compose, port 54329"
-)
-
-// compose starts the service postgres of docker-compose.yml. One that runs already is not ours: then its port is taken,
-// and this source has nothing to offer.
-func (p postgres) compose(ctx context.Context) (*server, error) {
-	c, err := findCompose(ctx, p.host, "postgres")
-	if err != nil {
-		return nil, err
-	}
-	env := append(p.psqlEnv(""), postgresDSN+"="+composePostgresDSN)
-	p.host.say("starting the docker compose service postgres, because no PostgreSQL server is installed")
-	if err := c.up(ctx); err != nil {
-		return nil, absent("docker compose cannot start postgres: %v", err)
-	}
-	version, err := p.probeWithin(ctx, givenLimit, composePostgresDSN)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the docker compose service does not answer: %w", err), c.down())
-	}
-	return &server{version: version, origin: composePostgresOrigin, env: env, stop: c.down}, nil
-}
-
-func (p postgres) probeWithin(ctx context.Context, limit time.Duration, dsn string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return p.probe(ctx, dsn)
+// service is a service of docker-compose.yml as that publishes it. Its password is no secret: the port is open to this
+// machine only, and the password is in the file.
+type service struct {
+	dsn  string
+	port int
 }
 
 // compose is one service of docker-compose.yml.

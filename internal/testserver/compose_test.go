@@ -4,49 +4,99 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
 // newComposeHost is a machine with docker and nothing else. The file is two directories above: tests run in the
 // directory of their package.
-func newComposeHost(t *testing.T) (f *fakeHost, composeCommand string) {
+func newComposeHost(t *testing.T, service string) (f *fakeHost, composeCommand string) {
+	t.Helper()
+	file := composePath(t)
+	f = &fakeHost{path: map[string]string{"docker": "/usr/bin/docker"}, files: []string{file}}
+	return f, "docker compose -p applock-testserver-" + service + " -f " + file
+}
+
+func composePath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(filepath.Dir(filepath.Dir(dir)), composeFile)
-	f = &fakeHost{path: map[string]string{"docker": "/usr/bin/docker"}, files: []string{file}}
-	return f, "docker compose -p applock-testserver-postgres -f " + file
+	return filepath.Join(filepath.Dir(filepath.Dir(dir)), composeFile)
 }
 
 func TestComposeTakesDownWhatItStarted(t *testing.T) {
 	t.Parallel()
-	f, command := newComposeHost(t)
-	s, err := newFakePostgres(f).backend().supply(t.Context())
+	for name, newProduct := range map[string]func(*fakeHost) product{
+		"postgres": newFakePostgres,
+		"mariadb":  newFakeMariaDB,
+		"mysql":    newFakeMySQL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, command := newComposeHost(t, name)
+			p := newProduct(f)
+			s, err := p.compose(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := []string{p.variable("DSN") + "=" + p.service.dsn}; !slices.Equal(s.env, want) {
+				t.Errorf("env = %q, want %q", s.env, want)
+			}
+			if err := s.stop(); err != nil {
+				t.Fatal(err)
+			}
+			wantCommands(t, f.commands, "docker compose version", command+" up -d --wait "+name, command+" down -v")
+			if want := fmt.Sprintf("docker compose, port %d", p.service.port); s.origin != want {
+				t.Errorf("origin = %q, want %q", s.origin, want)
+			}
+		})
+	}
+}
+
+// What the launcher says about the services must be what the file says.
+func TestServicesAreAsTheFilePublishesThem(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(composePath(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{postgresDSN + "=" + composePostgresDSN}; !slices.Equal(s.env, want) {
-		t.Errorf("env = %q, want %q", s.env, want)
-	}
-	if err := s.stop(); err != nil {
-		t.Fatal(err)
-	}
-	wantCommands(t, f.commands, "docker compose version", command+" up -d --wait postgres", command+" down -v")
-	if s.version != "15.18" || s.origin != "docker compose, port 54329" {
-		t.Errorf("server = %q, %q", s.version, s.origin)
+	h := (&fakeHost{}).host()
+	for _, p := range []product{newPostgres(h), newMariaDB(h), newMySQL(h)} {
+		_, text, found := strings.Cut(string(content), "\n  "+p.name+":\n")
+		if !found {
+			t.Errorf("there is no service %s", p.name)
+			continue
+		}
+		text, _, _ = strings.Cut(text, "\n\n")
+		dsn, err := url.Parse(p.service.dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		password, _ := dsn.User.Password()
+		for _, part := range []string{"127.0.0.1:" + dsn.Port() + ":", "PASSWORD: " + password, ": " + strings.TrimPrefix(dsn.Path, "/")} {
+			if !strings.Contains(text, part) {
+				t.Errorf("the service %s lacks %q", p.name, part)
+			}
+		}
+		if dsn.Port() != strconv.Itoa(p.service.port) {
+			t.Errorf("%s: the port is %d or %s", p.name, p.service.port, dsn.Port())
+		}
 	}
 }
 
 func TestComposeThatFailsIsAnAbsenceAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	f, command := newComposeHost(t)
+	f, command := newComposeHost(t, "postgres")
 	f.fail = " up -d --wait postgres"
-	_, err := newFakePostgres(f).backend().supply(t.Context())
+	_, err := newFakePostgres(f).compose(t.Context())
 	var none *absentError
 	if !errors.As(err, &none) {
 		t.Errorf("error = %v, want an absence", err)
@@ -62,7 +112,7 @@ func TestComposeNeedsPluginAndFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, _ := newComposeHost(t)
+			f, _ := newComposeHost(t, "postgres")
 			spoil(f)
 			_, err := newFakePostgres(f).compose(t.Context())
 			if !errors.As(err, new(*absentError)) {

@@ -20,19 +20,21 @@ const (
 // cluster and to start it at once and at every boot, which nobody asked a test run to do.
 const noMainCluster = "/etc/postgresql-common/createcluster.d/applock-testserver.conf"
 
-// debianPackage installs the server's package and starts a private server with it.
-func (p postgres) debianPackage(ctx context.Context) (*server, error) {
+// installPackage installs a package and finds the server's programs then.
+func (p product) installPackage(ctx context.Context, name string, install func(apt, context.Context) error) (installation, error) {
+	p.host.installing.Lock()
+	defer p.host.installing.Unlock()
 	a, err := findApt(ctx, p.host)
 	if err != nil {
-		return nil, err
+		return installation{}, err
 	}
-	p.host.say("installing the Debian package postgresql, because no PostgreSQL server is installed and %s is not set",
-		postgresDSN)
-	if err := a.installPostgres(ctx); err != nil {
+	p.host.say("installing the Debian package %s, because no %s server is installed and %s is not set",
+		name, p.title, p.variable("DSN"))
+	if err := install(a, ctx); err != nil {
 		// Machines without a network are common: whether that matters is for --require to say.
-		return nil, absent("the Debian package postgresql cannot be installed: %v", err)
+		return installation{}, absent("the Debian package %s cannot be installed: %v", name, err)
 	}
-	return p.installed(ctx)
+	return p.find(ctx, p.host)
 }
 
 // apt installs packages from where this machine gets its packages.
@@ -76,8 +78,17 @@ func (a apt) installPostgres(ctx context.Context) (err error) {
 	return a.install(ctx, "postgresql")
 }
 
-func (a apt) install(ctx context.Context, name string) error {
-	return a.get(ctx, "install", "-y", "--no-install-recommends", name)
+// installMariaDB leaves out the package with the service, which would be started at once and at every boot.
+func (a apt) installMariaDB(ctx context.Context) error {
+	if err := a.get(ctx, "update"); err != nil {
+		return err
+	}
+	return a.install(ctx, "mariadb-server-core", "mariadb-client-core")
+}
+
+// install adds packages. It fails if others had to go for them, like MySQL's for MariaDB's.
+func (a apt) install(ctx context.Context, names ...string) error {
+	return a.get(ctx, append([]string{"install", "-y", "--no-install-recommends", "--no-remove"}, names...)...)
 }
 
 func (a apt) get(ctx context.Context, args ...string) error {

@@ -13,7 +13,7 @@ import (
 
 const (
 	aptUpdate  = "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 update"
-	aptInstall = "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "
+	aptInstall = "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends --no-remove "
 )
 
 // withoutDraft replaces the random path of the file that "install" copies.
@@ -36,31 +36,40 @@ func wantCommands(t *testing.T, got []string, want ...string) {
 	}
 }
 
+// fetchedBy returns the server that a product starts after fetching its programs. The function does what the commands
+// would do to the machine; its files are read anew each time.
+func fetchedBy(t *testing.T, p product, f *fakeHost, do func(command []string)) *server {
+	t.Helper()
+	p.host.run = func(ctx context.Context, name string, args ...string) error {
+		do(append([]string{name}, args...))
+		return f.run(ctx, name, args...)
+	}
+	s, err := p.fetched(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestThePackageIsInstalledWithoutAMainCluster(t *testing.T) {
 	t.Parallel()
 	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, isRoot: true}
 	p := newFakePostgres(f)
-	p.host.run = func(ctx context.Context, name string, args ...string) error {
-		if name == "install" {
-			checkDraft(t, args[3])
+	s := fetchedBy(t, p, f, func(command []string) {
+		if command[0] == "install" {
+			checkDraft(t, command[4])
 		}
-		if args[len(args)-1] == "postgresql" {
+		if slices.Contains(command, "postgresql") {
 			f.addServer("/usr/lib/postgresql/15/bin")
 		}
-		return f.run(ctx, name, args...)
-	}
-	// The binaries appear in f.files, which the host's functions read anew each time.
-	s, err := p.debianPackage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	wantCommands(t, f.commands,
 		aptUpdate,
 		aptInstall+"postgresql-common",
 		"install -D -m 0644 DRAFT "+noMainCluster,
 		aptInstall+"postgresql",
 		"rm -f "+noMainCluster,
-		"start /usr/lib/postgresql/15/bin")
+		startCommand("/usr/lib/postgresql/15/bin"))
 	if len(f.said) != 1 || !strings.Contains(f.said[0], "because no PostgreSQL server is installed") {
 		t.Errorf("said %q", f.said)
 	}
@@ -79,8 +88,8 @@ func checkDraft(t *testing.T, path string) {
 
 func TestAFailedInstallationIsAnAbsenceAndLeavesNoSetting(t *testing.T) {
 	t.Parallel()
-	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "recommends postgresql"}
-	_, err := newFakePostgres(f).debianPackage(t.Context())
+	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "remove postgresql"}
+	_, err := newFakePostgres(f).fetched(t.Context())
 	if !errors.As(err, new(*absentError)) {
 		t.Errorf("error = %v, want an absence", err)
 	}
@@ -96,12 +105,36 @@ func TestAFailedInstallationIsAnAbsenceAndLeavesNoSetting(t *testing.T) {
 func TestNothingIsInstalledWithoutRoot(t *testing.T) {
 	t.Parallel()
 	f := &fakeHost{path: map[string]string{"apt-get": "/usr/bin/apt-get"}, fail: "sudo -n true"}
-	_, err := newFakePostgres(f).debianPackage(t.Context())
+	_, err := newFakePostgres(f).fetched(t.Context())
 	if !errors.As(err, new(*absentError)) {
 		t.Errorf("error = %v, want an absence", err)
 	}
 	wantCommands(t, f.commands, "sudo -n true")
 	if len(f.said) != 0 {
 		t.Errorf("said %q", f.said)
+	}
+}
+
+// The package mariadb-server would start a service.
+func TestMariaDBIsInstalledWithoutItsService(t *testing.T) {
+	t.Parallel()
+	f := &fakeHost{
+		path:    map[string]string{"apt-get": "/usr/bin/apt-get"},
+		outputs: map[string]string{"/usr/sbin/mariadbd --version": "mariadbd  Ver 10.11.19-MariaDB"},
+		isRoot:  true,
+	}
+	p := newFakeMariaDB(f)
+	s := fetchedBy(t, p, f, func(command []string) {
+		if slices.Contains(command, "mariadb-client-core") {
+			f.files = append(f.files, "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db", "/usr/bin/mariadb")
+		}
+	})
+	wantCommands(t, f.commands,
+		aptUpdate,
+		aptInstall+"mariadb-server-core mariadb-client-core",
+		"/usr/sbin/mariadbd --version",
+		"start /usr/sbin/mariadbd /usr/bin/mariadb-install-db")
+	if want := []string{"APPLOCK_TEST_MARIADB_CLIENT=/usr/bin/mariadb"}; !slices.Equal(s.env, want) {
+		t.Errorf("env = %q, want %q", s.env, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -29,8 +30,18 @@ type host struct {
 	isFile   func(string) bool
 	isRoot   bool
 
+	// resolve returns the file that a link leads to, or the path itself. Distributions put links to some of the programs
+	// into the path: the others are where the links point.
+	resolve func(path string) string
+
 	// run runs a tool to its end; its error carries the last lines of the tool's output.
 	run func(ctx context.Context, name string, args ...string) error
+
+	// output is run for a tool whose output is wanted.
+	output func(ctx context.Context, name string, args ...string) (string, error)
+
+	// installing is held by whoever changes the machine's packages: apt-get does not wait for itself everywhere.
+	installing *sync.Mutex
 
 	// say tells people what is being done.
 	say func(format string, args ...any)
@@ -43,10 +54,15 @@ func newHost(say func(format string, args ...any)) host {
 		glob:     filepath.Glob,
 		isFile:   isFile,
 		isRoot:   os.Geteuid() == 0,
+		resolve:  resolve,
 		run: func(ctx context.Context, name string, args ...string) error {
 			return runTool(exec.CommandContext(ctx, name, args...))
 		},
-		say: say,
+		output: func(ctx context.Context, name string, args ...string) (string, error) {
+			return toolOutput(exec.CommandContext(ctx, name, args...))
+		},
+		installing: &sync.Mutex{},
+		say:        say,
 	}
 }
 
@@ -55,9 +71,23 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// runTool runs a command made by exec.CommandContext to its end. When the context ends first, the command and its
-// children are asked to terminate.
+func resolve(path string) string {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path
+	}
+	return target
+}
+
+// runTool runs a command made by exec.CommandContext to its end.
 func runTool(cmd *exec.Cmd) error {
+	_, err := toolOutput(cmd)
+	return err
+}
+
+// toolOutput runs a command as runTool does and returns what it said. When the context ends first, the command and its
+// children are asked to terminate.
+func toolOutput(cmd *exec.Cmd) (string, error) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if cmd.SysProcAttr == nil {
@@ -67,9 +97,9 @@ func runTool(cmd *exec.Cmd) error {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = toolKillDelay
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w%s", filepath.Base(cmd.Path), err, quoteTail(output.String()))
+		return "", fmt.Errorf("%s: %w%s", filepath.Base(cmd.Path), err, quoteTail(output.String()))
 	}
-	return nil
+	return output.String(), nil
 }
 
 // quoteTail returns the last lines of text, indented, for the end of an error; nothing if there are none.

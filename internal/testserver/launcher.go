@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -74,38 +75,54 @@ func (l *launcher) known() []string {
 	return names
 }
 
-// supply starts the backends. On an error it still returns those that run already, for the caller to stop.
+// supply starts the backends, all at the same time. On an error it still returns those that run already, for the caller
+// to stop; the others are told to give up.
 func (l *launcher) supply(ctx context.Context, require []string) ([]outcome, error) {
-	var outcomes []outcome
-	for _, b := range l.backends {
-		s, err := b.supply(ctx)
-		var none *absentError
-		switch {
-		case err == nil:
-		case !errors.As(err, &none):
-			return outcomes, err
-		case slices.Contains(require, b.name):
-			return outcomes, fmt.Errorf("%s is required and missing: %w; set APPLOCK_TEST_%s_DSN or provide one of these",
-				b.name, err, strings.ToUpper(b.name))
-		default:
-			l.say("running without %s: %v", b.name, err)
-		}
-		outcomes = append(outcomes, outcome{backend: b.name, server: s, missing: err})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	outcomes := make([]outcome, len(l.backends))
+	var wait sync.WaitGroup
+	for i, b := range l.backends {
+		wait.Go(func() {
+			s, err := b.supply(ctx)
+			outcomes[i] = outcome{backend: b.name, server: s, missing: err}
+			if err := l.tolerate(b.name, err, require); err != nil {
+				cancel(err)
+			}
+		})
 	}
-	return outcomes, nil
+	wait.Wait()
+	return outcomes, context.Cause(ctx)
 }
 
-// stop stops the servers that the launcher started, last one first. What goes wrong is said and does not change the
-// exit code, which belongs to the command.
+// tolerate returns the error that ends the run, or nil if it can go on without the backend.
+func (l *launcher) tolerate(name string, err error, require []string) error {
+	switch {
+	case err == nil || !errors.As(err, new(*absentError)):
+		return err
+	case slices.Contains(require, name):
+		return fmt.Errorf("%s is required and missing: %w; set %s or provide one of these", name, err, variable(name, "DSN"))
+	default:
+		l.say("running without %s: %v", name, err)
+		return nil
+	}
+}
+
+// stop stops the servers that the launcher started, all at the same time. What goes wrong is said and does not change
+// the exit code, which belongs to the command.
 func (l *launcher) stop(outcomes []outcome) {
-	for _, o := range slices.Backward(outcomes) {
+	var wait sync.WaitGroup
+	for _, o := range outcomes {
 		if o.server == nil || o.server.stop == nil {
 			continue
 		}
-		if err := o.server.stop(); err != nil {
-			l.say("%s: %v", o.backend, err)
-		}
+		wait.Go(func() {
+			if err := o.server.stop(); err != nil {
+				l.say("%s: %v", o.backend, err)
+			}
+		})
 	}
+	wait.Wait()
 }
 
 // abandoned says why the command was not run at all.

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -67,8 +69,11 @@ func TestExitCodePassesThrough(t *testing.T) {
 func TestServersAreStoppedAndSummedUpWhenTheCommandFails(t *testing.T) {
 	t.Parallel()
 	var stopped []string
+	var stopping sync.Mutex
 	stop := func(name string) func() error {
 		return func() error {
+			stopping.Lock()
+			defer stopping.Unlock()
 			stopped = append(stopped, name)
 			return errors.New("stop " + name + ": stuck")
 		}
@@ -82,8 +87,9 @@ func TestServersAreStoppedAndSummedUpWhenTheCommandFails(t *testing.T) {
 	if got := l.run([]string{"--", "false"}); got != 1 {
 		t.Errorf("exit code = %d", got)
 	}
+	slices.Sort(stopped)
 	if got := strings.Join(stopped, " "); got != "four one" {
-		t.Errorf("stopped %q, want the last one first and the given one never", got)
+		t.Errorf("stopped %q, want both that were started and not the given one", got)
 	}
 	l.wantOutput(t,
 		"running without two: none here",
@@ -103,6 +109,21 @@ func TestTheCommandIsToldAboutServersAndRequirements(t *testing.T) {
 	}
 }
 
+// running returns next, which begins only when a server before it runs, and the backend of that server.
+func running(stop func() error, next backend) []backend {
+	runs := make(chan struct{})
+	first := func(context.Context) (*server, error) {
+		close(runs)
+		return &server{stop: stop}, nil
+	}
+	start := next.sources[0]
+	next.sources[0] = func(ctx context.Context) (*server, error) {
+		<-runs
+		return start(ctx)
+	}
+	return []backend{{name: "first", sources: []source{first}}, next}
+}
+
 func TestAMissingRequirementEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, arrange := range map[string]func(*testLauncher) []string{
@@ -117,8 +138,7 @@ func TestAMissingRequirementEndsTheRun(t *testing.T) {
 			stopped := false
 			stop := func() error { stopped = true; return nil }
 			l := newTestLauncher(
-				backend{name: "first", sources: []source{present(&server{stop: stop})}},
-				backend{name: "db", sources: []source{missingSource("none here")}})
+				running(stop, backend{name: "db", sources: []source{missingSource("none here")}})...)
 			if got := l.run(append(arrange(l), "--", "sh", "-c", "echo was run >&2")); got != 1 {
 				t.Errorf("exit code = %d", got)
 			}
@@ -142,16 +162,49 @@ func TestABrokenServerEndsTheRunEvenIfNotRequired(t *testing.T) {
 	l.wantOutput(t, "db: does not start")
 }
 
-func TestASignalWhileStartingStopsWhatRuns(t *testing.T) {
+// Starting takes seconds: nobody should wait for servers that will not be used.
+func TestABrokenServerEndsTheStartOfTheOthers(t *testing.T) {
 	t.Parallel()
-	stopped := false
 	l := newTestLauncher(
-		backend{name: "first", sources: []source{present(&server{stop: func() error { stopped = true; return nil }})}},
 		backend{name: "slow", sources: []source{func(ctx context.Context) (*server, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}}})
-	l.signals <- syscall.SIGTERM
+		}}},
+		backend{name: "db", sources: []source{broken(errors.New("does not start"))}})
+	if got := l.run([]string{"--", "true"}); got != 1 {
+		t.Errorf("exit code = %d", got)
+	}
+	if got, want := l.stderr.String(), "testserver: db: does not start\n"; got != want {
+		t.Errorf("output = %q, want the cause alone: %q", got, want)
+	}
+}
+
+func TestServersStartAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	var both sync.WaitGroup
+	both.Add(2)
+	meet := func(context.Context) (*server, error) {
+		both.Done()
+		both.Wait()
+		return &server{}, nil
+	}
+	l := newTestLauncher(backend{name: "one", sources: []source{meet}}, backend{name: "two", sources: []source{meet}})
+	if got := l.run([]string{"--", "true"}); got != 0 {
+		t.Errorf("exit code = %d, output:\n%s", got, l.stderr.String())
+	}
+}
+
+func TestASignalWhileStartingStopsWhatRuns(t *testing.T) {
+	t.Parallel()
+	stopped := false
+	var l *testLauncher
+	l = newTestLauncher(running(
+		func() error { stopped = true; return nil },
+		backend{name: "slow", sources: []source{func(ctx context.Context) (*server, error) {
+			l.signals <- syscall.SIGTERM
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}})...)
 	if got := l.run([]string{"--", "sh", "-c", "echo was run >&2"}); got != 143 {
 		t.Errorf("exit code = %d", got)
 	}

@@ -3,10 +3,12 @@
 // Command testserver supplies the database servers that the test suite needs, runs a command with environment
 // variables that point at them, stops what it started and exits with the command's exit code:
 //
-//	go run ./internal/testserver [--require postgres] -- go test ./...
+//	go run ./internal/testserver [--require postgres,mariadb,mysql] -- go test ./...
 //
 // For each product it takes the first of: a server named by APPLOCK_TEST_<PRODUCT>_DSN (never started, never stopped),
-// server binaries of this machine (a private cluster in a temporary directory), the Debian package, docker compose.
+// server binaries of this machine (a private server in a temporary directory), those of Debian, docker compose. Debian's
+// PostgreSQL and MariaDB are installed; its MySQL is unpacked from the unstable suite into the directory that
+// APPLOCK_TEST_CACHE names, or the user's own for such things, and stays there: delete it to get a newer one.
 // A product that none of them supplies is left out, with the reason, unless --require or APPLOCK_TEST_REQUIRE names it.
 //
 // Two things to know. "go run" turns every exit code but 0 into 1: build the program to see the command's own code. And
@@ -22,6 +24,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -29,11 +32,20 @@ import (
 const requireVariable = "APPLOCK_TEST_REQUIRE"
 
 func main() {
+	say := newSay(os.Stderr)
+	os.Exit(runLauncher(backends(newHost(say)), say))
+}
+
+func backends(h host) []backend {
+	return []backend{newPostgres(h).backend(), newMariaDB(h).backend(), newMySQL(h).backend()}
+}
+
+// runLauncher runs what the command line says and returns the exit code.
+func runLauncher(backends []backend, say func(format string, args ...any)) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, shutdownSignals()...)
-	say := newSay(os.Stderr)
 	l := launcher{
-		backends: []backend{newPostgres(newHost(say)).backend()},
+		backends: backends,
 		getenv:   os.Getenv,
 		say:      say,
 		signals:  signals,
@@ -41,7 +53,7 @@ func main() {
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 	}
-	os.Exit(l.run(os.Args[1:]))
+	return l.run(os.Args[1:])
 }
 
 // shutdownSignals are the signals that end a run early. What our parent had us ignore stays ignored: nohup does that to
@@ -93,11 +105,15 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	return o, nil
 }
 
-const usage = "usage: testserver [--require postgres] -- COMMAND [ARG]"
+const usage = "usage: testserver [--require postgres,mariadb,mysql] -- COMMAND [ARG]"
 
-// newSay returns the function that tells people, on w, what the launcher does.
+// newSay returns the function that tells people, on w, what the launcher does. Servers that start at the same time may
+// call it at the same time.
 func newSay(w io.Writer) func(format string, args ...any) {
+	var speaking sync.Mutex
 	return func(format string, args ...any) {
+		speaking.Lock()
+		defer speaking.Unlock()
 		fmt.Fprintf(w, "testserver: "+format+"\n", args...)
 	}
 }

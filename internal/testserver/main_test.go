@@ -9,13 +9,15 @@ import (
 	"testing"
 )
 
-// asLauncher makes the test binary be the launcher, for the tests that need a process of its own to signal or kill.
+// asLauncher makes the test binary be a launcher of the products that it lists, for the tests that need a process of its
+// own to signal or kill.
 const asLauncher = "APPLOCK_TESTSERVER_AS_LAUNCHER"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asLauncher) != "" {
-		main()
-		return
+	if names := splitList(os.Getenv(asLauncher)); len(names) > 0 {
+		say := newSay(os.Stderr)
+		chosen := slices.DeleteFunc(backends(newHost(say)), func(b backend) bool { return !slices.Contains(names, b.name) })
+		os.Exit(runLauncher(chosen, say))
 	}
 	os.Exit(m.Run())
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -23,92 +22,65 @@ const (
 	postgresPID  = "APPLOCK_TEST_POSTGRES_PID"
 )
 
-// givenLimit bounds the wait for a server that should be running already.
-const givenLimit = 15 * time.Second
-
-// postgres supplies PostgreSQL.
-type postgres struct {
-	host host
-
-	// probe connects and returns the server's version.
-	probe func(ctx context.Context, dsn string) (string, error)
-
-	// startPrivate starts a private server with the binaries in the directory bin.
-	startPrivate func(ctx context.Context, bin string) (*server, error)
-}
-
-func newPostgres(h host) postgres {
-	return postgres{host: h, probe: probePostgres, startPrivate: startCluster}
-}
-
-func (p postgres) backend() backend {
-	return backend{
-		name:    "postgres",
-		sources: []source{p.given, p.installed, p.debianPackage, p.compose},
+func newPostgres(h host) product {
+	return product{
+		host:           h,
+		name:           "postgres",
+		title:          "PostgreSQL",
+		clients:        []string{"psql"},
+		clientVariable: "PSQL",
+		service: service{
+			dsn:  "postgres://applock:applock@127.0.0.1:54329/applock?sslmode=disable",
+			port: 54329,
+		},
+		isClient: func(context.Context, host, string) bool { return true }, // there is but one psql
+		find:     findPostgres,
+		fetch: func(ctx context.Context, p product) (installation, error) {
+			return p.installPackage(ctx, "postgresql", apt.installPostgres)
+		},
+		probe:        probePostgres,
+		startPrivate: startCluster,
 	}
 }
 
-// given uses the server that the environment names.
-func (p postgres) given(ctx context.Context) (*server, error) {
-	dsn := p.host.getenv(postgresDSN)
-	if dsn == "" {
-		return nil, absent("%s is not set", postgresDSN)
-	}
-	ctx, cancel := context.WithTimeout(ctx, givenLimit)
-	defer cancel()
-	version, err := p.probe(ctx, dsn)
-	if err != nil {
-		return nil, fmt.Errorf("the server given by %s does not answer: %w", postgresDSN, err)
-	}
-	return &server{version: version, origin: "given by " + postgresDSN, env: p.psqlEnv("")}, nil
-}
-
-// installed starts a private server with the binaries of this machine.
-func (p postgres) installed(ctx context.Context) (*server, error) {
-	bin, err := p.findBinaries()
-	if err != nil {
-		return nil, err
-	}
-	s, err := p.startPrivate(ctx, bin)
-	if err != nil {
-		return nil, fmt.Errorf("start a private server with %s: %w", bin, err)
-	}
-	s.env = append(s.env, p.psqlEnv(bin)...)
-	return s, nil
-}
-
-// findBinaries returns the directory with the server's programs.
-func (p postgres) findBinaries() (string, error) {
-	if bin := p.host.getenv(postgresBin); bin != "" {
-		if !p.hasServer(bin) {
-			return "", fmt.Errorf("%s names %s, which lacks initdb or postgres: correct or unset it", postgresBin, bin)
+// findPostgres finds the directory with the server's programs.
+func findPostgres(_ context.Context, h host) (installation, error) {
+	if bin := h.getenv(postgresBin); bin != "" {
+		if !hasPostgres(h, bin) {
+			return installation{}, fmt.Errorf("%s names %s, which lacks initdb or postgres: correct or unset it", postgresBin, bin)
 		}
-		return bin, nil
+		return postgresIn(h, bin), nil
 	}
-	if initdb, err := p.host.lookPath("initdb"); err == nil {
-		// Distributions put links to some of the programs into the path: the others are where the links point.
-		if target, err := filepath.EvalSymlinks(initdb); err == nil {
-			initdb = target
-		}
-		if bin := filepath.Dir(initdb); p.hasServer(bin) {
-			return bin, nil
+	if initdb, err := h.lookPath("initdb"); err == nil {
+		if bin := filepath.Dir(h.resolve(initdb)); hasPostgres(h, bin) {
+			return postgresIn(h, bin), nil
 		}
 	}
-	candidates, err := p.host.glob("/usr/lib/postgresql/*/bin")
+	candidates, err := h.glob("/usr/lib/postgresql/*/bin")
 	if err != nil {
-		return "", err
+		return installation{}, err
 	}
 	slices.SortFunc(candidates, func(a, b string) int { return majorVersion(b) - majorVersion(a) })
 	for _, bin := range candidates {
-		if p.hasServer(bin) {
-			return bin, nil
+		if hasPostgres(h, bin) {
+			return postgresIn(h, bin), nil
 		}
 	}
-	return "", absent("no initdb and postgres in PATH or /usr/lib/postgresql/*/bin (%s can name their directory)", postgresBin)
+	return installation{}, absent("no initdb and postgres in PATH or /usr/lib/postgresql/*/bin (%s can name their directory)",
+		postgresBin)
 }
 
-func (p postgres) hasServer(bin string) bool {
-	return p.host.isFile(filepath.Join(bin, "initdb")) && p.host.isFile(filepath.Join(bin, "postgres"))
+func hasPostgres(h host, bin string) bool {
+	return h.isFile(filepath.Join(bin, "initdb")) && h.isFile(filepath.Join(bin, "postgres"))
+}
+
+func postgresIn(h host, bin string) installation {
+	return installation{
+		origin: bin,
+		server: filepath.Join(bin, "postgres"),
+		setup:  filepath.Join(bin, "initdb"),
+		client: h.firstFile([]string{bin}, []string{"psql"}),
+	}
 }
 
 // majorVersion is the number in /usr/lib/postgresql/15/bin, 0 if there is none.
@@ -118,22 +90,6 @@ func majorVersion(bin string) int {
 		return 0
 	}
 	return number
-}
-
-// psqlEnv tells the command where psql is: as the environment says, next to the server, or in the path. Next to the
-// server comes before the path because that one has the server's version.
-func (p postgres) psqlEnv(bin string) []string {
-	if p.host.getenv(postgresPsql) != "" {
-		return nil
-	}
-	if path := filepath.Join(bin, "psql"); bin != "" && p.host.isFile(path) {
-		return []string{postgresPsql + "=" + path}
-	}
-	path, err := p.host.lookPath("psql")
-	if err != nil {
-		return nil
-	}
-	return []string{postgresPsql + "=" + path}
 }
 
 // probePostgres asks the server for its version. Its errors name host and user but neither password nor DSN.

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,74 +12,26 @@ import (
 	"testing"
 )
 
-// fakeHost is a machine with nothing on it but what a test adds, and a record of what was done to it.
-type fakeHost struct {
-	env      map[string]string
-	path     map[string]string // program name to path
-	files    []string
-	isRoot   bool
-	fail     string // commands that end with it fail
-	commands []string
-	said     []string
-}
-
-func (f *fakeHost) host() host {
-	return host{
-		getenv: func(key string) string { return f.env[key] },
-		lookPath: func(name string) (string, error) {
-			if path, ok := f.path[name]; ok {
-				return path, nil
-			}
-			return "", errors.New("not found")
-		},
-		glob:   f.glob,
-		isFile: func(path string) bool { return slices.Contains(f.files, path) },
-		isRoot: f.isRoot,
-		run:    f.run,
-		say:    func(format string, args ...any) { f.said = append(f.said, fmt.Sprintf(format, args...)) },
-	}
-}
-
-// glob matches the directories of the files.
-func (f *fakeHost) glob(pattern string) ([]string, error) {
-	var dirs []string
-	for _, file := range f.files {
-		matched, err := filepath.Match(pattern, filepath.Dir(file))
-		if err != nil {
-			return nil, err
-		}
-		if matched && !slices.Contains(dirs, filepath.Dir(file)) {
-			dirs = append(dirs, filepath.Dir(file))
-		}
-	}
-	return dirs, nil
-}
-
-func (f *fakeHost) run(_ context.Context, name string, args ...string) error {
-	command := strings.Join(append([]string{name}, args...), " ")
-	f.commands = append(f.commands, command)
-	if f.fail != "" && strings.HasSuffix(command, f.fail) {
-		return errors.New("exit status 1")
-	}
-	return nil
-}
-
 // addServer puts PostgreSQL's programs into a directory.
 func (f *fakeHost) addServer(bin string) {
 	f.files = append(f.files, bin+"/initdb", bin+"/postgres", bin+"/psql")
 }
 
-// newFakePostgres is a postgres on that machine, where servers answer at once and starting one is recorded.
-func newFakePostgres(f *fakeHost) postgres {
-	return postgres{
-		host:  f.host(),
-		probe: func(context.Context, string) (string, error) { return "15.18", nil },
-		startPrivate: func(_ context.Context, bin string) (*server, error) {
-			f.commands = append(f.commands, "start "+bin)
-			return &server{version: "15.18", origin: "private, " + bin}, nil
-		},
+// newFakePostgres is PostgreSQL on that machine, where servers answer at once and starting one is recorded.
+func newFakePostgres(f *fakeHost) product { return f.fake(newPostgres(f.host()), "15.18") }
+
+// fake replaces what only a real server can do.
+func (f *fakeHost) fake(p product, version string) product {
+	p.probe = func(context.Context, string) (string, error) { return version, nil }
+	p.startPrivate = func(_ context.Context, programs installation) (*server, error) {
+		f.commands = append(f.commands, strings.TrimSpace("start "+programs.server+" "+programs.setup))
+		return &server{version: version, origin: "private, " + programs.origin}, nil
 	}
+	return p
 }
+
+// startCommand is what fake records for the programs that addServer adds.
+func startCommand(bin string) string { return "start " + bin + "/postgres " + bin + "/initdb" }
 
 const secretDSN = "postgres://user:s3cret@db.example:5432/x"
 
@@ -171,7 +122,7 @@ func TestInstalledServersComeBeforeTheOtherSources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := []string{"start " + test.want}; !slices.Equal(f.commands, want) {
+			if want := []string{startCommand(test.want)}; !slices.Equal(f.commands, want) {
 				t.Errorf("did %q, want %q", f.commands, want)
 			}
 			if want := postgresPsql + "=" + test.want + "/psql"; !slices.Contains(s.env, want) {
@@ -202,9 +153,9 @@ func TestLinksInThePathAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newFakePostgres(&fakeHost{path: map[string]string{"initdb": link}})
-	p.host.isFile = isFile
-	if got, err := p.findBinaries(); err != nil || got != real {
-		t.Errorf("findBinaries() = %q, %v, want %q", got, err, real)
+	p.host.isFile, p.host.resolve = isFile, resolve
+	if got, err := p.find(t.Context(), p.host); err != nil || got.origin != real {
+		t.Errorf("find() = %q, %v, want %q", got, err, real)
 	}
 }
 
@@ -222,8 +173,7 @@ func TestNamedDirectoryWithoutServerIsAnError(t *testing.T) {
 func TestPsqlOfTheEnvironmentWins(t *testing.T) {
 	t.Parallel()
 	f := &fakeHost{env: map[string]string{postgresPsql: "/own/psql"}, path: map[string]string{"psql": "/usr/bin/psql"}}
-	f.addServer("/bin15")
-	if env := newFakePostgres(f).psqlEnv("/bin15"); env != nil {
+	if env := newFakePostgres(f).clientEnv(t.Context(), "/bin15/psql"); env != nil {
 		t.Errorf("env = %q", env)
 	}
 }

@@ -51,6 +51,10 @@ type Place struct {
 	// SnapshotConflicts tells whether a write to a row that has changed since the transaction's
 	// snapshot fails at that level, instead of going on with the new version.
 	SnapshotConflicts func(level sql.IsolationLevel) bool
+	// KeepsView tells whether all plain reads of a transaction see the same moment at that level.
+	KeepsView func(level sql.IsolationLevel) bool
+	// RefusalsLock is true where a refused call locks the row, and so waits for whoever has it locked.
+	RefusalsLock bool
 }
 
 // eachFile parses all files of a folder of testdata and hands each on with its name.

@@ -40,8 +40,36 @@ type moment struct {
 	step step
 	// waits is true when the call must be waiting for another session.
 	waits bool
-	// snapshot is the answer at levels where a stale snapshot is a conflict; nil is the same answer.
-	snapshot []string
+	// others are the answers where a trait makes a difference.
+	others []other
+	// only limits the line to places with that trait; empty is all.
+	only trait
+}
+
+// trait is how dialects or levels differ in what their transactions see and lock; see
+// testdata/interleavings/README.md.
+type trait string
+
+// other is the answer of places with a trait.
+type other struct {
+	trait trait
+	words []string
+	waits bool
+}
+
+func traits() []trait { return []trait{"snapshot", "view", "locking"} }
+
+// has tells whether a trait belongs to the place at the level that is played.
+func (p *interleaving) has(t trait) bool {
+	switch t {
+	case "snapshot":
+		return p.place.SnapshotConflicts(p.level)
+	case "view":
+		return p.place.KeepsView(p.level)
+	case "locking":
+		return p.place.RefusalsLock
+	}
+	return false
 }
 
 func parseInterleaving(text string) ([]moment, error) {
@@ -62,15 +90,26 @@ func parseInterleaving(text string) ([]moment, error) {
 }
 
 func parseMoment(line string) (moment, error) {
+	var parsed moment
+	for _, trait := range traits() {
+		if rest, found := strings.CutPrefix(line, string(trait)+": "); found {
+			parsed.only, line = trait, rest
+		}
+	}
 	session, rest, found := strings.Cut(line, " ")
 	if !found {
 		return moment{}, fmt.Errorf("no step in %q", line)
 	}
-	rest, snapshot, hasSnapshot := strings.Cut(rest, " | snapshot: ")
-	parsed := moment{session: session}
-	if hasSnapshot {
-		parsed.snapshot = strings.Fields(snapshot)
+	parsed.session = session
+	parts := strings.Split(rest, " | ")
+	for _, part := range parts[1:] {
+		name, answer, _ := strings.Cut(part, ": ")
+		if !slices.Contains(traits(), trait(name)) {
+			return moment{}, fmt.Errorf("no trait %q", name)
+		}
+		parsed.others = append(parsed.others, other{trait: trait(name), words: strings.Fields(answer), waits: answer == "waits"})
 	}
+	rest = parts[0]
 	if answer, found := strings.CutPrefix(rest, "-> "); found {
 		rest = " -> " + answer
 	}
@@ -149,6 +188,14 @@ type reply struct {
 
 func (p *interleaving) moment(t *testing.T, moment moment) bool {
 	t.Helper()
+	if moment.only != "" && !p.has(moment.only) {
+		return true
+	}
+	for _, other := range moment.others {
+		if p.has(other.trait) {
+			moment.waits, moment.step.words, moment.step.terms = other.waits, other.words, nil
+		}
+	}
 	current := p.sessions[moment.session]
 	if current == nil {
 		current = &session{}
@@ -255,11 +302,7 @@ func (p *interleaving) expectAnswer(t *testing.T, current *session, moment momen
 			t.Errorf("line %d: %s: %v", moment.line, moment.text, reply.err)
 			return false
 		}
-		words, terms := moment.step.words, moment.step.terms
-		if moment.snapshot != nil && p.place.SnapshotConflicts(p.level) {
-			words, terms = moment.snapshot, nil
-		}
-		if problem := compare(reply.answer, words, terms, p.variables); problem != "" {
+		if problem := compare(reply.answer, moment.step.words, moment.step.terms, p.variables); problem != "" {
 			if slices.Equal(reply.answer.Words, []string{"RETRY"}) && p.place.SnapshotConflicts(p.level) {
 				p.needlessRetry = true
 				return false

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +41,7 @@ func New(pool *pgxpool.Pool) *Driver {
 
 // Open returns a driver on a pool of its own. It does not connect yet.
 func Open(ctx context.Context, dsn string) (db.Driver, error) {
-	if !isURL(dsn) {
+	if !db.IsURL(dsn) {
 		return nil, errNotDSN
 	}
 	config, err := pgxpool.ParseConfig(dsn)
@@ -72,17 +71,6 @@ func parseError(dsn string, err error) error {
 
 var errNotDSN = errors.New("is not postgres://USER:PASSWORD@HOST:PORT/DATABASE with known options; " +
 	"write special characters of the password as %XX, such as @ as %40 and / as %2F")
-
-// isURL reports whether a DSN is a URL whose only @ is the one that ends the user. Behind another one, a
-// piece of the password would be taken for a host or a database, and appear in errors and in the look-up
-// of a name.
-func isURL(dsn string) bool {
-	scheme, rest, found := strings.Cut(dsn, "://")
-	if end := strings.IndexAny(rest, "@/"); end >= 0 && rest[end] == '@' {
-		rest = rest[end+1:]
-	}
-	return found && !strings.Contains(scheme, ":") && !strings.Contains(rest, "@")
-}
 
 // Close closes the pool if Open made it.
 func (d *Driver) Close() error {

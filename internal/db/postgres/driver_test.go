@@ -60,9 +60,12 @@ func newPlace(t testing.TB, dsn string) dbtest.Place {
 			return waiting, err
 		},
 		Interpret:         postgres.InterpretError,
-		SnapshotConflicts: func(level sql.IsolationLevel) bool { return level > sql.LevelReadCommitted },
+		SnapshotConflicts: aboveReadCommitted,
+		KeepsView:         aboveReadCommitted,
 	}
 }
+
+func aboveReadCommitted(level sql.IsolationLevel) bool { return level > sql.LevelReadCommitted }
 
 func newPool(t testing.TB, dsn string) *pgxpool.Pool {
 	t.Helper()

@@ -17,7 +17,7 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(database.DialectPostgres, versionTable(schema), fsys)
+	script, err := db.Script(database.DialectPostgres, versionTable(schema), fsys, db.Frame{})
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/db/sqlite"
 )
@@ -20,7 +21,9 @@ type Dialect struct {
 	Name string
 	// Schemes are the words before the colon of its DSNs.
 	Schemes []string
-	// DefaultSchema is where the migrations install, empty where the dialect has no schemas.
+	// Recognizes tells its DSNs without a scheme, nil where there are none.
+	Recognizes func(dsn string) bool
+	// DefaultSchema is where the migrations install, empty where that is the database of the DSN.
 	DefaultSchema string
 	// Embedded is true when the database is a file of the caller's, which may be created and
 	// migrated without asking.
@@ -45,6 +48,14 @@ func Dialects() []Dialect {
 			Script:        postgres.Script,
 		},
 		{
+			Name:       "mysql",
+			Schemes:    []string{"mysql"},
+			Recognizes: mysql.Recognizes,
+			Open:       mysql.Open,
+			Migrations: mysql.Migrations,
+			Script:     mysql.Script,
+		},
+		{
 			Name:       "sqlite",
 			Schemes:    []string{"sqlite"},
 			Embedded:   true,
@@ -64,6 +75,11 @@ func ByDSN(dsn string) (Dialect, error) {
 			if slices.Contains(dialect.Schemes, scheme) {
 				return dialect, nil
 			}
+		}
+	}
+	for _, dialect := range Dialects() {
+		if dialect.Recognizes != nil && dialect.Recognizes(dsn) {
+			return dialect, nil
 		}
 	}
 	return Dialect{}, fmt.Errorf("must begin with %s", strings.Join(schemes(), ", "))

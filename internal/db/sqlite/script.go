@@ -17,7 +17,7 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(database.DialectSQLite3, versionTable, fsys)
+	script, err := db.Script(database.DialectSQLite3, versionTable, fsys, db.Frame{})
 	if err != nil {
 		return "", err
 	}

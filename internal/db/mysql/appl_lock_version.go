@@ -1,0 +1,15 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// ApplLockVersion calls appl_lock_version.
+func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
+	var result db.ApplLockVersionResult
+	err := d.call(ctx, func(q *queries.Queries) error { return q.ApplLockVersion(ctx) }, into(&result.Version))
+	return result, err
+}

@@ -1,0 +1,85 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// call runs an operation's generated query on the transaction, or on a connection of the pool: an error
+// before there is one is known to have sent nothing. read is called for each row of the answer.
+func (d *Driver) call(
+	ctx context.Context,
+	operation func(*queries.Queries) error,
+	read func(row *sql.Rows) error,
+) error {
+	if d.tx != nil {
+		return interpretError(operation(queries.New(callClient{DBTX: d.tx, driver: d, read: read})))
+	}
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return connectError(err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	return interpretError(operation(queries.New(callClient{DBTX: conn, driver: d, read: read})))
+}
+
+// callClient lets the generated code read what a CALL answers, which sqlc takes for a statement without
+// rows. It also names the schema in the query: sqlc has to write it without one.
+type callClient struct {
+	queries.DBTX
+	driver *Driver
+	read   func(row *sql.Rows) error
+}
+
+// ExecContext runs the CALL and reads its result set; a result has nothing to tell.
+func (c callClient) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	query = strings.Replace(query, "\nCALL ", "\nCALL "+c.driver.qualify(""), 1)
+	rows, err := c.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err reports what matters
+	for rows.Next() {
+		if err := c.read(rows); err != nil {
+			return nil, err
+		}
+	}
+	return nil, rows.Err()
+}
+
+// utc scans a DATETIME, which is UTC here, also where the caller's pool takes it for another zone or
+// does not parse it at all. NULL is the zero time.
+type utc struct{ time *time.Time }
+
+// Scan implements sql.Scanner.
+func (u utc) Scan(value any) error {
+	switch value := value.(type) {
+	case nil:
+		*u.time = time.Time{}
+		return nil
+	case time.Time:
+		*u.time = time.Date(value.Year(), value.Month(), value.Day(),
+			value.Hour(), value.Minute(), value.Second(), value.Nanosecond(), time.UTC)
+		return nil
+	case []byte:
+		parsed, err := time.Parse("2006-01-02 15:04:05.999999", string(value))
+		*u.time = parsed
+		return err
+	}
+	return fmt.Errorf("timestamp of type %T", value)
+}
+
+// into reads the one row of a row form.
+func into(dest ...any) func(row *sql.Rows) error {
+	return func(row *sql.Rows) error { return row.Scan(dest...) }
+}
+
+// anyIfEmpty returns NULL for an empty filter.
+func anyIfEmpty(filter string) sql.NullString {
+	return sql.NullString{String: filter, Valid: filter != ""}
+}

@@ -1,0 +1,178 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// The contract on both products, through the façade, through CALL with OUT parameters and through the row
+// forms.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		dbtest.Exercise(t, dbtest.Backend{
+			New:    func(t testing.TB) dbtest.Place { return newPlace(t, product) },
+			Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
+			Ways:   []string{"facade", "call", "row"},
+			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
+		})
+	})
+}
+
+// onBoth runs a test on MariaDB and on MySQL and names the version.
+func onBoth(t *testing.T, test func(t *testing.T, product string)) {
+	t.Helper()
+	for _, product := range testdb.MySQLProducts() {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			t.Logf("%s %s", product, version(t, open(t, testdb.Require(t, product), nil)))
+			test(t, product)
+		})
+	}
+}
+
+func version(t testing.TB, handle *sql.DB) string {
+	t.Helper()
+	var text string
+	if err := handle.QueryRowContext(t.Context(), "SELECT version()").Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// newPlace migrates a new database of a product.
+func newPlace(t testing.TB, product string) dbtest.Place {
+	t.Helper()
+	return placeOn(t, testdb.MySQL(t, product), nil)
+}
+
+// placeOn migrates the database that dsn names. The client calls through a pool with the settings that
+// change makes to it; nil changes nothing.
+func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtest.Place {
+	t.Helper()
+	handle := open(t, dsn, change)
+	client := applock.NewMySQL(handle)
+	if _, err := client.MigrateUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plain := open(t, dsn, func(config *driver.Config) {
+		config.ParseTime = true
+		config.InterpolateParams = true
+	})
+	return dbtest.Place{
+		Client: client,
+		DSN:    dsn,
+		SQL:    handle,
+		Table:  "appl_lock",
+		Executors: map[string]dbtest.Executor{
+			"facade": dbtest.Facade(client),
+			"call":   callExecutor(plain),
+			"row":    rowExecutor(plain),
+		},
+		Advance: func(ctx context.Context, duration time.Duration) error {
+			_, err := plain.ExecContext(ctx, `UPDATE appl_lock SET
+				acquired_ts = acquired_ts - INTERVAL ? MICROSECOND,
+				lock_ts = lock_ts - INTERVAL ? MICROSECOND,
+				expires_ts = expires_ts - INTERVAL ? MICROSECOND`,
+				duration.Microseconds(), duration.Microseconds(), duration.Microseconds())
+			return err
+		},
+		Waiting:           waitingOn(t, plain),
+		Interpret:         mysql.InterpretError,
+		SnapshotConflicts: func(sql.IsolationLevel) bool { return false },
+		KeepsView:         func(level sql.IsolationLevel) bool { return level == sql.LevelRepeatableRead },
+		RefusalsLock:      true,
+	}
+}
+
+// waitingOn returns what counts the sessions of the database that wait for a row of another one. It does
+// not ask information_schema.innodb_trx: that is a copy which is not renewed while somebody keeps asking.
+func waitingOn(t testing.TB, handle *sql.DB) func(ctx context.Context) (int, error) {
+	t.Helper()
+	if isMariaDB(t, handle) {
+		return func(ctx context.Context) (int, error) { return waitingInReport(ctx, handle) }
+	}
+	return func(ctx context.Context) (int, error) {
+		var count int
+		err := handle.QueryRowContext(ctx, `SELECT COUNT(DISTINCT w.requesting_thread_id)
+			FROM performance_schema.data_lock_waits AS w
+			JOIN performance_schema.threads AS t ON t.thread_id = w.requesting_thread_id
+			WHERE t.processlist_db = DATABASE()`).Scan(&count)
+		return count, err
+	}
+}
+
+func isMariaDB(t testing.TB, handle *sql.DB) bool {
+	t.Helper()
+	return strings.Contains(version(t, handle), "MariaDB")
+}
+
+// lockWait finds the sessions that wait for a row in the report of MariaDB's InnoDB.
+var lockWait = regexp.MustCompile(`(?s)---TRANSACTION (?:[^-]|-[^-])*?LOCK WAIT (?:[^-]|-[^-])*?MariaDB thread id (\d+),`)
+
+func waitingInReport(ctx context.Context, handle *sql.DB) (int, error) {
+	report, err := query(ctx, handle, "SHOW ENGINE INNODB STATUS")
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, match := range lockWait.FindAllStringSubmatch(fmt.Sprint(report[0]["Status"]), -1) {
+		var ours bool
+		err := handle.QueryRowContext(ctx,
+			"SELECT COUNT(*) > 0 FROM information_schema.processlist WHERE id = ? AND db = DATABASE()", match[1]).Scan(&ours)
+		if err != nil {
+			return 0, err
+		}
+		if ours {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// open returns a pool on dsn with the client's default settings and what change makes of them.
+func open(t testing.TB, dsn string, change func(config *driver.Config)) *sql.DB {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(config)
+	}
+	connector, err := driver.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle := sql.OpenDB(connector)
+	handle.SetMaxOpenConns(12)
+	handle.SetMaxIdleConns(12)
+	t.Cleanup(func() { _ = handle.Close() })
+	return handle
+}
+
+func clientsOn(t testing.TB, dsn string) func() *applock.Client {
+	t.Helper()
+	return func() *applock.Client {
+		client, err := applock.Open(context.Background(), applock.Config{DSN: dsn})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
+}

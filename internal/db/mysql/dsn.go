@@ -1,0 +1,69 @@
+package mysql
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/internal/db"
+)
+
+const scheme = "mysql:"
+
+var errNotDSN = errors.New("is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE " +
+	"with known options; in the first form write special characters of the password as %XX, such as @ as %40 and / as %2F")
+
+// Recognizes reports whether a DSN without a scheme is in the form of github.com/go-sql-driver/mysql.
+func Recognizes(dsn string) bool {
+	config, err := mysql.ParseDSN(dsn)
+	return err == nil && (config.Net == "tcp" || config.Net == "unix") && strings.ContainsAny(dsn, "@(")
+}
+
+// ParseDSN returns the client's configuration for mysql://user:password@host:port/database?options or for
+// the client's own form, user:password@tcp(host:port)/database?options; options are the client's in both.
+// The configuration logs nothing. An error never repeats the DSN, which may hold a password.
+func ParseDSN(dsn string) (*mysql.Config, error) {
+	config, err := parse(dsn)
+	if err != nil {
+		return nil, errNotDSN
+	}
+	config.Logger = &mysql.NopLogger{} // what goes wrong is returned
+	return config, nil
+}
+
+func parse(dsn string) (*mysql.Config, error) {
+	if !strings.HasPrefix(dsn, scheme+"//") {
+		return mysql.ParseDSN(strings.TrimPrefix(dsn, scheme))
+	}
+	if !db.IsURL(dsn) {
+		return nil, errNotDSN
+	}
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	// User and password go around the client's parser, to which some of their characters mean something.
+	config, err := mysql.ParseDSN("tcp(" + parsed.Host + ")/?" + parsed.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	config.User = parsed.User.Username()
+	config.Passwd, _ = parsed.User.Password()
+	config.DBName = strings.TrimPrefix(parsed.Path, "/")
+	return config, nil
+}
+
+// ourOwn are the settings of a pool that is the driver's own: times are UTC, whatever the DSN says, and a
+// call is one round trip.
+func ourOwn(config *mysql.Config) {
+	config.ParseTime = true
+	config.Loc = time.UTC
+	config.InterpolateParams = true
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	config.Params["time_zone"] = "'+00:00'"
+}

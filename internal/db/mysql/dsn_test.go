@@ -1,0 +1,47 @@
+package mysql_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db/mysql"
+)
+
+func TestAnErrorDoesNotTellThePassword(t *testing.T) {
+	t.Parallel()
+	for name, dsn := range map[string]string{
+		"NotAURL":       "mysql://alice:s3cret@host:port:port/x",
+		"NotAForm":      "alice:s3cret@host",
+		"BadParameter":  "mysql://alice:s3cret@host/x?parseTime=s3cret",
+		"OtherDatabase": "postgres://alice:s3cret@host:5432",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := mysql.ParseDSN(dsn)
+			if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "mysql://USER:PASSWORD@") {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}
+
+// Goal: the client's own form is taken for MySQL's, and nothing else is. Method: one of each.
+func TestRecognizes(t *testing.T) {
+	t.Parallel()
+	for dsn, want := range map[string]bool{
+		"user:p@ss@tcp(127.0.0.1:3306)/db": true,
+		"user@tcp(db.example.org)/":        true,
+		"user@unix(/run/mysqld.sock)/db":   true,
+		"tcp(127.0.0.1:3306)/db":           true,
+		"user:pass@/db":                    true,
+		"applock.db":                       false,
+		"/tmp/applock.db":                  false,
+		"oracle://user@host/db":            false,
+		"user@host":                        false,
+		"":                                 false,
+	} {
+		if got := mysql.Recognizes(dsn); got != want {
+			t.Errorf("Recognizes(%q) = %t, want %t", dsn, got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package mysql
+
+import (
+	"database/sql/driver"
+	"errors"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// interpretError wraps an error of a statement with its kind; nil stays nil.
+func interpretError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &db.Error{Kind: kindOf(err), Err: err}
+}
+
+// connectError wraps an error from before there was a connection.
+func connectError(err error) error {
+	kind := kindOf(err)
+	if kind == db.KindInFlight || kind == db.KindOther {
+		kind = db.KindUnreachable
+	}
+	return &db.Error{Kind: kind, Err: err}
+}
+
+func kindOf(err error) db.Kind {
+	var answer *mysql.MySQLError
+	if errors.As(err, &answer) {
+		return kindOfAnswer(answer)
+	}
+	if errors.Is(err, driver.ErrBadConn) { // the client's word for: nothing was sent
+		return db.KindUnreachable
+	}
+	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts.
+	return db.KindInFlight
+}
+
+func kindOfAnswer(answer *mysql.MySQLError) db.Kind {
+	switch string(answer.SQLState[:]) {
+	case "LK001":
+		return db.KindInvalid
+	case "LK002":
+		return db.KindAssertion
+	case "LK003":
+		return db.KindContention
+	case "40001": // deadlock
+		return db.KindRetry
+	}
+	return kindOfNumber(answer.Number)
+}
+
+// https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
+// https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference
+func kindOfNumber(number uint16) db.Kind {
+	switch number {
+	case 1305, 1146: // routine, table does not exist
+		return db.KindSchema
+	case 1045, 1698: // access denied
+		return db.KindAuthentication
+	case 1049, 1046: // unknown database, no database selected
+		return db.KindNoDatabase
+	case 1044, 1142, 1143, 1227, 1370: // access denied to database, table, column, special privilege, routine
+		return db.KindPrivilege
+	case 1205: // lock wait timeout
+		return db.KindBusy
+	case 1020, 1412, 3101: // MariaDB: record changed since the snapshot; table changed; rolled back by the cluster
+		return db.KindRetry
+	case 1040, 1203: // too many connections, of the server and of the user
+		return db.KindUnreachable
+	case 1053, 1317, 1927, 1969, 3024: // shutdown, interrupted, killed, out of time
+		return db.KindInFlight
+	}
+	return db.KindOther
+}

@@ -1,0 +1,4 @@
+package mysql
+
+// InterpretError is interpretError, for the contract suite.
+func InterpretError(err error) error { return interpretError(err) }

@@ -1,0 +1,30 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// InquireApplLock calls inquire_appl_lock_row.
+func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
+	var result db.InquireApplLockResult
+	lock := db.Lock{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.InquireApplLock(ctx, queries.InquireApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+		})
+	}, into(
+		&result.ReturnCD, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
+		utc{&lock.AcquiredTS}, utc{&lock.LockTS}, utc{&lock.ExpiresTS},
+	))
+	if err != nil {
+		return db.InquireApplLockResult{}, err
+	}
+	if result.ReturnCD == db.Yes {
+		result.Lock = lock
+	}
+	return result, nil
+}

@@ -1,0 +1,23 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// PurgeApplLocks calls purge_appl_locks_row.
+func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
+	var result db.PurgeApplLocksResult
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
+			OlderThanSeconds: params.OlderThanSeconds,
+			MaxRows:          params.MaxRows,
+		})
+	}, into(&result.Purged))
+	if err != nil {
+		return db.PurgeApplLocksResult{}, err
+	}
+	return result, nil
+}

@@ -1,0 +1,26 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// ReleaseApplLock calls release_appl_lock_row.
+func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+	var result db.ReleaseApplLockResult
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.ReleaseApplLock(ctx, queries.ReleaseApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+			OperatorID: params.OperatorID,
+			Fence:      sql.NullInt64{Int64: params.Fence, Valid: params.Fence != 0},
+		})
+	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+	if err != nil {
+		return db.ReleaseApplLockResult{}, err
+	}
+	return result, nil
+}

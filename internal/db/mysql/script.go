@@ -1,0 +1,36 @@
+package mysql
+
+import (
+	"fmt"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Script returns all migrations as SQL for the mysql and mariadb command-line clients. Without a schema it
+// installs into the database that the client is connected to.
+func Script(schema string) (string, error) {
+	use := ""
+	if schema != "" {
+		if err := checkSchema(schema); err != nil {
+			return "", err
+		}
+		use = fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %[1]s;\nUSE %[1]s;\n", schema)
+	}
+	fsys, err := Migrations()
+	if err != nil {
+		return "", err
+	}
+	// A body has semicolons of its own.
+	script, err := db.Script(database.DialectMySQL, versionTable, fsys, db.Frame{Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n"})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`-- applock for MySQL and MariaDB. Run it with: mysql DATABASE < FILE
+-- The account that runs it becomes the owner of the procedures: they stop working if it is dropped.
+-- A statement that fails ends the script, and what was done before it stays: there are no transactions
+-- around CREATE.
+
+%s%s`, use, script), nil
+}

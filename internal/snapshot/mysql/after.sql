@@ -1,0 +1,1 @@
+SET SESSION sql_mode = @applock_sql_mode;

@@ -1,0 +1,171 @@
+package testdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testserver/mysqldsn"
+	"github.com/go-sql-driver/mysql"
+)
+
+// Numbers of errors that servers of both products answer with.
+const (
+	errorNoSuchThread    = 1094
+	errorLockWaitTimeout = 1205
+)
+
+// MySQLProducts lists the products that speak MySQL's protocol and dialect. Each has a server of its own.
+func MySQLProducts() []string { return []string{"mariadb", "mysql"} }
+
+// MySQL returns the DSN, mysql://user:password@host:port/database, of a new, empty database on the server of a product.
+// APPLOCK_TEST_MARIADB_DSN or APPLOCK_TEST_MYSQL_DSN names that. The database has the server's character set and
+// collation, and is dropped again when the test ends, whoever is still connected to it. Without that variable the test is
+// skipped, or fails if APPLOCK_TEST_REQUIRE lists the product. The DSN holds a password: do not print it.
+func MySQL(t testing.TB, product string) string {
+	t.Helper()
+	server := mysqlServer(t, product)
+	name := randomName()
+	server.do(t, func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, "CREATE DATABASE "+name)
+		return err
+	})
+	t.Cleanup(func() {
+		server.do(t, func(ctx context.Context, conn *sql.Conn) error { return dropDatabase(ctx, conn, name) })
+	})
+	config := server.config.Clone()
+	config.DBName = name
+	dsn, err := mysqldsn.Format(config)
+	if err != nil {
+		t.Fatalf("%s: %v", server.variable, err)
+	}
+	return dsn
+}
+
+// MySQLClient returns the path of a product's command line client: the one that APPLOCK_TEST_MARIADB_CLIENT or
+// APPLOCK_TEST_MYSQL_CLIENT names, or the first mariadb or mysql in PATH. Without one the test is skipped, or fails if
+// APPLOCK_TEST_REQUIRE lists the product. The client of the other product is none: it often goes by the same name.
+func MySQLClient(t testing.TB, product string) string {
+	t.Helper()
+	checkProduct(t, product)
+	path := client(t, product, "CLIENT", product)
+	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
+	defer cancel()
+	version, err := exec.CommandContext(ctx, path, "--version").CombinedOutput() //nolint:gosec // the developer named it
+	if err != nil {
+		t.Fatalf("%s --version: %v: %s", path, err, version)
+	}
+	if strings.Contains(string(version), "MariaDB") != (product == "mariadb") {
+		missing(t, product, path+" is of another product: set "+variable(product, "CLIENT"))
+	}
+	return path
+}
+
+// checkProduct fails for a misspelt product, whose server would just be missing otherwise.
+func checkProduct(t testing.TB, product string) {
+	t.Helper()
+	if !slices.Contains(MySQLProducts(), product) {
+		t.Fatalf("unknown product %q, use one of %s", product, strings.Join(MySQLProducts(), ", "))
+	}
+}
+
+// server is where tests get their databases.
+type server struct {
+	variable string // that names it
+	config   *mysql.Config
+}
+
+func mysqlServer(t testing.TB, product string) server {
+	t.Helper()
+	checkProduct(t, product)
+	name := variable(product, "DSN")
+	config, err := mysqldriver.ParseDSN(Require(t, product))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return server{variable: name, config: config}
+}
+
+// do calls f with a connection of its own. It takes no context from the test: that one has ended when the test cleans
+// up.
+func (s server) do(t testing.TB, f func(context.Context, *sql.Conn) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
+	defer cancel()
+	connector, err := mysql.NewConnector(s.config)
+	if err != nil {
+		t.Fatalf("%s: %v", s.variable, err)
+	}
+	db := sql.OpenDB(connector)
+	// The statements have been answered, or the test has failed: an unclean goodbye adds nothing.
+	defer func() { _ = db.Close() }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		t.Fatalf("connect to the server of %s: %v", s.variable, err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := f(ctx, conn); err != nil {
+		t.Fatalf("the server of %s: %v", s.variable, err)
+	}
+}
+
+// dropDatabase drops a database that others may still use. A transaction of theirs that has read a table would hold the
+// drop for ever, so the connections go first. More of them may come meanwhile: then the drop gives up and we begin anew.
+func dropDatabase(ctx context.Context, conn *sql.Conn, name string) error {
+	if _, err := conn.ExecContext(ctx, "SET SESSION lock_wait_timeout = 1"); err != nil {
+		return err
+	}
+	for {
+		if err := killConnections(ctx, conn, name); err != nil {
+			return err
+		}
+		_, err := conn.ExecContext(ctx, "DROP DATABASE IF EXISTS "+name)
+		if !isError(err, errorLockWaitTimeout) {
+			return err
+		}
+	}
+}
+
+// killConnections ends all connections that use a database.
+func killConnections(ctx context.Context, conn *sql.Conn, database string) error {
+	ids, err := connections(ctx, conn, database)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		// It may have ended by itself.
+		if _, err := conn.ExecContext(ctx, "KILL "+strconv.FormatInt(id, 10)); err != nil && !isError(err, errorNoSuchThread) {
+			return err
+		}
+	}
+	return nil
+}
+
+func connections(ctx context.Context, conn *sql.Conn, database string) ([]int64, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT id FROM information_schema.processlist WHERE db = ?", database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// isError reports whether err is a server's answer with that number.
+func isError(err error, number uint16) bool {
+	var answer *mysql.MySQLError
+	return errors.As(err, &answer) && answer.Number == number
+}

@@ -1,0 +1,278 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// readyLimit bounds the start of a private server, readyInterval is how often it is asked meanwhile.
+	readyLimit    = 60 * time.Second
+	readyInterval = 30 * time.Millisecond
+
+	// portAttempts bounds how often another port is tried. A port that is free when we look may be taken a moment
+	// later, and nothing but the failed start tells.
+	portAttempts = 3
+)
+
+// engine is what a private server of one product does in its own way.
+type engine interface {
+	product() string
+
+	// user is the operating system user that suits the server best, if we are root.
+	user() string
+
+	// initialise creates the server's data.
+	initialise(ctx context.Context, s *privateServer) error
+
+	// command is the server's program, which listens on the server's port and on nothing else.
+	command(s *privateServer) *exec.Cmd
+
+	dsn(s *privateServer) string
+
+	// probe connects and returns the server's version.
+	probe(ctx context.Context, dsn string) (string, error)
+
+	// shutdown is how the server is stopped, from the best way to the last resort.
+	shutdown() []shutdownStep
+
+	// parentDeath is the signal for a server whose launcher has died. Nobody is left to wait for a better one.
+	parentDeath() syscall.Signal
+}
+
+// shutdownStep is a signal and the time that the server has to obey it.
+type shutdownStep struct {
+	signal syscall.Signal
+	limit  time.Duration
+}
+
+// privateServer is a server of our own. All it owns is in one temporary directory.
+type privateServer struct {
+	engine   engine
+	dir      string
+	account  *account // nil: the server runs as ourselves
+	password string
+	port     int
+	process  *process
+}
+
+// startPrivateServer creates a server and starts it. Nothing is left when it fails. The origin says whose programs run.
+func startPrivateServer(ctx context.Context, e engine, origin string) (*server, error) {
+	s, err := newPrivateServer(e)
+	if err != nil {
+		return nil, err
+	}
+	version, err := s.start(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return &server{
+		version: version,
+		origin:  fmt.Sprintf("private, %s, port %d", origin, s.port),
+		env: []string{
+			variable(e.product(), "DSN") + "=" + e.dsn(s),
+			variable(e.product(), "PID") + "=" + strconv.Itoa(s.process.cmd.Process.Pid),
+		},
+		stop: s.stop,
+	}, nil
+}
+
+// newPrivateServer makes the directory of a server.
+func newPrivateServer(e engine) (*privateServer, error) {
+	account, err := serverAccount(os.Geteuid(), e.user(), lookupAccount)
+	if err != nil {
+		return nil, err
+	}
+	base, err := reachableTempDir(account)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(base, "applock-"+e.product()+"-")
+	if err != nil {
+		return nil, err
+	}
+	s := &privateServer{engine: e, dir: dir, account: account, password: rand.Text()}
+	if err := account.own(dir); err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return s, nil
+}
+
+// start initialises the server's data, starts the server and returns its version once it answers.
+func (s *privateServer) start(ctx context.Context) (string, error) {
+	if err := s.engine.initialise(ctx, s); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	var err error
+	for range portAttempts {
+		var version string
+		if version, err = s.startOnFreePort(ctx); err == nil {
+			return version, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return "", fmt.Errorf("%w; the end of its log:%s", err, s.logTail())
+}
+
+// startOnFreePort starts the server and waits until it answers. The server is stopped again when it does not.
+func (s *privateServer) startOnFreePort(ctx context.Context) (string, error) {
+	var err error
+	if s.port, err = freePort(); err != nil {
+		return "", err
+	}
+	if err := s.startProcess(); err != nil {
+		return "", err
+	}
+	version, err := s.ready(ctx)
+	if err != nil {
+		s.stopProcess()
+	}
+	return version, err
+}
+
+func (s *privateServer) startProcess() error {
+	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	// The server has its own copy of the descriptor.
+	defer log.Close()
+	cmd := s.engine.command(s)
+	cmd.Stdout, cmd.Stderr = log, log
+	s.prepare(cmd)
+	s.process, err = startProcess(cmd, s.engine.parentDeath())
+	return err
+}
+
+// ready waits until the server answers and returns its version.
+func (s *privateServer) ready(ctx context.Context) (string, error) {
+	for {
+		version, err := s.engine.probe(ctx, s.engine.dsn(s))
+		if err == nil {
+			return version, nil
+		}
+		select {
+		case <-s.process.done:
+			return "", fmt.Errorf("the server ended while starting (%v)", s.process.cmd.ProcessState)
+		case <-ctx.Done():
+			return "", fmt.Errorf("the server does not answer: %w, last answer: %w", ctx.Err(), err)
+		case <-time.After(readyInterval):
+		}
+	}
+}
+
+// stop stops the server and removes the directory. It reports a server that had ended by itself.
+func (s *privateServer) stop() error {
+	var err error
+	if s.process.hasEnded() {
+		err = fmt.Errorf("the server had ended before it was stopped (%v); the end of its log:%s",
+			s.process.cmd.ProcessState, s.logTail())
+	}
+	s.stopProcess()
+	return errors.Join(err, s.remove())
+}
+
+// stopProcess goes through the steps of the shutdown until the server has ended. A server that a test has paused must be
+// resumed first, or it hears of nothing.
+func (s *privateServer) stopProcess() {
+	s.process.signal(syscall.SIGCONT)
+	for _, step := range s.engine.shutdown() {
+		s.process.signal(step.signal)
+		if s.process.ended(step.limit) {
+			return
+		}
+	}
+}
+
+// remove deletes the directory. Processes of a server that was killed may still be writing their last files into it,
+// so that a first attempt can find a directory "not empty".
+func (s *privateServer) remove() error {
+	var err error
+	for range 20 {
+		if err = os.RemoveAll(s.dir); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("remove it by hand: %w", err)
+}
+
+// runSetup runs a program that prepares the server's data.
+func (s *privateServer) runSetup(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	s.prepare(cmd)
+	return runTool(cmd)
+}
+
+// prepare makes cmd run as the server's account, in its directory, and free of settings meant for other servers.
+func (s *privateServer) prepare(cmd *exec.Cmd) {
+	cmd.Dir = s.dir
+	cmd.Env = slices.DeleteFunc(os.Environ(), isMeantForOtherServers)
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "HOME="+s.dir)
+	if s.account != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.account.uid, Gid: s.account.gid}}
+	}
+}
+
+// isMeantForOtherServers recognises the environment variables that the products' programs read.
+func isMeantForOtherServers(entry string) bool {
+	return slices.ContainsFunc([]string{"PG", "MYSQL", "MARIADB"}, func(prefix string) bool {
+		return strings.HasPrefix(entry, prefix)
+	})
+}
+
+// writeSecret writes a file that only the server's account can read, and returns its path. Secrets travel in files
+// because arguments are visible to every user of the machine.
+func (s *privateServer) writeSecret(name, content string) (string, error) {
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		return "", err
+	}
+	return path, s.account.own(path)
+}
+
+// address is where the server listens.
+func (s *privateServer) address() string { return net.JoinHostPort(loopback, strconv.Itoa(s.port)) }
+
+func (s *privateServer) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *privateServer) logFile() string { return filepath.Join(s.dir, "log") }
+
+// logTail returns the end of the server's log, without the password: a server may log a statement that it rejects.
+func (s *privateServer) logTail() string {
+	log, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return " " + err.Error()
+	}
+	return quoteTail(strings.ReplaceAll(string(log), s.password, "***"))
+}
+
+// loopback is the only address that private servers listen on.
+const loopback = "127.0.0.1"
+
+// freePort returns a TCP port of the loopback address that is free now.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}

@@ -1,0 +1,165 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// givenLimit bounds the wait for a server that should be running already.
+const givenLimit = 15 * time.Second
+
+// product is one database product, and how this machine may supply it. What its sources have in common is here.
+type product struct {
+	host  host
+	name  string // as in the variables and in docker-compose.yml: "postgres"
+	title string // for people: "PostgreSQL"
+
+	// clients are the possible names of the command line client, best first. clientVariable is the end of the variable
+	// that tells tests its path.
+	clients        []string
+	clientVariable string
+
+	// isClient asks a program from the path whether it is this product's client.
+	isClient func(ctx context.Context, h host, path string) bool
+
+	service service
+
+	// find finds the server's programs on this machine; an absentError if there are none.
+	find func(ctx context.Context, h host) (installation, error)
+
+	// fetch gets the programs from Debian; an absentError if this machine cannot.
+	fetch func(ctx context.Context, p product) (installation, error)
+
+	// probe connects and returns the server's version.
+	probe func(ctx context.Context, dsn string) (string, error)
+
+	// startPrivate starts a private server.
+	startPrivate func(ctx context.Context, programs installation) (*server, error)
+}
+
+// installation is the programs of one product.
+type installation struct {
+	origin string // for people: the directory, mostly
+	server string // path of the server
+	setup  string // path of the program that creates its data; "" if the server does that itself
+	client string // path of the client that came with it; "" if none did
+}
+
+// variable names an environment variable: APPLOCK_TEST_POSTGRES_DSN.
+func variable(product, what string) string {
+	return "APPLOCK_TEST_" + strings.ToUpper(product) + "_" + what
+}
+
+func (p product) variable(what string) string { return variable(p.name, what) }
+
+func (p product) backend() backend {
+	return backend{
+		name:    p.name,
+		sources: []source{p.given, p.installed, p.fetched, p.compose},
+	}
+}
+
+// given uses the server that the environment names.
+func (p product) given(ctx context.Context) (*server, error) {
+	name := p.variable("DSN")
+	dsn := p.host.getenv(name)
+	if dsn == "" {
+		return nil, absent("%s is not set", name)
+	}
+	version, err := p.probeOnce(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("the server given by %s does not answer: %w", name, err)
+	}
+	return &server{version: version, origin: "given by " + name, env: p.clientEnv(ctx, "")}, nil
+}
+
+// probeOnce asks a server that should be running already.
+func (p product) probeOnce(ctx context.Context, dsn string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, givenLimit)
+	defer cancel()
+	return p.probe(ctx, dsn)
+}
+
+// installed starts a private server with the programs of this machine.
+func (p product) installed(ctx context.Context) (*server, error) {
+	programs, err := p.find(ctx, p.host)
+	if err != nil {
+		return nil, err
+	}
+	return p.start(ctx, programs)
+}
+
+// fetched starts a private server with programs from Debian.
+func (p product) fetched(ctx context.Context) (*server, error) {
+	programs, err := p.fetch(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return p.start(ctx, programs)
+}
+
+func (p product) start(ctx context.Context, programs installation) (*server, error) {
+	s, err := p.startPrivate(ctx, programs)
+	if err != nil {
+		return nil, fmt.Errorf("start a private server with %s: %w", programs.server, err)
+	}
+	s.env = append(s.env, p.clientEnv(ctx, programs.client)...)
+	return s, nil
+}
+
+// compose starts the product's service of docker-compose.yml. One that runs already is not ours: then its port is taken,
+// and this source has nothing to offer.
+func (p product) compose(ctx context.Context) (*server, error) {
+	c, err := findCompose(ctx, p.host, p.name)
+	if err != nil {
+		return nil, err
+	}
+	env := append(p.clientEnv(ctx, ""), p.variable("DSN")+"="+p.service.dsn)
+	p.host.say("starting the docker compose service %s, because no %s server is installed", p.name, p.title)
+	if err := c.up(ctx); err != nil {
+		return nil, absent("docker compose cannot start %s: %v", p.name, err)
+	}
+	version, err := p.probeOnce(ctx, p.service.dsn)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the docker compose service does not answer: %w", err), c.down())
+	}
+	origin := "docker compose, port " + strconv.Itoa(p.service.port)
+	return &server{version: version, origin: origin, env: env, stop: c.down}, nil
+}
+
+// clientEnv tells the command where the client is: as the environment says, the one that came with the server, or in the
+// path. The server's own comes before the path because that one has the server's version.
+func (p product) clientEnv(ctx context.Context, own string) []string {
+	name := p.variable(p.clientVariable)
+	if p.host.getenv(name) != "" {
+		return nil
+	}
+	if own != "" {
+		return []string{name + "=" + own}
+	}
+	for _, client := range p.clients {
+		if path, err := p.host.lookPath(client); err == nil && p.isClient(ctx, p.host, path) {
+			return []string{name + "=" + path}
+		}
+	}
+	return nil
+}
+
+// firstFile returns the path of the first of names that dirs have, "" if none has one.
+func (h host) firstFile(dirs, names []string) string {
+	for _, dir := range dirs {
+		for _, name := range names {
+			if path := filepath.Join(dir, name); h.isFile(path) {
+				return path
+			}
+		}
+	}
+	return ""
+}

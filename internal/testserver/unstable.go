@@ -1,0 +1,335 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// cacheVariable names the directory for what is kept between runs.
+	cacheVariable = "APPLOCK_TEST_CACHE"
+
+	// wrapperDir has the scripts that run a private root's programs, completeFile is written into the root last.
+	wrapperDir   = "usr/applock"
+	completeFile = "complete"
+
+	// draftInfix stands between the name of a root and what is random in the name of its draft.
+	draftInfix = ".draft-"
+
+	// debianKeyring has the keys of all of Debian's suites. Where it is missing, apt-get trusts what it trusts anyway.
+	debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+	// rootLockInterval is how often another run is asked whether it has made the root meanwhile.
+	rootLockInterval = 200 * time.Millisecond
+)
+
+// privateRoot is a directory with programs of Debian's unstable suite and all the libraries they need, down to the C
+// library, so that they run on older systems as well. Nothing is installed, and nobody need be root. It is kept between
+// runs, and stays as it is until somebody deletes it.
+type privateRoot struct {
+	host     host
+	dir      string
+	packages []string
+	programs []string // paths in the root, of which the scripts in wrapperDir have the last part
+}
+
+// fetchUnstableMySQL unpacks MySQL, which Debian has in its unstable suite only.
+func fetchUnstableMySQL(ctx context.Context, p product) (installation, error) {
+	r, err := newMySQLRoot(p.host)
+	if err == nil {
+		err = r.provide(ctx)
+	}
+	if err != nil {
+		return installation{}, absent("%s cannot be unpacked from Debian's unstable suite: %v", p.title, err)
+	}
+	return installation{origin: r.dir, server: r.wrapper("mysqld"), client: r.wrapper("mysql")}, nil
+}
+
+func newMySQLRoot(h host) (privateRoot, error) {
+	// The server's account has to get to its programs.
+	account, err := serverAccount(os.Geteuid(), mysqldAccount, lookupAccount)
+	if err != nil {
+		return privateRoot{}, err
+	}
+	cache, err := h.cacheDir(account)
+	if err != nil {
+		return privateRoot{}, err
+	}
+	return privateRoot{
+		host:     h,
+		dir:      filepath.Join(cache, "mysql-debian-unstable-"+runtime.GOARCH),
+		packages: []string{"mysql-server-core", "mysql-client-core"},
+		programs: []string{"usr/sbin/mysqld", "usr/bin/mysql"},
+	}, nil
+}
+
+// cacheDir makes and returns the directory for what is kept between runs; the account can get there.
+func (h host) cacheDir(a *account) (string, error) {
+	dir := h.getenv(cacheVariable)
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil || !a.reaches(user) {
+			// That of root often lies below /root.
+			user = "/var/cache"
+		}
+		dir = filepath.Join(user, "applock-test")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if !a.reaches(dir) {
+		return "", fmt.Errorf("user %s cannot get to %s: set %s to a directory that it can reach", a.name, dir, cacheVariable)
+	}
+	return dir, nil
+}
+
+// wrapper is the path of the script that runs a program.
+func (r privateRoot) wrapper(name string) string { return filepath.Join(r.dir, wrapperDir, name) }
+
+func (r privateRoot) complete() bool { return isFile(filepath.Join(r.dir, completeFile)) }
+
+// provide makes the root, unless it is there.
+func (r privateRoot) provide(ctx context.Context) error {
+	if r.complete() {
+		return nil
+	}
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := r.host.lookPath(tool); err != nil {
+			return fmt.Errorf("there is no %s", tool)
+		}
+	}
+	archive, err := debianArchive(ctx, r.host)
+	if err != nil {
+		return err
+	}
+	unlock, err := lockFile(ctx, r.dir+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Another run may have made it while we waited.
+	if r.complete() {
+		return nil
+	}
+	r.host.say("unpacking %s of Debian's unstable suite into %s, once; this can take some minutes",
+		strings.Join(r.packages, " and "), r.dir)
+	return r.build(ctx, archive)
+}
+
+// build makes the root in a directory beside it and renames that when it is complete. The caller has the lock.
+func (r privateRoot) build(ctx context.Context, archive string) error {
+	if err := r.removeLeftovers(); err != nil {
+		return err
+	}
+	draft, err := os.MkdirTemp(filepath.Dir(r.dir), filepath.Base(r.dir)+draftInfix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft)
+	d := aptSandbox{host: r.host, dir: filepath.Join(draft, "apt")}
+	root := r
+	root.dir = filepath.Join(draft, "root")
+	if err := os.MkdirAll(root.dir, 0o755); err != nil {
+		return err
+	}
+	if err := d.download(ctx, archive, r.packages); err != nil {
+		return err
+	}
+	if err := d.unpack(ctx, root.dir); err != nil {
+		return err
+	}
+	if err := root.finish(ctx); err != nil {
+		return err
+	}
+	return os.Rename(root.dir, r.dir)
+}
+
+// removeLeftovers removes what runs have left that were killed.
+func (r privateRoot) removeLeftovers() error {
+	drafts, err := fs.Glob(os.DirFS(filepath.Dir(r.dir)), filepath.Base(r.dir)+draftInfix+"*")
+	if err != nil {
+		return err
+	}
+	for _, draft := range drafts {
+		// An apt-get that outlived its run may still write into it: then it goes another time.
+		_ = os.RemoveAll(filepath.Join(filepath.Dir(r.dir), draft))
+	}
+	return os.RemoveAll(r.dir)
+}
+
+// finish writes the scripts, tries each of them, and marks the root as complete.
+func (r privateRoot) finish(ctx context.Context) error {
+	loader, err := r.loader()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(r.dir, wrapperDir), 0o755); err != nil {
+		return err
+	}
+	var versions strings.Builder
+	for _, program := range r.programs {
+		script := r.wrapper(path.Base(program))
+		if err := os.WriteFile(script, []byte(wrapperScript(loader, program)), 0o755); err != nil {
+			return err
+		}
+		version, err := r.host.output(ctx, script, "--version")
+		if err != nil {
+			return err
+		}
+		versions.WriteString(version)
+	}
+	return os.WriteFile(filepath.Join(r.dir, completeFile), []byte(versions.String()), 0o644)
+}
+
+// loader returns the path, in the root, of the program that loads programs and their libraries. Each architecture has
+// another name for it, but all have it beside the C library.
+func (r privateRoot) loader() (string, error) {
+	found, err := fs.Glob(os.DirFS(r.dir), "usr/lib/*/ld*.so.[0-9]")
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", errors.New("the packages have no loader usr/lib/*/ld*.so.*")
+	}
+	return found[0], nil
+}
+
+// wrapperScript runs a program with the loader and the libraries of its own root, wherever that has been moved to. It
+// becomes the program: both are the same process.
+func wrapperScript(loader, program string) string {
+	return "#!/bin/sh\n" +
+		"root=${0%/*}/../..\n" +
+		`exec "$root/` + loader + `" --library-path "$root/` + path.Dir(loader) + `" "$root/` + program + `" "$@"` + "\n"
+}
+
+// lockFile waits until it has the lock of a file, which it makes. The file stays: to delete it would let two have it.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(err, file.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), file.Close())
+		case <-time.After(rootLockInterval):
+		}
+	}
+}
+
+// debianArchive returns the address of Debian's archive as this machine is configured. It lets apt-get read its own
+// configuration, of which there are several forms; that needs no network.
+func debianArchive(ctx context.Context, h host) (string, error) {
+	uris, err := h.output(ctx, "apt-get", "update", "--print-uris")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(uris) {
+		// 'http://deb.example.org/debian/dists/bookworm/main/binary-amd64/Packages.xz' and a file name
+		quoted, _, _ := strings.Cut(strings.TrimPrefix(line, "'"), "'")
+		archive, index, _ := strings.Cut(quoted, "/dists/")
+		if isDebianArchive(archive) && strings.Contains(index, "/main/binary-") {
+			return archive, nil
+		}
+	}
+	return "", errors.New("apt-get has no archive of Debian")
+}
+
+// isDebianArchive tells Debian's archive from its archive of security updates, which has no unstable suite, and from
+// those of others, by the custom that mirrors follow.
+func isDebianArchive(uri string) bool {
+	name := path.Base(uri)
+	return strings.HasPrefix(name, "debian") && !strings.Contains(name, "security")
+}
+
+// aptSandbox is a directory in which apt-get works as on a machine that has nothing installed and only one archive.
+type aptSandbox struct {
+	host host
+	dir  string
+}
+
+// download fetches packages of the unstable suite with all they depend on. Signatures and sums are checked by apt-get.
+func (s aptSandbox) download(ctx context.Context, archive string, packages []string) error {
+	for _, dir := range []string{"state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	signedBy := ""
+	if s.host.isFile(debianKeyring) {
+		signedBy = "[signed-by=" + debianKeyring + "] "
+	}
+	for name, content := range map[string]string{
+		"sources.list": "deb " + signedBy + archive + " unstable main\n",
+		"status":       "",
+	} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := s.get(ctx, "update"); err != nil {
+		return err
+	}
+	return s.get(ctx, append([]string{"install", "--download-only", "--no-install-recommends", "-y"}, packages...)...)
+}
+
+// get runs apt-get with the machine's settings for proxies and certificates, but not with those for sources, releases
+// and preferences.
+func (s aptSandbox) get(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, aptLimit)
+	defer cancel()
+	options := []string{"-q"}
+	for _, option := range []string{
+		"Dir::State=" + filepath.Join(s.dir, "state"),
+		"Dir::State::status=" + filepath.Join(s.dir, "status"),
+		"Dir::Cache=" + filepath.Join(s.dir, "cache"),
+		"Dir::Etc::sourcelist=" + filepath.Join(s.dir, "sources.list"),
+		"Dir::Etc::sourceparts=/dev/null",
+		"Dir::Etc::preferences=/dev/null",
+		"Dir::Etc::preferencesparts=/dev/null",
+		"APT::Default-Release=",
+		// Root's apt-get would download as another user, who cannot get here.
+		"APT::Sandbox::User=root",
+		"Acquire::Languages=none",
+		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+	} {
+		options = append(options, "-o", option)
+	}
+	return s.host.run(ctx, "apt-get", append(options, args...)...)
+}
+
+// unpack unpacks the packages that were downloaded, without running their scripts.
+func (s aptSandbox) unpack(ctx context.Context, root string) error {
+	packages, err := fs.Glob(os.DirFS(s.dir), "cache/archives/*.deb")
+	if err != nil {
+		return err
+	}
+	for _, name := range packages {
+		if err := s.host.run(ctx, "dpkg-deb", "-x", filepath.Join(s.dir, name), root); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+-- Creates appl_lock, the table of all locks, and appl_lock_serialize, which MySQL and MariaDB need for
+-- serialize_appl_lock. They are new: an older client notices nothing.
+
+-- +goose Up
+-- utf8mb4_bin: names are compared as bytes (trailing blanks are trimmed on entry, because it pads them).
+-- DATETIME(6) in UTC: a TIMESTAMP has no value in the hour that daylight saving skips.
+-- No second index: a renewal or a release changes the one row of the primary key and nothing else.
+CREATE TABLE appl_lock (
+    object_type VARCHAR(64) NOT NULL
+        COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
+    object_id VARCHAR(255) NOT NULL
+        COMMENT 'Which object of that kind.',
+    operator_id VARCHAR(64) NOT NULL
+        COMMENT 'Who holds the lock: a person, a service or a process.',
+    department_id VARCHAR(64) NOT NULL
+        COMMENT 'The department of the operator; may be empty.',
+    fence BIGINT NOT NULL
+        COMMENT 'Fencing token of the grant: greater for every later grant of the same object.',
+    acquired_ts DATETIME(6) NOT NULL
+        COMMENT 'Start of the grant, UTC.',
+    lock_ts DATETIME(6) NOT NULL
+        COMMENT 'Last get, renewal or transfer, UTC. Equal to acquired_ts exactly until the first renewal.',
+    expires_ts DATETIME(6) NOT NULL
+        COMMENT 'End of the lock, UTC; releasing sets it to the moment of the release.',
+    CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
+    CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
+    CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+)
+ENGINE = InnoDB
+DEFAULT CHARACTER SET = utf8mb4
+COLLATE = utf8mb4_bin
+COMMENT = 'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.';
+
+CREATE TABLE appl_lock_serialize (
+    slot INT NOT NULL
+        COMMENT 'Hash of an object: CRC32 of type:id, modulo 65536.',
+    turn BIGINT NOT NULL
+        COMMENT 'How many transactions have had their turn.',
+    CONSTRAINT appl_lock_serialize_pk PRIMARY KEY (slot)
+)
+ENGINE = InnoDB
+COMMENT = 'The rows that serialize_appl_lock locks. All of them are always there.';
+
+INSERT INTO appl_lock_serialize (slot, turn)
+WITH RECURSIVE digit (n) AS (
+    SELECT 0
+    UNION ALL
+    SELECT n + 1 FROM digit WHERE n < 15
+)
+SELECT a.n * 4096 + b.n * 256 + c.n * 16 + d.n, 0
+FROM digit AS a
+CROSS JOIN digit AS b
+CROSS JOIN digit AS c
+CROSS JOIN digit AS d;
+
+-- +goose Down
+-- All locks are lost.
+DROP TABLE appl_lock_serialize;
+DROP TABLE appl_lock;

@@ -1,0 +1,1284 @@
+-- Installs the procedures. Made by `make snapshot` from procedures/mysql: edit them there.
+
+-- +goose Up
+-- A routine keeps the sql_mode that it was created with: so it is ours, not the session's.
+SET @applock_sql_mode = @@SESSION.sql_mode;
+SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
+
+-- +goose StatementBegin
+-- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument. Internal: nobody
+-- is granted these; the operations call them with their owner's rights, and only for a bad argument.
+--
+-- Contract   Each always raises.
+-- Raises     LK001 with the routine, the argument and the reason in the message.
+-- Locks      Nothing.
+-- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where
+--            the binary log is on, and a call for each good argument costs more than the operation.
+
+CREATE PROCEDURE appl_lock_refuse_text(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_length BIGINT,
+    IN p_max_length BIGINT
+)
+COMMENT 'Internal to applock: raises LK001 for a text argument.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
+        p_routine, ': ', p_argument,
+        CASE
+            WHEN p_length = 0 THEN ' must not be empty'
+            WHEN p_length > p_max_length THEN
+                CONCAT(' has ', p_length, ' characters, at most ', p_max_length, ' are allowed')
+            ELSE ' must not contain ":", which ends the type in type:id'
+        END
+    );
+    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_refuse_number(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max BIGINT
+)
+COMMENT 'Internal to applock: raises LK001 for a number argument.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
+        p_routine, ': ', p_argument, ' must lie between 1 and ', p_max
+    );
+    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- appl_lock_version: the version of the installed contract.
+--
+-- Contract   A whole number that grows when an operation is added or changes its signature or answers.
+-- In         None.
+-- Out        One row with the version.
+-- Raises     LK003 when an upgrade is replacing the routine.
+-- Locks      Nothing.
+-- Race-free  A constant.
+-- Differs    A procedure with a result set: creating a function needs SUPER where the binary log is on.
+
+CREATE PROCEDURE appl_lock_version_core()
+COMMENT 'Internal to applock: the operation appl_lock_version.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    SELECT 1 AS p_version;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_version()
+COMMENT 'The version of the installed contract.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again';
+    CALL appl_lock_version_core();
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
+--
+-- Contract   Returns when p_operator_id holds the object under p_fence; then nobody releases, transfers
+--            or takes over that grant before the caller's transaction ends, even if it expires
+--            meanwhile. Called first in the transaction that writes the protected data, it fences off
+--            a holder that lost its lock without noticing. Under autocommit it is a check only.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_fence 1 or greater. Trailing blanks are trimmed first.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
+--            LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
+--            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does.
+-- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
+--            names the grant and is judged on the newest row once it is locked.
+--            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the lock.
+-- Differs    The message names the holder only: MySQL cuts it off at 128 characters. A call that is killed
+--            while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB judges the
+--            newest row.
+
+CREATE PROCEDURE assert_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'Internal to applock: the operation assert_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_live BOOLEAN DEFAULT FALSE;
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT 'assert_appl_lock: nobody holds it';
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('assert_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF COALESCE(p_fence, 0) < 1 THEN
+        CALL appl_lock_refuse_number('assert_appl_lock', 'p_fence', 9223372036854775807);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: is this grant live?
+    SELECT TRUE
+    INTO v_live
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.operator_id = v_operator_id
+        AND l.fence = p_fence
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    LOCK IN SHARE MODE;
+    IF v_live THEN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        LEAVE main;
+    END IF;
+
+    SELECT CONCAT('assert_appl_lock: ', l.operator_id, ' holds it with fence ', l.fence)
+    INTO v_message
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    LOCK IN SHARE MODE;
+    SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = v_message;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE assert_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'Fail unless exactly this grant is live, and keep it so to the end of the transaction.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again';
+    CALL assert_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE assert_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again';
+    CALL assert_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence
+    );
+    SELECT 'Y' AS p_return_cd;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- get_appl_lock: take or renew the lock on an object for one operator until it expires.
+--
+-- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
+--            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
+--            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
+--            Trailing blanks are trimmed first. LONGTEXT, so that nothing is cut off before it is checked.
+-- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
+--            p_fence (0 when HELD), p_expires_ts.
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+--            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the object's one row (exclusive, no gap) and decides; held to the end of the caller's
+--            transaction, also after HELD. S2, which tells who holds it, locks the same row.
+-- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
+--            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
+--            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.)
+--            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
+--            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
+--            Release while S1 waits: S2 finds no live lock of somebody else, and the next round decides.
+--            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
+-- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time
+--            is read before a wait, so that a grant may begin up to 1 s before its answer; a session that
+--            sets its variable timestamp sets its own time. A call that
+--            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
+--            judges the newest row.
+
+CREATE PROCEDURE get_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: the operation get_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_department_id, ''));
+    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 604800);
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_now_us BIGINT;
+    DECLARE v_decision BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_old_operator_id = NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        DO LAST_INSERT_ID(v_insert_id);
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+        SET v_now = UTC_TIMESTAMP(6);
+        SET v_now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
+        SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
+
+        -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
+        -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED, 0 for a refusal.
+        INSERT INTO appl_lock (
+            object_type,
+            object_id,
+            operator_id,
+            department_id,
+            fence,
+            acquired_ts,
+            lock_ts,
+            expires_ts
+        )
+        VALUES (
+            v_object_type,
+            v_object_id,
+            v_operator_id,
+            v_department_id,
+            LAST_INSERT_ID(v_now_us * 4 + 1) DIV 4,
+            v_now,
+            v_now,
+            p_expires_ts
+        )
+        ON DUPLICATE KEY UPDATE
+            fence = LAST_INSERT_ID(CASE
+                WHEN expires_ts <= v_now THEN GREATEST(fence + 1, v_now_us) * 4 + 1
+                WHEN operator_id = v_operator_id THEN fence * 4 + 2
+                ELSE fence * 4
+            END) DIV 4,
+            acquired_ts = IF(expires_ts <= v_now, v_now, acquired_ts),
+            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+            lock_ts = CASE
+                WHEN expires_ts <= v_now THEN v_now
+                WHEN operator_id = v_operator_id THEN GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
+                ELSE lock_ts
+            END,
+            operator_id = IF(expires_ts <= v_now, v_operator_id, operator_id),
+            department_id = IF(operator_id = v_operator_id, v_department_id, department_id),
+            expires_ts = IF(operator_id = v_operator_id, p_expires_ts, expires_ts);
+        SET v_decision = LAST_INSERT_ID();
+        IF v_decision MOD 4 > 0 THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_lock_fl = 'Y';
+            SET p_outcome = IF(v_decision MOD 4 = 1, 'ACQUIRED', 'RENEWED');
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
+            SET p_fence = v_decision DIV 4;
+            LEAVE main;
+        END IF;
+
+        -- S2: held by somebody else?
+        SELECT l.operator_id, l.department_id, l.expires_ts
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id <> v_operator_id
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        IF p_old_operator_id IS NOT NULL THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_lock_fl = 'N';
+            SET p_outcome = 'HELD';
+            SET p_fence = 0;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Take or renew the lock on an object for one operator until it expires.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+    CALL get_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Take or renew the lock on an object for one operator until it expires; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+    CALL get_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+    );
+    SELECT
+        v_lock_fl AS p_lock_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- inquire_appl_lock: who holds an object, since when and until when.
+--
+-- Contract   Y and the lock, when somebody holds the object.
+--            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
+-- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  One read of one committed row version: what it says was true at one moment.
+--            REPEATABLE READ: that moment is the transaction's snapshot.
+-- Differs    At REPEATABLE READ it fixes the snapshot of the caller's transaction, as every plain read does:
+--            a get, assert or serialize that is to see the newest data comes first. At SERIALIZABLE InnoDB
+--            turns the read into a locking one, which waits.
+
+CREATE PROCEDURE inquire_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
+    OUT p_lock_ts DATETIME(6),
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: the operation inquire_appl_lock.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE CONTINUE HANDLER FOR NOT FOUND
+    BEGIN
+        SET p_return_cd = 'N';
+        SET p_operator_id = '';
+        SET p_department_id = '';
+        SET p_fence = 0;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('inquire_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('inquire_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    END IF;
+
+    SELECT 'Y', l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.expires_ts
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.expires_ts > UTC_TIMESTAMP(6);
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE inquire_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
+    OUT p_lock_ts DATETIME(6),
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Who holds an object, since when and until when.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again';
+    CALL inquire_appl_lock_core(
+        p_object_type, p_object_id,
+        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE inquire_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Who holds an object, since when and until when; the answer is one row.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again';
+    CALL inquire_appl_lock_core(
+        p_object_type, p_object_id,
+        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_operator_id AS p_operator_id,
+        v_department_id AS p_department_id,
+        v_fence AS p_fence,
+        v_acquired_ts AS p_acquired_ts,
+        v_lock_ts AS p_lock_ts,
+        v_expires_ts AS p_expires_ts;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- list_appl_locks: one page of the live locks in key order, all or those of a type, operator or department.
+--
+-- Contract   At most p_max_rows live locks whose key is greater than (p_after_type, p_after_id). The next
+--            page starts after the last row of this one; a page shorter than p_max_rows is the last.
+-- In         p_object_type 1..64, p_operator_id 1..64, p_department_id 0..64: NULL = any. p_after_type
+--            0..64, p_after_id 0..255: NULL = from the start. p_max_rows 1..10000, NULL = 1000.
+--            Trailing blanks are trimmed first.
+-- Out        Rows of appl_lock, ordered by object_type, object_id as bytes.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
+--            because its key does not change; one that comes or goes meanwhile may be in it or not.
+-- Differs    A procedure with a result set. utf8mb4_bin sorts the control characters below blank as if a
+--            value that ends before them went on with blanks. Snapshot and SERIALIZABLE as in inquire_appl_lock.
+
+CREATE PROCEDURE list_appl_locks_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Internal to applock: the operation list_appl_locks.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_department_id, ''));
+    DECLARE v_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_after_type, ''));
+    DECLARE v_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_after_id, ''));
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+
+    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
+        OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_locks', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF p_operator_id IS NOT NULL AND CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('list_appl_locks', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_locks', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
+    ELSEIF CHAR_LENGTH(v_after_type) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_locks', 'p_after_type', CHAR_LENGTH(v_after_type), 64);
+    ELSEIF CHAR_LENGTH(v_after_id) > 255 THEN
+        CALL appl_lock_refuse_text('list_appl_locks', 'p_after_id', CHAR_LENGTH(v_after_id), 255);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('list_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    -- A type is a range of the key: it also moves the start of the page there.
+    IF v_after_type < v_object_type THEN
+        SET v_after_type = v_object_type;
+        SET v_after_id = '';
+    END IF;
+    SELECT
+        l.object_type,
+        l.object_id,
+        l.operator_id,
+        l.department_id,
+        l.fence,
+        l.acquired_ts,
+        l.lock_ts,
+        l.expires_ts
+    FROM appl_lock AS l
+    WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
+        AND (p_object_type IS NULL OR l.object_type = v_object_type)
+        AND (p_operator_id IS NULL OR l.operator_id = v_operator_id)
+        AND (p_department_id IS NULL OR l.department_id = v_department_id)
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    ORDER BY l.object_type, l.object_id
+    LIMIT v_max_rows;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE list_appl_locks(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'One page of the live locks in key order, all or those of a type, operator or department.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again';
+    CALL list_appl_locks_core(
+        p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- purge_appl_locks: remove the rows of objects that have been free for long.
+--
+-- Contract   Deletes at most p_max_rows rows that expired or were released more than
+--            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
+--            is ever touched. Call it again until it returns less than p_max_rows.
+-- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
+-- Out        p_purged, the number of rows removed.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1213 deadlock.
+-- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
+--            changing are passed over (S2).
+-- Race-free  Get of a row being purged: S3 judges the newest row again once it is locked; a get that
+--            waited inserts a new row.
+--            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
+--            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
+-- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a
+--            transaction the plain read fixes the caller's snapshot.
+
+CREATE PROCEDURE purge_appl_locks_core(
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+COMMENT 'Internal to applock: the operation purge_appl_locks.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_older_than_seconds BIGINT DEFAULT COALESCE(p_older_than_seconds, 2592000);
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+    DECLARE v_now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE v_before DATETIME(6);
+    DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_free BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+
+    IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('purge_appl_locks', 'p_older_than_seconds', 315360000);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('purge_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
+    SET p_purged = 0;
+    WHILE v_more AND p_purged < v_max_rows DO
+        -- S1: the next row that could go.
+        SELECT l.object_type, l.object_id
+        INTO v_object_type, v_object_id
+        FROM appl_lock AS l
+        WHERE (l.object_type > v_object_type OR (l.object_type = v_object_type AND l.object_id > v_object_id))
+            AND l.expires_ts < v_before
+            AND l.fence < v_now_us
+        ORDER BY l.object_type, l.object_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S2: is nobody changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock AS l
+            WHERE l.object_type = v_object_type
+                AND l.object_id = v_object_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S3: remove it.
+                DELETE FROM appl_lock
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND expires_ts < v_before
+                    AND fence < v_now_us;
+                SET p_purged = p_purged + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE purge_appl_locks(
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+COMMENT 'Remove the rows of objects that have been free for long.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again';
+    CALL purge_appl_locks_core(
+        p_older_than_seconds, p_max_rows, p_purged
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE purge_appl_locks_row(
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Remove the rows of objects that have been free for long; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_purged BIGINT;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again';
+    CALL purge_appl_locks_core(
+        p_older_than_seconds, p_max_rows, v_purged
+    );
+    SELECT v_purged AS p_purged;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- release_appl_lock: end the grant that an operator holds on an object.
+--
+-- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
+--            Y FREE: nobody holds it; nothing changed.
+--            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+--            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
+--            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
+--            judged on the newest row once it is locked; a later grant never matches. What it did comes
+--            out of it through LAST_INSERT_ID(expr), not through ROW_COUNT.
+--            Two releases: the second finds the row expired and answers FREE.
+--            A get that has not committed yet: waits for it, because its outcome decides.
+--            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
+-- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
+--            is changing the row: a plain read would fix the caller's snapshot too early. A call that
+--            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
+--            judges the newest row.
+
+CREATE PROCEDURE release_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation release_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_holds BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_holds = NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        DO LAST_INSERT_ID(v_insert_id);
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF p_fence < 1 THEN
+        CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+        SET v_now = UTC_TIMESTAMP(6);
+
+        -- S1: end this grant.
+        DO LAST_INSERT_ID(0);
+        UPDATE appl_lock AS l
+        SET l.fence = LAST_INSERT_ID(l.fence),
+            l.expires_ts = v_now
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_operator_id
+            AND l.fence = COALESCE(p_fence, l.fence)
+            AND l.expires_ts > v_now;
+        IF LAST_INSERT_ID() > 0 THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'RELEASED';
+            LEAVE main;
+        END IF;
+
+        -- S2: who holds it?
+        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = COALESCE(p_fence, l.fence)
+        INTO p_old_operator_id, p_old_department_id, v_holds
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        IF v_holds IS NULL OR NOT v_holds THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = IF(v_holds IS NULL, 'Y', 'N');
+            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
+            LEAVE main;
+        END IF;
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: the object changed hands during the call; call again';
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE release_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'End the grant that an operator holds on an object.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again';
+    CALL release_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE release_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'End the grant that an operator holds on an object; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again';
+    CALL release_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- serialize_appl_lock: let one transaction at a time work on an object.
+--
+-- Contract   Returns when no other open transaction is inside for this object, and keeps the others
+--            out until the caller's transaction commits or rolls back. Leaves nothing behind. Has
+--            nothing to do with appl_lock: an object may be locked and serialized independently.
+--            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 40001 at REPEATABLE READ
+--            when the caller has read before, and its snapshot is older than what the former transaction
+--            committed: roll back and begin again, with this call first. 1213 deadlock. The caller's own
+--            innodb_lock_wait_timeout bounds the wait (1205); there is no other bound.
+-- Locks      One row of appl_lock_serialize, chosen by a hash of the object. The rows are always there: of
+--            rows that come and go, and three transactions, InnoDB makes a deadlock as soon as the first
+--            rolls back or the purge thread removes one, also with ON DUPLICATE KEY UPDATE.
+-- Race-free  Two callers: S1 locks the row for one, and for the next when the first has ended.
+--            The caller's next read sees all that the former one committed: S1 is a locking read, and
+--            S2 finds a snapshot that is older than S1, because every turn is counted (S3).
+-- Differs    A row, not an advisory lock: GET_LOCK belongs to the session, not to the transaction. Two of
+--            65536 objects share a row on average, and so wait for each other now and then. The turn is
+--            counted so that Galera, too, sees that two nodes were inside (1213 at commit).
+
+CREATE PROCEDURE serialize_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation serialize_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_slot INT;
+    DECLARE v_turn BIGINT;
+    DECLARE v_seen BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    END IF;
+
+    SET v_slot = CRC32(CONCAT(v_object_type, ':', v_object_id)) MOD 65536;
+    -- S1: wait for the turn.
+    SELECT s.turn
+    INTO v_turn
+    FROM appl_lock_serialize AS s
+    WHERE s.slot = v_slot
+    FOR UPDATE;
+    IF v_turn IS NULL THEN
+        SIGNAL SQLSTATE '42S02' SET
+            MYSQL_ERRNO = 1146,
+            MESSAGE_TEXT = 'serialize_appl_lock: appl_lock_serialize has lost rows, install it again';
+    END IF;
+
+    -- S2: does the caller's snapshot show the former turn?
+    SELECT s.turn
+    INTO v_seen
+    FROM appl_lock_serialize AS s
+    WHERE s.slot = v_slot;
+    IF v_seen < v_turn THEN
+        SIGNAL SQLSTATE '40001' SET
+            MYSQL_ERRNO = 1213,
+            MESSAGE_TEXT = 'serialize_appl_lock: the snapshot is older than the turn; roll back and begin again';
+    END IF;
+
+    -- S3: count it.
+    UPDATE appl_lock_serialize AS s
+    SET s.turn = s.turn + 1
+    WHERE s.slot = v_slot;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE serialize_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Let one transaction at a time work on an object.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again';
+    CALL serialize_appl_lock_core(
+        p_object_type, p_object_id
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE serialize_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Let one transaction at a time work on an object; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again';
+    CALL serialize_appl_lock_core(
+        p_object_type, p_object_id
+    );
+    SELECT 'Y' AS p_return_cd;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- transfer_appl_lock: hand a held object from one operator to another.
+--
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
+--            N FREE: nobody holds it; nothing changed.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
+--            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
+--            p_ttl_seconds 1..315360000, NULL = 604800 (7 days). Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
+--            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+--            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
+--            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Transfer against release, take-over or another transfer: S1 names the old operator and the
+--            expiry and is judged on the newest row once it is locked; of two transfers from the same
+--            operator one wins and the other answers HELD. The fence is computed under the row lock and
+--            comes out of S1 through LAST_INSERT_ID(expr).
+--            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
+-- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time
+--            is read before a wait, so that a grant may begin up to 1 s before its answer. A call that
+--            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
+--            judges the newest row.
+
+CREATE PROCEDURE transfer_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: the operation transfer_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_from_operator_id, ''));
+    DECLARE v_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_to_operator_id, ''));
+    DECLARE v_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_to_department_id, ''));
+    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 604800);
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_holds BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_holds = NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        DO LAST_INSERT_ID(v_insert_id);
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_from_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHAR_LENGTH(v_from_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_to_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHAR_LENGTH(v_to_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_to_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHAR_LENGTH(v_to_department_id), 64);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+        SET v_now = UTC_TIMESTAMP(6);
+        SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
+
+        -- S1: a new grant for the other operator.
+        DO LAST_INSERT_ID(0);
+        UPDATE appl_lock AS l
+        SET l.fence = LAST_INSERT_ID(GREATEST(l.fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now))),
+            l.operator_id = v_to_operator_id,
+            l.department_id = v_to_department_id,
+            l.acquired_ts = v_now,
+            l.lock_ts = v_now,
+            l.expires_ts = p_expires_ts
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_from_operator_id
+            AND l.expires_ts > v_now;
+        IF LAST_INSERT_ID() > 0 THEN
+            SET p_fence = LAST_INSERT_ID();
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'TRANSFERRED';
+            LEAVE main;
+        END IF;
+
+        -- S2: who holds it?
+        SET p_expires_ts = NULL;
+        SELECT l.operator_id, l.department_id, l.expires_ts, l.operator_id = v_from_operator_id
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts, v_holds
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        IF v_holds IS NULL OR NOT v_holds THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'N';
+            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
+            SET p_fence = 0;
+            LEAVE main;
+        END IF;
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: the object changed hands during the call; call again';
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE transfer_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Hand a held object from one operator to another.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again';
+    CALL transfer_appl_lock_core(
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    );
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE PROCEDURE transfer_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Hand a held object from one operator to another; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again';
+    CALL transfer_appl_lock_core(
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts;
+END;
+-- +goose StatementEnd
+
+SET SESSION sql_mode = @applock_sql_mode;
+
+-- +goose Down
+-- A routine keeps the sql_mode that it was created with: so it is ours, not the session's.
+SET @applock_sql_mode = @@SESSION.sql_mode;
+SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
+
+DROP PROCEDURE appl_lock_refuse_text;
+DROP PROCEDURE appl_lock_refuse_number;
+DROP PROCEDURE appl_lock_version_core;
+DROP PROCEDURE appl_lock_version;
+DROP PROCEDURE assert_appl_lock_core;
+DROP PROCEDURE assert_appl_lock;
+DROP PROCEDURE assert_appl_lock_row;
+DROP PROCEDURE get_appl_lock_core;
+DROP PROCEDURE get_appl_lock;
+DROP PROCEDURE get_appl_lock_row;
+DROP PROCEDURE inquire_appl_lock_core;
+DROP PROCEDURE inquire_appl_lock;
+DROP PROCEDURE inquire_appl_lock_row;
+DROP PROCEDURE list_appl_locks_core;
+DROP PROCEDURE list_appl_locks;
+DROP PROCEDURE purge_appl_locks_core;
+DROP PROCEDURE purge_appl_locks;
+DROP PROCEDURE purge_appl_locks_row;
+DROP PROCEDURE release_appl_lock_core;
+DROP PROCEDURE release_appl_lock;
+DROP PROCEDURE release_appl_lock_row;
+DROP PROCEDURE serialize_appl_lock_core;
+DROP PROCEDURE serialize_appl_lock;
+DROP PROCEDURE serialize_appl_lock_row;
+DROP PROCEDURE transfer_appl_lock_core;
+DROP PROCEDURE transfer_appl_lock;
+DROP PROCEDURE transfer_appl_lock_row;
+
+SET SESSION sql_mode = @applock_sql_mode;

@@ -1,0 +1,219 @@
+-- get_appl_lock: take or renew the lock on an object for one operator until it expires.
+--
+-- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
+--            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
+--            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
+--            Trailing blanks are trimmed first. LONGTEXT, so that nothing is cut off before it is checked.
+-- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
+--            p_fence (0 when HELD), p_expires_ts.
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+--            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the object's one row (exclusive, no gap) and decides; held to the end of the caller's
+--            transaction, also after HELD. S2, which tells who holds it, locks the same row.
+-- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
+--            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
+--            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.)
+--            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
+--            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
+--            Release while S1 waits: S2 finds no live lock of somebody else, and the next round decides.
+--            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
+-- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time
+--            is read before a wait, so that a grant may begin up to 1 s before its answer; a session that
+--            sets its variable timestamp sets its own time. A call that
+--            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
+--            judges the newest row.
+
+DELIMITER $$
+
+CREATE PROCEDURE get_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: the operation get_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_department_id, ''));
+    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 604800);
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_now_us BIGINT;
+    DECLARE v_decision BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_old_operator_id = NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        DO LAST_INSERT_ID(v_insert_id);
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+        SET v_now = UTC_TIMESTAMP(6);
+        SET v_now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
+        SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
+
+        -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
+        -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED, 0 for a refusal.
+        INSERT INTO appl_lock (
+            object_type,
+            object_id,
+            operator_id,
+            department_id,
+            fence,
+            acquired_ts,
+            lock_ts,
+            expires_ts
+        )
+        VALUES (
+            v_object_type,
+            v_object_id,
+            v_operator_id,
+            v_department_id,
+            LAST_INSERT_ID(v_now_us * 4 + 1) DIV 4,
+            v_now,
+            v_now,
+            p_expires_ts
+        )
+        ON DUPLICATE KEY UPDATE
+            fence = LAST_INSERT_ID(CASE
+                WHEN expires_ts <= v_now THEN GREATEST(fence + 1, v_now_us) * 4 + 1
+                WHEN operator_id = v_operator_id THEN fence * 4 + 2
+                ELSE fence * 4
+            END) DIV 4,
+            acquired_ts = IF(expires_ts <= v_now, v_now, acquired_ts),
+            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+            lock_ts = CASE
+                WHEN expires_ts <= v_now THEN v_now
+                WHEN operator_id = v_operator_id THEN GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
+                ELSE lock_ts
+            END,
+            operator_id = IF(expires_ts <= v_now, v_operator_id, operator_id),
+            department_id = IF(operator_id = v_operator_id, v_department_id, department_id),
+            expires_ts = IF(operator_id = v_operator_id, p_expires_ts, expires_ts);
+        SET v_decision = LAST_INSERT_ID();
+        IF v_decision MOD 4 > 0 THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_lock_fl = 'Y';
+            SET p_outcome = IF(v_decision MOD 4 = 1, 'ACQUIRED', 'RENEWED');
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
+            SET p_fence = v_decision DIV 4;
+            LEAVE main;
+        END IF;
+
+        -- S2: held by somebody else?
+        SELECT l.operator_id, l.department_id, l.expires_ts
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id <> v_operator_id
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        IF p_old_operator_id IS NOT NULL THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_lock_fl = 'N';
+            SET p_outcome = 'HELD';
+            SET p_fence = 0;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
+END$$
+
+CREATE PROCEDURE get_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Take or renew the lock on an object for one operator until it expires.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+    CALL get_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    );
+END$$
+
+CREATE PROCEDURE get_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Take or renew the lock on an object for one operator until it expires; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+    CALL get_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+    );
+    SELECT
+        v_lock_fl AS p_lock_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts;
+END$$
+
+DELIMITER ;

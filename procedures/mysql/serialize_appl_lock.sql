@@ -1,0 +1,109 @@
+-- serialize_appl_lock: let one transaction at a time work on an object.
+--
+-- Contract   Returns when no other open transaction is inside for this object, and keeps the others
+--            out until the caller's transaction commits or rolls back. Leaves nothing behind. Has
+--            nothing to do with appl_lock: an object may be locked and serialized independently.
+--            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 40001 at REPEATABLE READ
+--            when the caller has read before, and its snapshot is older than what the former transaction
+--            committed: roll back and begin again, with this call first. 1213 deadlock. The caller's own
+--            innodb_lock_wait_timeout bounds the wait (1205); there is no other bound.
+-- Locks      One row of appl_lock_serialize, chosen by a hash of the object. The rows are always there: of
+--            rows that come and go, and three transactions, InnoDB makes a deadlock as soon as the first
+--            rolls back or the purge thread removes one, also with ON DUPLICATE KEY UPDATE.
+-- Race-free  Two callers: S1 locks the row for one, and for the next when the first has ended.
+--            The caller's next read sees all that the former one committed: S1 is a locking read, and
+--            S2 finds a snapshot that is older than S1, because every turn is counted (S3).
+-- Differs    A row, not an advisory lock: GET_LOCK belongs to the session, not to the transaction. Two of
+--            65536 objects share a row on average, and so wait for each other now and then. The turn is
+--            counted so that Galera, too, sees that two nodes were inside (1213 at commit).
+
+DELIMITER $$
+
+CREATE PROCEDURE serialize_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation serialize_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_slot INT;
+    DECLARE v_turn BIGINT;
+    DECLARE v_seen BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    END IF;
+
+    SET v_slot = CRC32(CONCAT(v_object_type, ':', v_object_id)) MOD 65536;
+    -- S1: wait for the turn.
+    SELECT s.turn
+    INTO v_turn
+    FROM appl_lock_serialize AS s
+    WHERE s.slot = v_slot
+    FOR UPDATE;
+    IF v_turn IS NULL THEN
+        SIGNAL SQLSTATE '42S02' SET
+            MYSQL_ERRNO = 1146,
+            MESSAGE_TEXT = 'serialize_appl_lock: appl_lock_serialize has lost rows, install it again';
+    END IF;
+
+    -- S2: does the caller's snapshot show the former turn?
+    SELECT s.turn
+    INTO v_seen
+    FROM appl_lock_serialize AS s
+    WHERE s.slot = v_slot;
+    IF v_seen < v_turn THEN
+        SIGNAL SQLSTATE '40001' SET
+            MYSQL_ERRNO = 1213,
+            MESSAGE_TEXT = 'serialize_appl_lock: the snapshot is older than the turn; roll back and begin again';
+    END IF;
+
+    -- S3: count it.
+    UPDATE appl_lock_serialize AS s
+    SET s.turn = s.turn + 1
+    WHERE s.slot = v_slot;
+END$$
+
+CREATE PROCEDURE serialize_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Let one transaction at a time work on an object.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again';
+    CALL serialize_appl_lock_core(
+        p_object_type, p_object_id
+    );
+END$$
+
+CREATE PROCEDURE serialize_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Let one transaction at a time work on an object; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again';
+    CALL serialize_appl_lock_core(
+        p_object_type, p_object_id
+    );
+    SELECT 'Y' AS p_return_cd;
+END$$
+
+DELIMITER ;

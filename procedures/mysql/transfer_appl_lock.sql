@@ -1,0 +1,197 @@
+-- transfer_appl_lock: hand a held object from one operator to another.
+--
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
+--            N FREE: nobody holds it; nothing changed.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
+--            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
+--            p_ttl_seconds 1..315360000, NULL = 604800 (7 days). Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
+--            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+--            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
+--            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Transfer against release, take-over or another transfer: S1 names the old operator and the
+--            expiry and is judged on the newest row once it is locked; of two transfers from the same
+--            operator one wins and the other answers HELD. The fence is computed under the row lock and
+--            comes out of S1 through LAST_INSERT_ID(expr).
+--            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
+-- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time
+--            is read before a wait, so that a grant may begin up to 1 s before its answer. A call that
+--            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
+--            judges the newest row.
+
+DELIMITER $$
+
+CREATE PROCEDURE transfer_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: the operation transfer_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_from_operator_id, ''));
+    DECLARE v_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_to_operator_id, ''));
+    DECLARE v_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_to_department_id, ''));
+    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 604800);
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_holds BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_holds = NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        DO LAST_INSERT_ID(v_insert_id);
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_from_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHAR_LENGTH(v_from_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_to_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHAR_LENGTH(v_to_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_to_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHAR_LENGTH(v_to_department_id), 64);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+        SET v_now = UTC_TIMESTAMP(6);
+        SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
+
+        -- S1: a new grant for the other operator.
+        DO LAST_INSERT_ID(0);
+        UPDATE appl_lock AS l
+        SET l.fence = LAST_INSERT_ID(GREATEST(l.fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now))),
+            l.operator_id = v_to_operator_id,
+            l.department_id = v_to_department_id,
+            l.acquired_ts = v_now,
+            l.lock_ts = v_now,
+            l.expires_ts = p_expires_ts
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_from_operator_id
+            AND l.expires_ts > v_now;
+        IF LAST_INSERT_ID() > 0 THEN
+            SET p_fence = LAST_INSERT_ID();
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'TRANSFERRED';
+            LEAVE main;
+        END IF;
+
+        -- S2: who holds it?
+        SET p_expires_ts = NULL;
+        SELECT l.operator_id, l.department_id, l.expires_ts, l.operator_id = v_from_operator_id
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts, v_holds
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        IF v_holds IS NULL OR NOT v_holds THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'N';
+            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
+            SET p_fence = 0;
+            LEAVE main;
+        END IF;
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: the object changed hands during the call; call again';
+END$$
+
+CREATE PROCEDURE transfer_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Hand a held object from one operator to another.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again';
+    CALL transfer_appl_lock_core(
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    );
+END$$
+
+CREATE PROCEDURE transfer_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Hand a held object from one operator to another; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again';
+    CALL transfer_appl_lock_core(
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts;
+END$$
+
+DELIMITER ;

@@ -1,0 +1,2 @@
+-- name: ApplLockVersion :exec
+CALL appl_lock_version();

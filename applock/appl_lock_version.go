@@ -13,7 +13,7 @@ const ContractVersion = db.ContractVersion
 // Version returns the version of the contract that is installed in the database, and ErrSchema when
 // none is, or one older than ContractVersion.
 func (c *Client) Version(ctx context.Context) (int, error) {
-	result, err := c.driver.ApplLockVersion(ctx)
+	result, err := settle(ctx, c, func() (db.ApplLockVersionResult, error) { return c.driver.ApplLockVersion(ctx) })
 	if err != nil {
 		return 0, fmt.Errorf("version: %w", c.readError(err))
 	}

@@ -40,12 +40,13 @@ func (c *Client) assert(ctx context.Context, request AssertRequest) error {
 	if request.Fence < 1 {
 		return &InvalidError{Argument: "fence", Reason: "must be 1 or greater"}
 	}
-	err = c.driver.AssertApplLock(ctx, db.AssertApplLockParams{
+	params := db.AssertApplLockParams{
 		ObjectType: object.Type,
 		ObjectID:   object.ID,
 		OperatorID: operator,
 		Fence:      int64(request.Fence),
-	})
+	}
+	_, err = settle(ctx, c, func() (struct{}, error) { return struct{}{}, c.driver.AssertApplLock(ctx, params) })
 	if err != nil {
 		return c.readError(err)
 	}

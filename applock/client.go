@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -25,10 +26,11 @@ type Client struct {
 
 // Config tells Open what to open.
 type Config struct {
-	// DSN names the database: sqlite:PATH or postgres://user@host:port/database.
+	// DSN names the database: sqlite:PATH, postgres://user@host:port/database or
+	// mysql://user@host:port/database.
 	DSN string
-	// Schema is where the table and the procedures are; empty is the default of the dialect
-	// (applock on PostgreSQL). SQLite has none.
+	// Schema is where the table and the procedures are; empty is the default of the dialect: applock on
+	// PostgreSQL, the DSN's database on MySQL, where a schema is a database. SQLite has none.
 	Schema string
 	// Logger gets one debug record for each operation; nil logs nothing.
 	Logger *slog.Logger
@@ -87,7 +89,7 @@ func (c *Client) Close() error { return c.driver.Close() }
 
 // WithTx returns a client whose operations run in the caller's transaction: the lock appears, moves and
 // disappears exactly when the transaction commits. tx is a pgx.Tx or a *sql.Tx on PostgreSQL and a
-// *sql.Tx on SQLite; with anything else each operation returns ErrInvalid.
+// *sql.Tx elsewhere; with anything else each operation returns ErrInvalid.
 func (c *Client) WithTx(tx any) *Client {
 	driver, err := c.driver.WithTx(tx)
 	if err != nil {
@@ -96,7 +98,8 @@ func (c *Client) WithTx(tx any) *Client {
 	return &Client{driver: driver, logger: c.logger, inTx: true}
 }
 
-// WithSchema returns a client for the locks in another schema of the same database. It returns
+// WithSchema returns a client for the locks in another schema of the same database (on MySQL in another
+// database of the same server). It returns
 // ErrInvalid for a name that is not 1 to 30 lower-case letters, digits and underscores, and where the
 // dialect has no schemas. Close of either client ends both.
 func (c *Client) WithSchema(schema string) (*Client, error) {
@@ -124,17 +127,29 @@ func (c *Client) changeError(err error) error {
 	return explain(err)
 }
 
-// contentionRounds bounds how often an operation is called again because the object changed hands.
-const contentionRounds = 100
+const (
+	// repetitions bounds how often a call is repeated that says that nothing has happened.
+	repetitions = 100
+	// repetitionPause grows by itself with each repetition, up to ten times of it: 1 s in all.
+	repetitionPause = time.Millisecond
+)
 
-// settle calls an operation again while it answers LK003, which means that nothing has happened and
-// that others have gone on meanwhile.
-func settle[T any](ctx context.Context, operation func() (T, error)) (T, error) {
-	result, err := operation()
-	for round := 1; round < contentionRounds && db.KindOf(err) == db.KindContention && ctx.Err() == nil; round++ {
-		result, err = operation()
+// settle repeats an operation while it answers that nothing has happened and that it may be called again:
+// the object changed hands during the call, an upgrade is replacing the procedure (LK003), or the database
+// has rolled the call back for another one's sake. In a transaction only the caller can begin again.
+func settle[T any](ctx context.Context, c *Client, operation func() (T, error)) (T, error) {
+	for repetition := 1; ; repetition++ {
+		result, err := operation()
+		kind := db.KindOf(err)
+		if c.inTx || repetition > repetitions || kind != db.KindContention && kind != db.KindRetry {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return result, err
+		case <-time.After(time.Duration(min(repetition, 10)) * repetitionPause):
+		}
 	}
-	return result, err
 }
 
 func (c *Client) log(ctx context.Context, operation string, attributes ...slog.Attr) {

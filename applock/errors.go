@@ -80,7 +80,9 @@ func explain(err error) error {
 		return &lostError{cause: err}
 	case db.KindSchema:
 		return fmt.Errorf("%w (%w)", ErrSchema, err)
-	case db.KindContention, db.KindOther, db.KindInFlight:
+	case db.KindContention:
+		return fmt.Errorf("nothing has happened, call again: %w", err)
+	case db.KindOther, db.KindInFlight:
 		return err
 	case db.KindUnreachable:
 		return fmt.Errorf("cannot reach the database, check that it runs and that the DSN names it: %w", err)

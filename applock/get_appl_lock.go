@@ -35,8 +35,9 @@ type Grant struct {
 //
 // It returns a *HeldError (ErrHeld) when somebody else holds the object, at once and without writing.
 // Only while another open transaction is changing this very lock does it wait for the outcome, at most
-// 1 s; on SQLite it waits for any writer of the file, at most 5 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which renews
-// what the first one may have taken.
+// 1 s; on SQLite it waits for any writer of the file, at most 5 s. On MySQL a refusal in a transaction
+// keeps the lock's row to itself until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a
+// broken connection: repeat the call, which renews what the first one may have taken.
 func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
 	grant, err := c.get(ctx, request)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 		DepartmentID: owner.Department,
 		TTLSeconds:   ttl,
 	}
-	result, err := settle(ctx, func() (db.GetApplLockResult, error) { return c.driver.GetApplLock(ctx, params) })
+	result, err := settle(ctx, c, func() (db.GetApplLockResult, error) { return c.driver.GetApplLock(ctx, params) })
 	if err != nil {
 		return Grant{}, c.changeError(err)
 	}

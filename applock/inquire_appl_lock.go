@@ -23,7 +23,8 @@ func (c *Client) inquire(ctx context.Context, object Object) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	result, err := c.driver.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: object.Type, ObjectID: object.ID})
+	params := db.InquireApplLockParams{ObjectType: object.Type, ObjectID: object.ID}
+	result, err := settle(ctx, c, func() (db.InquireApplLockResult, error) { return c.driver.InquireApplLock(ctx, params) })
 	if err != nil {
 		return Lock{}, c.readError(err)
 	}

@@ -36,7 +36,7 @@ func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, 
 			return
 		}
 		for {
-			rows, err := c.driver.ListApplLocks(ctx, params)
+			rows, err := settle(ctx, c, func() ([]db.Lock, error) { return c.driver.ListApplLocks(ctx, params) })
 			if err != nil {
 				yield(Lock{}, fmt.Errorf("list: %w", c.readError(err)))
 				return

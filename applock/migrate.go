@@ -38,7 +38,8 @@ func (c *Client) MigrationStatus(ctx context.Context) ([]Migration, error) {
 }
 
 // MigrationScript returns the steps as SQL for the database's own command-line client, in one
-// transaction. The dialect is postgres or sqlite; an empty schema is the dialect's default.
+// transaction where the dialect has transactions around DDL. The dialect is postgres, mysql or sqlite; an
+// empty schema is the dialect's default.
 func MigrationScript(dialect, schema string) (string, error) {
 	entry, err := registry.ByName(dialect)
 	if err != nil {

@@ -36,12 +36,13 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (int64, error)
 	if err != nil {
 		return 0, fmt.Errorf("purge: %w", err)
 	}
+	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
 	var purged int64
 	for {
 		if err := ctx.Err(); err != nil {
 			return purged, fmt.Errorf("purge: %w", err) // each batch is final: nothing is unknown
 		}
-		result, err := c.driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch})
+		result, err := settle(ctx, c, func() (db.PurgeApplLocksResult, error) { return c.driver.PurgeApplLocks(ctx, params) })
 		if err != nil {
 			return purged, fmt.Errorf("purge: %w", c.changeError(err))
 		}

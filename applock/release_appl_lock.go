@@ -51,7 +51,7 @@ func (c *Client) release(ctx context.Context, request ReleaseRequest) (bool, err
 		OperatorID: operator,
 		Fence:      int64(request.Fence),
 	}
-	result, err := settle(ctx, func() (db.ReleaseApplLockResult, error) { return c.driver.ReleaseApplLock(ctx, params) })
+	result, err := settle(ctx, c, func() (db.ReleaseApplLockResult, error) { return c.driver.ReleaseApplLock(ctx, params) })
 	if err != nil {
 		return false, c.changeError(err)
 	}

@@ -14,10 +14,11 @@ import (
 //
 // Call it first in the transaction. At READ COMMITTED the following statements see everything that the
 // former transaction committed; at REPEATABLE READ and SERIALIZABLE the call fails with a serialization
-// failure when the transaction's view may be too old, which it is after every wait: roll back, wait a
-// little, and begin again; READ COMMITTED is the better level for it. The wait ends with ctx (on SQLite
-// not before the connection's busy timeout); several objects in different orders can deadlock, which the
-// database detects.
+// failure when the transaction's view may be too old: roll back, wait a little, and begin again. On
+// PostgreSQL it is too old after every wait, so that READ COMMITTED is the better level there; on MySQL
+// only if the transaction has read before the call. The wait ends with ctx (on SQLite not before the
+// connection's busy timeout), on MySQL also with the session's innodb_lock_wait_timeout; several objects
+// in different orders can deadlock, which the database detects.
 func (c *Client) Serialize(ctx context.Context, object Object) error {
 	if err := c.serialize(ctx, object); err != nil {
 		return fmt.Errorf("serialize %s: %w", object, err)

@@ -61,7 +61,7 @@ func (c *Client) transfer(ctx context.Context, request TransferRequest) (Grant, 
 		ToDepartmentID: to.Department,
 		TTLSeconds:     ttl,
 	}
-	result, err := settle(ctx, func() (db.TransferApplLockResult, error) { return c.driver.TransferApplLock(ctx, params) })
+	result, err := settle(ctx, c, func() (db.TransferApplLockResult, error) { return c.driver.TransferApplLock(ctx, params) })
 	if err != nil {
 		return Grant{}, c.changeError(err)
 	}

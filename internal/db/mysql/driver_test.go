@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		dbtest.Exercise(t, dbtest.Backend{
-			New:    func(t testing.TB) dbtest.Place { return newPlace(t, product) },
+			New:    (&places{owner: t, product: product, free: make(chan dbtest.Place, 100)}).take,
 			Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
 			Ways:   []string{"facade", "call", "row"},
 			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
@@ -59,8 +59,48 @@ func newPlace(t testing.TB, product string) dbtest.Place {
 	return placeOn(t, testdb.MySQL(t, product), nil)
 }
 
-// placeOn migrates the database that dsn names. The client calls through a pool with the settings that
-// change makes to it; nil changes nothing.
+// places lends places of a product one after the other to tests, because making one takes longer than most
+// of them.
+type places struct {
+	// owner is the test that outlives the others.
+	owner   testing.TB
+	product string
+	change  func(config *driver.Config)
+	free    chan dbtest.Place
+}
+
+// outliving is a test whose clean-up waits for another one's.
+type outliving struct {
+	testing.TB
+	owner testing.TB
+}
+
+func (o outliving) Cleanup(clean func()) { o.owner.Cleanup(clean) }
+
+// take returns an empty place, and takes it back empty when the test ends.
+func (p *places) take(t testing.TB) dbtest.Place {
+	t.Helper()
+	var place dbtest.Place
+	select {
+	case place = <-p.free:
+	default:
+		owned := outliving{TB: t, owner: p.owner}
+		place = placeOn(owned, testdb.MySQL(owned, p.product), p.change)
+	}
+	t.Cleanup(func() {
+		for _, statement := range []string{"DELETE FROM appl_lock", "DROP TABLE IF EXISTS protected"} {
+			if _, err := place.SQL.ExecContext(context.Background(), statement); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		p.free <- place
+	})
+	return place
+}
+
+// placeOn migrates the database that dsn names. The calls go through pools with the client's default
+// settings and what change makes of them; nil changes nothing.
 func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtest.Place {
 	t.Helper()
 	handle := open(t, dsn, change)
@@ -69,8 +109,10 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 		t.Fatal(err)
 	}
 	plain := open(t, dsn, func(config *driver.Config) {
-		config.ParseTime = true
-		config.InterpolateParams = true
+		if change != nil {
+			change(config)
+		}
+		config.ParseTime, config.Loc = true, time.UTC
 	})
 	return dbtest.Place{
 		Client: client,

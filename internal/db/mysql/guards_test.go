@@ -1,0 +1,702 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// Each test here is about something that goes wrong on InnoDB, and fails without what guards against it.
+
+const (
+	getCall     = "CALL get_appl_lock_row('customer', ?, ?, 'CS', 3600)"
+	releaseCall = "CALL release_appl_lock_row('customer', ?, ?, NULL)"
+)
+
+// inTx runs work in a transaction at REPEATABLE READ, the default, and rolls it back.
+func inTx(t *testing.T, handle *sql.DB, work func(tx *sql.Tx)) {
+	t.Helper()
+	tx, err := handle.BeginTx(context.WithoutCancel(t.Context()), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	work(tx)
+}
+
+// mustQuery returns the rows of a statement, a CALL for example.
+func mustQuery(t *testing.T, client querier, statement string, args ...any) []map[string]any {
+	t.Helper()
+	rows, err := query(t.Context(), client, statement, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return rows
+}
+
+// value returns the one column of the one row of a query as text.
+func value(t *testing.T, client querier, statement string, args ...any) string {
+	t.Helper()
+	for _, value := range mustQuery(t, client, statement, args...)[0] {
+		return fmt.Sprint(value)
+	}
+	t.Fatalf("%s: no column", statement)
+	return ""
+}
+
+// status returns a counter of the session.
+func status(t *testing.T, client querier, name string) int {
+	t.Helper()
+	count, err := strconv.Atoi(fmt.Sprint(mustQuery(t, client, "SHOW SESSION STATUS LIKE '"+name+"'")[0]["Value"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+func numberOf(err error) uint16 {
+	var answer *driver.MySQLError
+	if errors.As(err, &answer) {
+		return answer.Number
+	}
+	return 0
+}
+
+// Goal: the operations are right whatever the session is set to, through the text and the prepared
+// protocol. Method: the contract's scenarios with each setting in turn, through all ways of calling.
+func TestSessionSettings(t *testing.T) {
+	t.Parallel()
+	session := func(name, value string) func(config *driver.Config) {
+		return func(config *driver.Config) { config.Params = map[string]string{name: "'" + value + "'"} }
+	}
+	settings := map[string]func(config *driver.Config){
+		"found rows":    func(config *driver.Config) { config.ClientFoundRows = true },
+		"text protocol": func(config *driver.Config) { config.InterpolateParams = true },
+		"parsed times":  func(config *driver.Config) { config.ParseTime = true },
+		"local times":   func(config *driver.Config) { config.ParseTime, config.Loc = true, time.FixedZone("", 9*3600) },
+		"lax mode":      session("sql_mode", ""),
+		"strict mode":   session("sql_mode", "TRADITIONAL,ONLY_FULL_GROUP_BY,NO_UNSIGNED_SUBTRACTION"),
+		"other syntax":  session("sql_mode", "ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE"),
+		"east of UTC":   session("time_zone", "+09:00"),
+		"west of UTC":   session("time_zone", "-11:00"),
+		"case-blind":    func(config *driver.Config) { config.Collation = "utf8mb4_general_ci" },
+		"other charset": func(config *driver.Config) { config.Collation = "utf8mb4_spanish_ci" },
+	}
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for name, change := range settings {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				dbtest.Scenarios(t, dbtest.Backend{
+					New:  (&places{owner: t, product: product, change: change, free: make(chan dbtest.Place, 100)}).take,
+					Ways: []string{"facade", "call", "row"},
+				})
+			})
+		}
+	})
+}
+
+// storm is calls from many connections, each a transaction of its own, half of them at either level.
+type storm struct {
+	calls, contended, busy atomic.Int64
+}
+
+const stormConnections = 32
+
+// run calls work on each connection until ctx ends, and fails for any error but LK003 and a lock wait that
+// was cut off, which tell nothing about deadlocks.
+func (s *storm) run(ctx context.Context, t *testing.T, handle *sql.DB, work func(conn *sql.Conn, connection int) error) {
+	t.Helper()
+	handle.SetMaxOpenConns(stormConnections + 2)
+	handle.SetMaxIdleConns(stormConnections + 2)
+	var connections sync.WaitGroup
+	for connection := range stormConnections {
+		conn, err := handle.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		level := []string{"READ COMMITTED", "REPEATABLE READ"}[connection%2]
+		if _, err := conn.ExecContext(t.Context(), "SET SESSION TRANSACTION ISOLATION LEVEL "+level); err != nil {
+			t.Fatal(err)
+		}
+		connections.Go(func() {
+			defer func() { _ = conn.Close() }() // gives it back to the pool
+			for ctx.Err() == nil {
+				s.calls.Add(1)
+				err := work(conn, connection)
+				switch db.KindOf(mysql.InterpretError(err)) {
+				case db.KindContention:
+					s.contended.Add(1)
+				case db.KindBusy:
+					s.busy.Add(1)
+				default:
+					if err != nil {
+						t.Errorf("%s: %v", level, err)
+						return
+					}
+				}
+			}
+		})
+	}
+	connections.Wait()
+	t.Logf("%d calls, of which %d met LK003 and %d waited too long", s.calls.Load(), s.contended.Load(), s.busy.Load())
+}
+
+// Goal: no deadlock (1213) between single calls, however hot the objects are. Method: 60 s of get, release
+// and transfer from 32 connections on 10 objects, and on some that have no row; 5 s with -short. It runs
+// before the parallel tests: they would slow each other down.
+func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
+	duration := time.Minute
+	if testing.Short() {
+		duration = 5 * time.Second
+	}
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		ctx, cancel := context.WithTimeout(t.Context(), duration)
+		defer cancel()
+		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
+			operator := fmt.Sprint("OPERATOR", connection)
+			object := fmt.Sprint("hot", rand.IntN(10))
+			switch rand.IntN(8) {
+			case 0:
+				_, err := query(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
+				return err
+			case 1:
+				_, err := query(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', 60)",
+					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), operator)
+				return err
+			case 2, 3, 4:
+				_, err := query(t.Context(), conn, releaseCall, object, operator)
+				return err
+			}
+			_, err := query(t.Context(), conn, getCall, object, operator)
+			return err
+		})
+	})
+}
+
+// Goal: of many callers who want an object that has no row yet, one gets it, and none meets a deadlock: ON
+// DUPLICATE KEY UPDATE takes an exclusive lock, where a failed INSERT takes a shared one and an UPDATE of a
+// missing row the gap. Method: 32 connections get the same new object in each of 100 rounds.
+func TestNewObjectHasOneWinner(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		const rounds = 100
+		var granted [rounds]atomic.Int64
+		var next [stormConnections]int
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var finished atomic.Int64
+		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
+			round := next[connection]
+			if round == rounds {
+				if finished.Add(1) >= stormConnections {
+					cancel()
+				}
+				<-ctx.Done()
+				return nil
+			}
+			rows, err := query(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
+			if err == nil {
+				next[connection]++
+				if rows[0]["p_outcome"] == "ACQUIRED" {
+					granted[round].Add(1)
+				}
+			}
+			return err
+		})
+		for round := range granted {
+			if winners := granted[round].Load(); winners != 1 {
+				t.Errorf("object %d was granted to %d callers, want 1", round, winners)
+			}
+		}
+	})
+}
+
+// Goal: serialize makes no deadlock with many sessions, on commit and on rollback, lets one in at a time,
+// and leaves nothing behind. Method: 32 connections serialize on 3 objects and count up a number in two
+// statements; every other transaction rolls back.
+func TestSerializeHasNoDeadlock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "CREATE TABLE counter (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)")
+		mustQuery(t, place.SQL, "INSERT INTO counter VALUES (0, 0), (1, 0), (2, 0)")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var committed atomic.Int64
+		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, _ int) error {
+			object := rand.IntN(3)
+			tx, err := conn.BeginTx(t.Context(), nil)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+			if _, err := query(t.Context(), tx, "CALL serialize_appl_lock_row('counter', ?)", fmt.Sprint(object)); err != nil {
+				return err
+			}
+			var read int
+			if err := tx.QueryRowContext(t.Context(), "SELECT value FROM counter WHERE id = ?", object).Scan(&read); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(t.Context(), "UPDATE counter SET value = ? WHERE id = ?", read+1, object); err != nil {
+				return err
+			}
+			if rand.IntN(2) == 0 {
+				return tx.Rollback()
+			}
+			err = tx.Commit()
+			if err == nil {
+				committed.Add(1)
+			}
+			return err
+		})
+		if got := value(t, place.SQL, "SELECT CAST(SUM(value) AS CHAR) FROM counter"); got != fmt.Sprint(committed.Load()) {
+			t.Errorf("counted %s, want %d: an update was lost", got, committed.Load())
+		}
+		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {
+			t.Errorf("appl_lock_serialize has %s rows, want 65536 as before", rows)
+		}
+		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock"); rows != "0" {
+			t.Errorf("appl_lock has %s rows, want none", rows)
+		}
+	})
+}
+
+// Goal: an installation that has lost the rows of appl_lock_serialize says so; nobody is let in without a
+// turn. Method: empty the table.
+func TestSerializeNeedsItsRows(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			err := place.Client.WithTx(tx).Serialize(t.Context(), applock.Object{Type: "customer", ID: "1"})
+			if !errors.Is(err, applock.ErrSchema) {
+				t.Errorf("serialize: %v, want ErrSchema", err)
+			}
+		})
+	})
+}
+
+// Goal: in transactions on several objects a deadlock is possible, and reaches the caller as 1213, so that
+// it begins again. Method: two transactions get two objects in opposite order.
+func TestDeadlockReachesTheCaller(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		inTx(t, place.SQL, func(one *sql.Tx) {
+			inTx(t, place.SQL, func(other *sql.Tx) {
+				mustQuery(t, one, getCall, "1", "ONE")
+				mustQuery(t, other, getCall, "2", "OTHER")
+				waited := make(chan error, 1)
+				go func() {
+					_, err := query(t.Context(), one, getCall, "2", "ONE")
+					waited <- err
+				}()
+				untilWaiting(t, place, 1)
+				_, err := query(t.Context(), other, getCall, "1", "OTHER")
+				victim := <-waited
+				if victim == nil {
+					victim = err
+				} else if err != nil {
+					t.Errorf("both failed: %v and %v", victim, err)
+				}
+				if numberOf(victim) != 1213 || db.KindOf(mysql.InterpretError(victim)) != db.KindRetry {
+					t.Errorf("the victim got %v, want 1213", victim)
+				}
+			})
+		})
+	})
+}
+
+// untilWaiting returns when so many sessions wait for a row.
+func untilWaiting(t *testing.T, place dbtest.Place, sessions int) {
+	t.Helper()
+	for waiting := 0; waiting < sessions; {
+		var err error
+		if waiting, err = place.Waiting(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Goal: a call leaves the caller's session as it was: LAST_INSERT_ID(), which the caller may still need,
+// and the limit of its lock waits. Method: each operation on a connection with both set, with a good
+// answer, a refusal, a bad argument and a wait that is cut off.
+func TestCallerKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "CREATE TABLE invoice (id INTEGER AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT = 4711")
+		mustQuery(t, place.SQL, getCall, "held", "JDOE")
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		mustQuery(t, conn, "SET SESSION innodb_lock_wait_timeout = 42")
+		mustQuery(t, conn, "INSERT INTO invoice VALUES ()")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "busy", "JDOE")
+			for _, call := range []string{
+				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
+				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
+				"get_appl_lock_row('customer', 'held', 'ASMITH', '', 60)",
+				"get_appl_lock_row('customer', '1', '', '', 60)",
+				"get_appl_lock_row('customer', 'busy', 'ASMITH', '', 60)",
+				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
+				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
+				"transfer_appl_lock_row('customer', '2', 'JDOE', 'ASMITH', '', 60)",
+				"transfer_appl_lock_row('customer', '2', 'JDOE', '', '', 60)",
+				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
+				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
+				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
+				"release_appl_lock_row('customer', '1', 'ASMITH', 0)",
+				"assert_appl_lock_row('customer', '1', 'ASMITH', 1)",
+				"assert_appl_lock_row('customer', '1', 'ASMITH', 0)",
+				"serialize_appl_lock_row('customer', '1')",
+				"inquire_appl_lock_row('customer', '1')",
+				"purge_appl_locks_row(1, 1)",
+			} {
+				_, _ = query(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
+				if id, limit := value(t, conn, "SELECT LAST_INSERT_ID()"), value(t, conn, "SELECT @@SESSION.innodb_lock_wait_timeout"); id != "4711" || limit != "42" {
+					t.Fatalf("after %s: LAST_INSERT_ID() is %s, want 4711; innodb_lock_wait_timeout is %s, want 42", call, id, limit)
+				}
+			}
+		})
+	})
+}
+
+// Goal: a refusal changes nothing. Method: a transaction that is only refused has modified no row.
+func TestRefusalWritesNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, getCall, "1", "JDOE")
+		for _, refused := range []string{
+			"get_appl_lock_row('customer', '1', 'ASMITH', '', NULL)",
+			"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
+			"release_appl_lock_row('customer', '1', 'JDOE', 1)",
+			"transfer_appl_lock_row('customer', '1', 'ASMITH', 'BROWN', '', NULL)",
+		} {
+			inTx(t, place.SQL, func(tx *sql.Tx) {
+				mustQuery(t, tx, "CALL "+refused)
+				if modified := rowsModified(t, tx); modified != "0" {
+					t.Errorf("%s: %s rows modified, want 0", refused, modified)
+				}
+			})
+		}
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "1", "JDOE")
+			if modified := rowsModified(t, tx); modified != "1" {
+				t.Errorf("a renewal: %s rows modified, want 1", modified)
+			}
+		})
+	})
+}
+
+// rowsModified asks until the server's copy of its transactions has this one.
+func rowsModified(t *testing.T, tx *sql.Tx) string {
+	t.Helper()
+	for {
+		time.Sleep(150 * time.Millisecond) // the copy is kept for 100 ms after each look at it
+		rows := mustQuery(t, tx, `SELECT trx_rows_modified AS modified FROM information_schema.innodb_trx
+			WHERE trx_mysql_thread_id = CONNECTION_ID()`)
+		if len(rows) == 1 {
+			return fmt.Sprint(rows[0]["modified"])
+		}
+	}
+}
+
+// Goal: a purge at REPEATABLE READ locks the rows that it removes, and no other one that it passes.
+// Method: purge in a transaction; meanwhile others renew a live lock and take new ones on both sides.
+func TestPurgeLocksNothingElse(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		for _, id := range []string{"b", "d", "f"} {
+			mustQuery(t, place.SQL, getCall, id, "JDOE")
+		}
+		mustQuery(t, place.SQL, "UPDATE appl_lock SET expires_ts = expires_ts - INTERVAL 60 DAY WHERE object_id = 'd'")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			if purged := value(t, tx, "CALL purge_appl_locks_row(NULL, NULL)"); purged != "1" {
+				t.Fatalf("purged %s, want 1", purged)
+			}
+			for _, id := range []string{"b", "f", "a", "c", "e", "g"} {
+				mustQuery(t, place.SQL, getCall, id, "JDOE")
+			}
+		})
+	})
+}
+
+// Goal: a page of a list costs its own rows, also the last of many and that of a type in the middle.
+// Method: count the index entries that the server reads.
+func TestListReadsItsPageOnly(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, `INSERT INTO appl_lock
+			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY
+			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
+		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		for call, want := range map[string]int{
+			"list_appl_locks(NULL, NULL, NULL, NULL, NULL, 10)":           10,
+			"list_appl_locks(NULL, NULL, NULL, 'type8', '900', 10)":       10,
+			"list_appl_locks('type5', NULL, NULL, NULL, NULL, 10)":        10,
+			"list_appl_locks('type5', NULL, NULL, 'type5', '990', 1000)":  9,
+			"list_appl_locks('type8', NULL, NULL, 'type8', '990', 10000)": 9,
+		} {
+			before := status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next")
+			if rows := mustQuery(t, conn, "CALL "+call); len(rows) != want {
+				t.Errorf("%s: %d rows, want %d", call, len(rows), want)
+			}
+			if read := status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next") - before; read > 1500 {
+				t.Errorf("%s: read %d entries for %d rows", call, read, want)
+			}
+		}
+	})
+}
+
+// Goal: times are UTC for every session, and a lock ends for all at the same moment. Method: sessions in
+// three time zones take, inquire and list the same locks.
+func TestTimeZonesAgree(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		dsn := newPlace(t, product).DSN
+		var clients []*applock.Client
+		for _, zone := range []string{"+00:00", "+13:00", "-11:00"} {
+			clients = append(clients, applock.NewMySQL(open(t, dsn, func(config *driver.Config) {
+				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
+			})))
+		}
+		for i, taker := range clients {
+			object := applock.Object{Type: "zone", ID: fmt.Sprint(i)}
+			grant, err := taker.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := time.Until(grant.ExpiresAt); left < 55*time.Minute || left > 65*time.Minute {
+				t.Errorf("client %d: expires in %s, want 1h", i, left)
+			}
+			for j, other := range clients {
+				if lock, err := other.Inquire(t.Context(), object); err != nil || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
+					t.Errorf("taken by client %d until %s, client %d sees %s, %v", i, grant.ExpiresAt, j, lock.ExpiresAt, err)
+				}
+			}
+		}
+	})
+}
+
+// Goal: the time of an operation is that of its statement, not of the transaction. Method: in one
+// transaction a lock of a second ends, and is free for others there.
+func TestTimeIsStatementTime(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 1)")
+			mustQuery(t, tx, "DO SLEEP(1.05)")
+			rows := mustQuery(t, tx, getCall, "1", "ASMITH")
+			if rows[0]["p_outcome"] != "ACQUIRED" {
+				t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", rows[0]["p_outcome"])
+			}
+		})
+	})
+}
+
+// Goal: a grant that had to wait for a release does not begin before that release. Method: a get waits
+// behind a transaction that takes and releases.
+func TestGrantBeginsAfterRelease(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		var released string
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "1", "JDOE")
+			waited := make(chan error, 1)
+			go func() {
+				_, err := query(t.Context(), place.SQL, getCall, "1", "ASMITH")
+				waited <- err
+			}()
+			untilWaiting(t, place, 1)
+			mustQuery(t, tx, releaseCall, "1", "JDOE")
+			released = value(t, tx, "SELECT CAST(expires_ts AS CHAR) FROM appl_lock")
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-waited; err != nil {
+				t.Fatal(err)
+			}
+		})
+		acquired := value(t, place.SQL, "SELECT CAST(acquired_ts AS CHAR) FROM appl_lock WHERE operator_id = 'ASMITH'")
+		if acquired < released {
+			t.Errorf("the grant begins at %s, before the release at %s", acquired, released)
+		}
+	})
+}
+
+// Goal: a wait is cut off after about a second, however many wait in line. Method: three callers behind
+// an open transaction, whose sessions would wait for 50 s.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "1", "JDOE")
+			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+			defer cancel()
+			var waiters sync.WaitGroup
+			for i := range 3 {
+				waiters.Go(func() {
+					began := time.Now()
+					_, err := query(ctx, place.SQL, getCall, "1", fmt.Sprint("WAITER", i))
+					if numberOf(err) != 1205 || db.KindOf(mysql.InterpretError(err)) != db.KindBusy {
+						t.Errorf("waiter %d: %v, want 1205", i, err)
+					}
+					t.Logf("waiter %d waited %s", i, time.Since(began))
+				})
+			}
+			waiters.Wait()
+		})
+	})
+}
+
+// Goal: a call whose connection dies under it, or that is cancelled in flight, says that its outcome is
+// unknown; in a transaction it does not, because nothing has happened before the commit; repeating is safe.
+// Method: end the session, and cancel, while the call waits for a row.
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "1", "JDOE")
+			call := func(ctx context.Context, client *applock.Client, interrupt func()) error {
+				failed := make(chan error, 1)
+				go func() {
+					_, err := client.Get(ctx, request)
+					failed <- err
+				}()
+				untilWaiting(t, place, 1)
+				interrupt()
+				return <-failed
+			}
+			if err := call(t.Context(), place.Client, func() { killWaiter(t, tx) }); !errors.Is(err, applock.ErrOutcomeUnknown) {
+				t.Errorf("get on a connection that dies: %v, want ErrOutcomeUnknown", err)
+			}
+			untilNobodyWaits(t, place)
+			cancelled, cancel := context.WithCancel(t.Context())
+			if err := call(cancelled, place.Client, cancel); !errors.Is(err, applock.ErrOutcomeUnknown) || !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled get: %v, want ErrOutcomeUnknown and the cause", err)
+			}
+			untilNobodyWaits(t, place)
+			inTx(t, place.SQL, func(other *sql.Tx) {
+				cancelled, cancel := context.WithCancel(t.Context())
+				err := call(cancelled, place.Client.WithTx(other), cancel)
+				if err == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
+					t.Errorf("cancelled get in a transaction: %v, want an error that is not ErrOutcomeUnknown", err)
+				}
+			})
+		})
+		if _, err := place.Client.Get(t.Context(), request); err != nil {
+			t.Errorf("the same get again: %v", err)
+		}
+	})
+}
+
+// untilNobodyWaits returns when the server has noticed that a caller has gone.
+func untilNobodyWaits(t *testing.T, place dbtest.Place) {
+	t.Helper()
+	for {
+		waiting, err := place.Waiting(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waiting == 0 {
+			return
+		}
+	}
+}
+
+// killWaiter ends the sessions of the database that are in a call.
+func killWaiter(t *testing.T, client querier) {
+	t.Helper()
+	for _, row := range mustQuery(t, client, `SELECT id FROM information_schema.processlist
+		WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Sleep'
+			AND (info LIKE '%INSERT INTO appl_lock%' OR info LIKE 'CALL get_appl_lock%')`) {
+		mustQuery(t, client, fmt.Sprint("KILL CONNECTION ", row["id"]))
+	}
+}
+
+// Goal: where MariaDB checks a locking read against the snapshot, its refusal is one to begin again after.
+// Method: a transaction that has read gets a lock that was released meanwhile.
+func TestSnapshotIsolationOfMariaDB(t *testing.T) {
+	t.Parallel()
+	place := placeOn(t, testdb.MySQL(t, "mariadb"), func(config *driver.Config) {
+		config.Params = map[string]string{"innodb_snapshot_isolation": "ON"}
+	})
+	mustQuery(t, place.SQL, getCall, "1", "JDOE")
+	inTx(t, place.SQL, func(tx *sql.Tx) {
+		mustQuery(t, tx, "SELECT COUNT(*) FROM appl_lock")
+		mustQuery(t, place.SQL, releaseCall, "1", "JDOE")
+		_, err := query(t.Context(), tx, getCall, "1", "ASMITH")
+		if numberOf(err) != 1020 || db.KindOf(mysql.InterpretError(err)) != db.KindRetry {
+			t.Errorf("get: %v, want 1020, to be begun again", err)
+		}
+	})
+}
+
+// Goal: the text of a failed assert names the holder, however long the name is: MySQL cuts messages off at
+// 128 characters. Method: a holder of 64 characters that take three bytes each (of those that take four, a
+// message has question marks).
+func TestAssertNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		holder := strings.Repeat("日", 64)
+		mustQuery(t, place.SQL, getCall, strings.Repeat("x", 255), holder)
+		_, err := query(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))
+		var answer *driver.MySQLError
+		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, holder+" holds it with fence 1") {
+			t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)
+		}
+	})
+}

@@ -23,7 +23,7 @@ build: ## Build bin/applockctl.
 	go build -o bin/applockctl ./cmd/applockctl
 
 .PHONY: test
-test: ## Run all tests, on SQLite and on a private PostgreSQL that is started and stopped.
+test: ## Run all tests, on SQLite and on private servers that are started and stopped.
 	@test -n "$(RACE)" || echo "no C compiler: testing without the race detector" >&2
 	$(WITH_SERVERS) go test $(RACE) -shuffle=on -count=1 -timeout=20m $(PACKAGES)
 

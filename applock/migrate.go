@@ -25,8 +25,8 @@ func (c *Client) MigrateDown(ctx context.Context) ([]Migration, error) {
 	return migrations, migrateError("down", err)
 }
 
-// Uninstall undoes all steps and removes the version table, and on PostgreSQL the schema if nothing else
-// is in it. All locks are lost. Uninstalling what is not installed is no error.
+// Uninstall undoes all steps and removes the version table, and the schema (on MySQL only one that was named)
+// if nothing else is in it. All locks are lost. Uninstalling what is not installed is no error.
 func (c *Client) Uninstall(ctx context.Context) error {
 	return migrateError("down", db.Uninstall(ctx, c.driver))
 }

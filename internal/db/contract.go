@@ -41,7 +41,7 @@ type Operation struct {
 	Answers []string
 	// ResultSet is true when the operation returns rows of appl_lock and has no OUT parameters.
 	ResultSet bool
-	// Version is true for appl_lock_version, a function without parameters.
+	// Version is true for appl_lock_version, which has no parameters and returns one value.
 	Version bool
 }
 

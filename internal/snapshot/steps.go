@@ -39,7 +39,7 @@ func stepsOf(sources, released []string) (*steps, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(installed)) { // what no source has any more
-		fmt.Fprintf(&result.up, "DROP PROCEDURE %s;\n\n", name)
+		drop(&result.up, name)
 		writeBlock(&result.down, installed[name])
 	}
 	return &result, nil
@@ -73,14 +73,19 @@ func (s *steps) change(block string, installed map[string]string) error {
 			return fmt.Errorf("%s is installed with another text: replacing it would drop the grants on it; change %s_core instead",
 				name, strings.TrimSuffix(name, "_row"))
 		}
-		fmt.Fprintf(&s.up, "DROP PROCEDURE IF EXISTS %s;\n\n", name)
 	}
+	drop(&s.up, name)
 	writeBlock(&s.up, block)
-	fmt.Fprintf(&s.down, "DROP PROCEDURE %s;\n", name)
+	drop(&s.down, name)
 	if exists {
 		writeBlock(&s.down, former)
 	}
 	return nil
+}
+
+// drop lets a migration run again that broke off half-way: there are no transactions around CREATE.
+func drop(out *strings.Builder, name string) {
+	fmt.Fprintf(out, "DROP PROCEDURE IF EXISTS %s;\n", name)
 }
 
 func writeBlock(out *strings.Builder, block string) {

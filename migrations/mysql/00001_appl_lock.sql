@@ -2,10 +2,12 @@
 -- serialize_appl_lock. They are new: an older client notices nothing.
 
 -- +goose Up
+-- There are no transactions around CREATE: each statement also does after a migration that broke off.
+--
 -- utf8mb4_bin: names are compared as bytes (trailing blanks are trimmed on entry, because it pads them).
 -- DATETIME(6) in UTC: a TIMESTAMP has no value in the hour that daylight saving skips.
 -- No second index: a renewal or a release changes the one row of the primary key and nothing else.
-CREATE TABLE appl_lock (
+CREATE TABLE IF NOT EXISTS appl_lock (
     object_type VARCHAR(64) NOT NULL
         COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
     object_id VARCHAR(255) NOT NULL
@@ -34,7 +36,14 @@ DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.';
 
-CREATE TABLE appl_lock_serialize (
+-- A table of that name that is not this one ends the migration here.
+DO EXISTS (
+    SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts
+    FROM appl_lock
+    WHERE FALSE
+);
+
+CREATE TABLE IF NOT EXISTS appl_lock_serialize (
     slot INT NOT NULL
         COMMENT 'Hash of an object: CRC32 of type:id, modulo 65536.',
     turn BIGINT NOT NULL
@@ -54,9 +63,11 @@ SELECT a.n * 4096 + b.n * 256 + c.n * 16 + d.n, 0
 FROM digit AS a
 CROSS JOIN digit AS b
 CROSS JOIN digit AS c
-CROSS JOIN digit AS d;
+CROSS JOIN digit AS d
+WHERE TRUE -- or else ON would begin a condition of the join
+ON DUPLICATE KEY UPDATE turn = appl_lock_serialize.turn;
 
 -- +goose Down
 -- All locks are lost.
-DROP TABLE appl_lock_serialize;
-DROP TABLE appl_lock;
+DROP TABLE IF EXISTS appl_lock_serialize;
+DROP TABLE IF EXISTS appl_lock;

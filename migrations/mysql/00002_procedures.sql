@@ -5,6 +5,7 @@
 SET @applock_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
+DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
 -- +goose StatementBegin
 -- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument. Internal: nobody
 -- is granted these; the operations call them with their owner's rights, and only for a bad argument.
@@ -38,6 +39,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
 -- +goose StatementBegin
 CREATE PROCEDURE appl_lock_refuse_number(
     IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -55,6 +57,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_version_core;
 -- +goose StatementBegin
 -- appl_lock_version: the version of the installed contract.
 --
@@ -75,6 +78,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_version;
 -- +goose StatementBegin
 CREATE PROCEDURE appl_lock_version()
 COMMENT 'The version of the installed contract.'
@@ -87,6 +91,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 -- +goose StatementBegin
 -- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
 --
@@ -173,6 +178,7 @@ main: BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS assert_appl_lock;
 -- +goose StatementBegin
 CREATE PROCEDURE assert_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -192,6 +198,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS assert_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE assert_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -212,6 +219,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS get_appl_lock_core;
 -- +goose StatementBegin
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
@@ -373,6 +381,7 @@ main: BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS get_appl_lock;
 -- +goose StatementBegin
 CREATE PROCEDURE get_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -400,6 +409,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS get_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE get_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -434,6 +444,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
 -- +goose StatementBegin
 -- inquire_appl_lock: who holds an object, since when and until when.
 --
@@ -491,6 +502,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS inquire_appl_lock;
 -- +goose StatementBegin
 CREATE PROCEDURE inquire_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -516,6 +528,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE inquire_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -549,6 +562,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS list_appl_locks_core;
 -- +goose StatementBegin
 -- list_appl_locks: one page of the live locks in key order, all or those of a type, operator or department.
 --
@@ -629,6 +643,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS list_appl_locks;
 -- +goose StatementBegin
 CREATE PROCEDURE list_appl_locks(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -650,6 +665,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
@@ -729,6 +745,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS purge_appl_locks;
 -- +goose StatementBegin
 CREATE PROCEDURE purge_appl_locks(
     IN p_older_than_seconds BIGINT,
@@ -747,6 +764,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS purge_appl_locks_row;
 -- +goose StatementBegin
 CREATE PROCEDURE purge_appl_locks_row(
     IN p_older_than_seconds BIGINT,
@@ -766,6 +784,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS release_appl_lock_core;
 -- +goose StatementBegin
 -- release_appl_lock: end the grant that an operator holds on an object.
 --
@@ -881,6 +900,7 @@ main: BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS release_appl_lock;
 -- +goose StatementBegin
 CREATE PROCEDURE release_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -905,6 +925,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS release_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE release_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -934,6 +955,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 -- +goose StatementBegin
 -- serialize_appl_lock: let one transaction at a time work on an object.
 --
@@ -1011,6 +1033,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS serialize_appl_lock;
 -- +goose StatementBegin
 CREATE PROCEDURE serialize_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1028,6 +1051,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE serialize_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1046,6 +1070,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- +goose StatementBegin
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
@@ -1183,6 +1208,7 @@ main: BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS transfer_appl_lock;
 -- +goose StatementBegin
 CREATE PROCEDURE transfer_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1211,6 +1237,7 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS transfer_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE transfer_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1253,32 +1280,32 @@ SET SESSION sql_mode = @applock_sql_mode;
 SET @applock_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
-DROP PROCEDURE appl_lock_refuse_text;
-DROP PROCEDURE appl_lock_refuse_number;
-DROP PROCEDURE appl_lock_version_core;
-DROP PROCEDURE appl_lock_version;
-DROP PROCEDURE assert_appl_lock_core;
-DROP PROCEDURE assert_appl_lock;
-DROP PROCEDURE assert_appl_lock_row;
-DROP PROCEDURE get_appl_lock_core;
-DROP PROCEDURE get_appl_lock;
-DROP PROCEDURE get_appl_lock_row;
-DROP PROCEDURE inquire_appl_lock_core;
-DROP PROCEDURE inquire_appl_lock;
-DROP PROCEDURE inquire_appl_lock_row;
-DROP PROCEDURE list_appl_locks_core;
-DROP PROCEDURE list_appl_locks;
-DROP PROCEDURE purge_appl_locks_core;
-DROP PROCEDURE purge_appl_locks;
-DROP PROCEDURE purge_appl_locks_row;
-DROP PROCEDURE release_appl_lock_core;
-DROP PROCEDURE release_appl_lock;
-DROP PROCEDURE release_appl_lock_row;
-DROP PROCEDURE serialize_appl_lock_core;
-DROP PROCEDURE serialize_appl_lock;
-DROP PROCEDURE serialize_appl_lock_row;
-DROP PROCEDURE transfer_appl_lock_core;
-DROP PROCEDURE transfer_appl_lock;
-DROP PROCEDURE transfer_appl_lock_row;
+DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
+DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
+DROP PROCEDURE IF EXISTS appl_lock_version_core;
+DROP PROCEDURE IF EXISTS appl_lock_version;
+DROP PROCEDURE IF EXISTS assert_appl_lock_core;
+DROP PROCEDURE IF EXISTS assert_appl_lock;
+DROP PROCEDURE IF EXISTS assert_appl_lock_row;
+DROP PROCEDURE IF EXISTS get_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock;
+DROP PROCEDURE IF EXISTS get_appl_lock_row;
+DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
+DROP PROCEDURE IF EXISTS inquire_appl_lock;
+DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
+DROP PROCEDURE IF EXISTS list_appl_locks_core;
+DROP PROCEDURE IF EXISTS list_appl_locks;
+DROP PROCEDURE IF EXISTS purge_appl_locks_core;
+DROP PROCEDURE IF EXISTS purge_appl_locks;
+DROP PROCEDURE IF EXISTS purge_appl_locks_row;
+DROP PROCEDURE IF EXISTS release_appl_lock_core;
+DROP PROCEDURE IF EXISTS release_appl_lock;
+DROP PROCEDURE IF EXISTS release_appl_lock_row;
+DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
+DROP PROCEDURE IF EXISTS serialize_appl_lock;
+DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
+DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
+DROP PROCEDURE IF EXISTS transfer_appl_lock;
+DROP PROCEDURE IF EXISTS transfer_appl_lock_row;
 
 SET SESSION sql_mode = @applock_sql_mode;

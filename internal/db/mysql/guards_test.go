@@ -180,13 +180,16 @@ func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
 				return err
 			case 1:
 				_, err := query(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', 60)",
-					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), operator)
+					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), fmt.Sprint("OPERATOR", rand.IntN(stormConnections)))
 				return err
 			case 2, 3, 4:
 				_, err := query(t.Context(), conn, releaseCall, object, operator)
 				return err
 			}
-			_, err := query(t.Context(), conn, getCall, object, operator)
+			rows, err := query(t.Context(), conn, getCall, object, operator)
+			if err == nil && rows[0]["p_outcome"] == "HELD" && rows[0]["p_old_operator_id"] == operator {
+				return fmt.Errorf("%s is refused what it holds itself", operator)
+			}
 			return err
 		})
 	})
@@ -697,6 +700,60 @@ func TestAssertNamesTheHolder(t *testing.T) {
 		var answer *driver.MySQLError
 		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, holder+" holds it with fence 1") {
 			t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)
+		}
+	})
+}
+
+// Goal: a table of somebody else's that has the same name is neither taken for ours nor dropped. Method: one
+// with other columns is there before the migration, and after an uninstallation.
+func TestForeignTableIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := open(t, testdb.MySQL(t, product), nil)
+		mustQuery(t, handle, "CREATE TABLE appl_lock (id INTEGER PRIMARY KEY)")
+		client := applock.NewMySQL(handle)
+		if done, err := client.MigrateUp(t.Context()); err == nil {
+			t.Errorf("migrate up: %v, want an error", done)
+		}
+		if err := client.Uninstall(t.Context()); err != nil {
+			t.Error(err)
+		}
+		mustQuery(t, handle, "SELECT id FROM appl_lock")
+	})
+}
+
+// Goal: a migration that broke off half-way can simply be run again, and no lock is lost: there are no
+// transactions around CREATE. Method: forget that both have been applied, and lose a routine and some rows,
+// as after a connection that broke; then up, and down twice in the same way.
+func TestMigrationsRunAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		object := applock.Object{Type: "customer", ID: "1"}
+		grant, err := place.Client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustQuery(t, place.SQL, "DROP PROCEDURE transfer_appl_lock_row")
+		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize WHERE slot > 1000")
+		mustQuery(t, place.SQL, "DELETE FROM goose_db_version WHERE version_id > 0")
+		if done, err := place.Client.MigrateUp(t.Context()); err != nil || len(done) != 2 {
+			t.Fatalf("migrate up again: %v, %v, want both migrations", done, err)
+		}
+		if lock, err := place.Client.Inquire(t.Context(), object); err != nil || lock.Fence != grant.Fence {
+			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
+		}
+		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {
+			t.Errorf("appl_lock_serialize has %s rows, want 65536", rows)
+		}
+		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
+		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
+		for range 2 {
+			if _, err := place.Client.MigrateDown(t.Context()); err != nil {
+				t.Errorf("migrate down: %v", err)
+			}
 		}
 	})
 }

@@ -45,10 +45,18 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 	}, nil
 }
 
-// versionStore reads a time also through a pool that does not parse times.
+// versionStore writes times in UTC, whatever the session's time zone, and reads them also through a pool
+// that does not parse times.
 type versionStore struct {
 	database.Store
 	table string
+}
+
+// Insert implements database.Store.
+func (s versionStore) Insert(ctx context.Context, client database.DBTxConn, request database.InsertRequest) error {
+	_, err := client.ExecContext(ctx,
+		"INSERT INTO "+s.table+" (version_id, is_applied, tstamp) VALUES (?, ?, UTC_TIMESTAMP())", request.Version, true)
+	return err
 }
 
 // GetMigration implements database.Store.
@@ -172,6 +180,7 @@ func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 	statements := []string{
 		"DO RELEASE_LOCK('" + migrationLockName + "')",
 		"SET SESSION sql_mode = COALESCE(@applock_sql_mode, @@SESSION.sql_mode)",
+		"SET @applock_sql_mode = NULL", // or else the next unlock would undo what the caller sets meanwhile
 	}
 	if l.former.Valid {
 		statements = append(statements, "USE `"+strings.ReplaceAll(l.former.String, "`", "``")+"`")

@@ -30,7 +30,8 @@ func Script(schema string) (string, error) {
 	return fmt.Sprintf(`-- applock for MySQL and MariaDB. Run it with: mysql DATABASE < FILE
 -- The account that runs it becomes the owner of the procedures: they stop working if it is dropped.
 -- A statement that fails ends the script, and what was done before it stays: there are no transactions
--- around CREATE.
+-- around CREATE. "applockctl migrate up" does the rest then.
 
+SET time_zone = '+00:00';
 %s%s`, use, script), nil
 }

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/testdb"
 )
 
@@ -146,19 +146,7 @@ func TestGoldenSchema(t *testing.T) {
 			FROM pg_proc AS p WHERE p.pronamespace = 'applock'::regnamespace
 		) AS all_lines ORDER BY part, position, line COLLATE "C"`)
 	got := strings.Join(lines, "\n") + "\n"
-	const file = "../../../testdata/schema/postgres.golden"
-	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the schema differs from %s; if that is meant, run `make golden`\n%s", file, got)
-	}
+	dbtest.Golden(t, "../../../testdata/schema/postgres.golden", got)
 }
 
 func migratedPool(t testing.TB) *pgxpool.Pool {

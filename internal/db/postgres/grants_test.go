@@ -2,9 +2,9 @@ package postgres_test
 
 import (
 	"os"
-	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/readme"
 )
 
 // grantsOf returns the GRANT statements that procedures/README.md gives for a role: what a database
@@ -15,16 +15,7 @@ func grantsOf(t *testing.T, role string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var grants []string
-	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		code := regexp.MustCompile(`(?m)^--.*\n`).ReplaceAllString(block[1], "")
-		for _, statement := range strings.Split(code, ";\n") {
-			statement = strings.TrimSpace(statement)
-			if strings.HasPrefix(statement, "GRANT") && strings.HasSuffix(statement, "TO applock_"+role) {
-				grants = append(grants, statement)
-			}
-		}
-	}
+	grants := readme.Statements(readme.Under(string(text), "On PostgreSQL"), "TO applock_"+role)
 	if len(grants) == 0 && role != "nobody" {
 		t.Fatalf("procedures/README.md has no grants for %s", role)
 	}

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/internal/readme"
 	"github.com/applock/applock/internal/testdb"
 )
 
-// Goal: what procedures/README.md shows is what happens. Method: psql runs its first block, and the
-// answers are compared with the block behind it.
+// Goal: what procedures/README.md shows is what happens. Method: psql runs its block for PostgreSQL, and
+// the answers are compared with the block behind it.
 func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
@@ -21,12 +22,9 @@ func TestProceduresReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```").FindStringSubmatch(string(text))
-	if blocks == nil {
-		t.Fatal("procedures/README.md has no sql block with a text block behind it")
-	}
-	if got := runPsql(t, psql, dsn, blocks[1]); got != blocks[2] {
-		t.Errorf("psql answers\n%s\nprocedures/README.md says\n%s", got, blocks[2])
+	input, want := readme.Session(readme.Under(string(text), "On PostgreSQL"))
+	if got := runPsql(t, psql, dsn, input); got != want || want == "" {
+		t.Errorf("psql answers\n%s\nprocedures/README.md says\n%s", got, want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/sqlite"
 )
 
@@ -100,19 +100,7 @@ func TestGoldenSchema(t *testing.T) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	const file = "../../../testdata/schema/sqlite.golden"
-	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("the schema differs from %s; if that is meant, run `make golden`\n%s", file, got.String())
-	}
+	dbtest.Golden(t, "../../../testdata/schema/sqlite.golden", got.String())
 }
 
 // Goal: a refusal waits for nobody and writes nothing, even while another transaction is writing to the

@@ -1,0 +1,226 @@
+package mysql_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/readme"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// Errors that servers of both products answer with.
+const (
+	errorDatabaseDenied = 1044
+	errorTableDenied    = 1142
+	errorRoutineDenied  = 1370
+	errorNoDefiner      = 1449
+)
+
+// proceduresReadme returns what procedures/README.md says about MySQL and MariaDB alone.
+func proceduresReadme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../procedures/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readme.Under(string(text), "On MySQL and MariaDB")
+}
+
+// Goal: what procedures/README.md shows is what happens. Method: the product's client runs its block, and
+// the answers are compared with the block behind it.
+func TestProceduresReadme(t *testing.T) {
+	t.Parallel()
+	input, want := readme.Session(proceduresReadme(t))
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		output := runClient(t, product, place.DSN, inDatabase(t, place.SQL, input))
+		output = regexp.MustCompile(`\b\d{16}\b`).ReplaceAllString(output, "FENCE")
+		output = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}`).ReplaceAllString(output, "TIME")
+		if got := strings.ReplaceAll(output, "\t", "|"); got != want || want == "" {
+			t.Errorf("the client answers\n%s\nprocedures/README.md says\n%s", got, want)
+		}
+	})
+}
+
+// inDatabase puts the name of the test's database into statements of procedures/README.md.
+func inDatabase(t *testing.T, handle *sql.DB, statements string) string {
+	t.Helper()
+	return strings.ReplaceAll(statements, "applock.", value(t, handle, "SELECT DATABASE()")+".")
+}
+
+// account makes an account with the rights that procedures/README.md gives to roles, and returns how to connect
+// as it. It is dropped when the test ends.
+func account(t *testing.T, handle *sql.DB, roles ...string) func(config *driver.Config) {
+	t.Helper()
+	name, password := "applock_test_"+strings.ToLower(rand.Text()[:12]), rand.Text()
+	mustQuery(t, handle, fmt.Sprintf("CREATE USER '%s' IDENTIFIED BY '%s'", name, password))
+	t.Cleanup(func() {
+		if _, err := handle.ExecContext(context.Background(), "DROP USER IF EXISTS '"+name+"'"); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, role := range roles {
+		end := " TO 'applock_" + role + "'"
+		statements := readme.Statements(proceduresReadme(t), end)
+		for _, statement := range statements {
+			mustQuery(t, handle, inDatabase(t, handle, strings.TrimSuffix(statement, end)+" TO '"+name+"'"))
+		}
+		if len(statements) == 0 {
+			t.Fatalf("procedures/README.md has no grants for %s", role)
+		}
+	}
+	return func(config *driver.Config) { config.User, config.Passwd = name, password }
+}
+
+// statement is what somebody may or may not run.
+type statement struct {
+	// operation is the one that has to be granted, empty for what nobody may.
+	operation string
+	text      string
+	args      []any
+	denied    uint16
+}
+
+// statementsOn returns calls of every routine in the database, and what one could do to the tables.
+func statementsOn(t *testing.T, handle *sql.DB) []statement {
+	t.Helper()
+	database := value(t, handle, "SELECT DATABASE()")
+	var all []statement
+	for _, operation := range db.Contract() {
+		values := argumentsFor(t, handle, operation)
+		variables := make([]string, len(parametersGoing(operation, db.Out)))
+		for i := range variables {
+			variables[i] = fmt.Sprintf("@v%d", i)
+		}
+		list := placeholders(values)
+		both := strings.Trim(list+", "+strings.Join(variables, ", "), ", ")
+		call := func(suffix, arguments string) string {
+			return fmt.Sprintf("CALL %s.%s%s(%s)", database, operation.Name, suffix, arguments)
+		}
+		all = append(all,
+			statement{operation.Name, call("", both), values, errorRoutineDenied},
+			statement{"", call("_core", both), values, errorRoutineDenied})
+		if hasRowForm(operation) {
+			all = append(all, statement{operation.Name, call("_row", list), values, errorRoutineDenied})
+		}
+	}
+	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)"} {
+		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
+	}
+	for _, table := range []string{database + ".appl_lock", database + ".appl_lock_serialize", database + ".goose_db_version"} {
+		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
+			all = append(all, statement{"", fmt.Sprintf(text, table), nil, errorTableDenied})
+		}
+	}
+	return all
+}
+
+// Goal: rights are per verb and need no privilege on the tables: an operator, a supervisor and a janitor may
+// do what procedures/README.md gives them, in both forms, and nothing else. Method: accounts with these
+// grants run everything.
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	operator := []string{
+		"get_appl_lock", "release_appl_lock", "inquire_appl_lock", "list_appl_locks",
+		"assert_appl_lock", "serialize_appl_lock", "appl_lock_version",
+	}
+	type role struct {
+		grants  []string
+		allowed []string
+	}
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		for name, role := range map[string]role{
+			"operator":   {[]string{"operator"}, operator},
+			"supervisor": {[]string{"operator", "supervisor"}, append([]string{"transfer_appl_lock"}, operator...)},
+			"janitor":    {[]string{"janitor"}, []string{"purge_appl_locks", "appl_lock_version"}},
+			"nobody":     {},
+		} {
+			t.Run(name, func(t *testing.T) { // one after the other: they call for the same locks
+				as := account(t, place.SQL, role.grants...)
+				user := open(t, place.DSN, func(config *driver.Config) { as(config); config.DBName = "" })
+				for _, statement := range statementsOn(t, place.SQL) {
+					want := statement.denied
+					if slices.Contains(role.allowed, statement.operation) {
+						want = 0
+					}
+					if _, err := query(t.Context(), user, statement.text, statement.args...); numberOf(err) != want || (err == nil) != (want == 0) {
+						t.Errorf("%s: %v, want error %d", statement.text, err, want)
+					}
+				}
+				err := open(t, place.DSN, as).PingContext(t.Context())
+				if denied := numberOf(err) == errorDatabaseDenied; denied != (role.allowed == nil) || !denied && err != nil {
+					t.Errorf("connect to the database: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// Goal: an upgrade, which replaces cores, leaves the grants alone; a call in between says LK003. Method: drop
+// and create a core under somebody who may call the operation.
+func TestGrantsSurviveUpgrade(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		user := open(t, place.DSN, account(t, place.SQL, "operator"))
+		const call = "CALL get_appl_lock_row('customer', '42', 'JDOE', '', NULL)"
+		create := fmt.Sprint(mustQuery(t, place.SQL, "SHOW CREATE PROCEDURE get_appl_lock_core")[0]["Create Procedure"])
+		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
+		var answer *driver.MySQLError
+		if _, err := query(t.Context(), user, call); !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
+			t.Errorf("in the middle of an upgrade: %v, want LK003", err)
+		}
+		mustQuery(t, place.SQL, create)
+		if _, err := query(t.Context(), user, call); err != nil {
+			t.Errorf("after an upgrade: %v", err)
+		}
+	})
+}
+
+// Goal: the account that migrates needs no rights but those in procedures/README.md, to install, to work and to
+// uninstall; and everything stops when it is dropped. Method: do all that as such an account.
+func TestOwnerNeedsFewRights(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		dsn := testdb.MySQL(t, product)
+		root := open(t, dsn, nil)
+		as := account(t, root, "owner")
+		owner := open(t, dsn, as)
+		client := applock.NewMySQL(owner)
+		for range 2 {
+			if _, err := client.MigrateUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			requireWorking(t, client, owner)
+			if err := client.Uninstall(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := client.MigrateUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var config driver.Config
+		as(&config)
+		mustQuery(t, root, "DROP USER '"+config.User+"'")
+		if _, err := query(t.Context(), root, "CALL appl_lock_version()"); numberOf(err) != errorNoDefiner {
+			t.Errorf("without the owner: %v, want error %d", err, errorNoDefiner)
+		}
+	})
+}

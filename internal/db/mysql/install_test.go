@@ -1,0 +1,399 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/pressly/goose/v3"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// otherSyntax is a sql_mode in which much SQL means something else.
+const otherSyntax = "PIPES_AS_CONCAT,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH"
+
+// inMode sets the sql_mode of a pool's sessions.
+func inMode(mode string) func(config *driver.Config) {
+	return func(config *driver.Config) { config.Params = map[string]string{"sql_mode": "'" + mode + "'"} }
+}
+
+// newSchema returns the name of a database that does not exist yet, and drops it when the test ends.
+func newSchema(t *testing.T, dsn string) string {
+	t.Helper()
+	handle := open(t, dsn, nil)
+	name := strings.Replace(value(t, handle, "SELECT DATABASE()"), "_test_", "_also_", 1)
+	t.Cleanup(func() {
+		if _, err := handle.ExecContext(context.Background(), "DROP DATABASE IF EXISTS "+name); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+func withSchema(t *testing.T, client *applock.Client, schema string) *applock.Client {
+	t.Helper()
+	other, err := client.WithSchema(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+// contents returns the names of the tables and routines of a database.
+func contents(t *testing.T, handle *sql.DB, schema string) []string {
+	t.Helper()
+	return column(t, handle, `
+		SELECT table_name FROM information_schema.tables WHERE table_schema = ?
+		UNION ALL
+		SELECT routine_name FROM information_schema.routines WHERE routine_schema = ?`, schema, schema)
+}
+
+// requireWorking goes through all operations.
+func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB) {
+	t.Helper()
+	ctx := t.Context()
+	object := applock.Object{Type: "customer", ID: `4"2\`}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "O'Brien"}}); err != nil {
+		t.Fatal(err)
+	}
+	var held *applock.HeldError
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}}); !errors.As(err, &held) ||
+		held.Holder.Operator != "O'Brien" {
+		t.Errorf("get: %v, want held by O'Brien", err)
+	}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "a:b"}}); !errors.Is(err, applock.ErrInvalid) {
+		t.Errorf("get: %v, want ErrInvalid", err)
+	}
+	lock, err := client.Transfer(ctx, applock.TransferRequest{Object: object, From: "O'Brien", To: applock.Owner{Operator: "ASMITH"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil {
+		t.Error(err)
+	}
+	for listed, err := range client.List(ctx, applock.ListRequest{Operator: "ASMITH"}) {
+		if err != nil || listed.Object != object {
+			t.Errorf("list: %v, %v", listed, err)
+		}
+	}
+	tx, err := handle.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := client.WithTx(tx).Serialize(ctx, object); err != nil {
+		t.Error(err)
+	}
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil || !released {
+		t.Errorf("release: %t, %v", released, err)
+	}
+	if _, err := client.Inquire(ctx, object); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("inquire: %v, want ErrNotHeld", err)
+	}
+	if _, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Goal: what plain goose applies from migrations/ is complete whatever the session's sql_mode, and the
+// session keeps it. Method: goose with nothing of ours around it, up and down, on one connection.
+func TestPlainGoose(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for name, mode := range map[string]string{"no mode": "", "other syntax": otherSyntax} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				handle := open(t, testdb.MySQL(t, product), inMode(mode))
+				handle.SetMaxOpenConns(1)
+				fsys, err := mysql.Migrations()
+				if err != nil {
+					t.Fatal(err)
+				}
+				provider, err := goose.NewProvider(goose.DialectMySQL, handle, fsys)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := provider.Up(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				requireMode(t, handle, mode)
+				requireSource(t, handle, func(body string) string { return body })
+				if got := column(t, handle, "SELECT DISTINCT sql_mode FROM information_schema.routines WHERE routine_schema = DATABASE()"); !slices.Equal(got, []string{pinnedMode}) {
+					t.Errorf("the routines have the modes %q, want %q", got, pinnedMode)
+				}
+				if outcome := mustQuery(t, handle, "CALL get_appl_lock_row('customer', '42', 'JDOE', 'CS', NULL)")[0]["p_outcome"]; outcome != "ACQUIRED" {
+					t.Errorf("get: %v, want ACQUIRED", outcome)
+				}
+				if _, err := provider.DownTo(t.Context(), 0); err != nil {
+					t.Fatal(err)
+				}
+				requireMode(t, handle, mode)
+				if left := contents(t, handle, value(t, handle, "SELECT DATABASE()")); !slices.Equal(left, []string{"goose_db_version"}) {
+					t.Errorf("left behind: %q", left)
+				}
+			})
+		}
+	})
+}
+
+func requireMode(t *testing.T, handle *sql.DB, mode string) {
+	t.Helper()
+	if got := value(t, handle, "SELECT @@SESSION.sql_mode"); got != mode {
+		t.Errorf("the session's sql_mode is %q, was %q", got, mode)
+	}
+}
+
+// Goal: two schemas, which are databases here, are two independent sets of locks, and the client need not be
+// connected to the one it uses. Method: the same object in both; one is uninstalled.
+func TestSchemasAreIndependent(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		ctx := t.Context()
+		place := newPlace(t, product)
+		first := place.Client
+		second := withSchema(t, first, newSchema(t, place.DSN))
+		if _, err := second.MigrateUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+		object := applock.Object{Type: "customer", ID: "42"}
+		for operator, client := range map[string]*applock.Client{"JDOE": first, "ASMITH": second} {
+			if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}}); err != nil {
+				t.Error(err)
+			}
+		}
+		if lock, err := second.Inquire(ctx, object); err != nil || lock.Owner.Operator != "ASMITH" {
+			t.Errorf("inquire: %v, %v, want ASMITH", lock, err)
+		}
+		if err := second.Uninstall(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
+			t.Errorf("inquire: %v, %v, want JDOE", lock, err)
+		}
+		for _, name := range []string{"", "Locks", "a b", "x`; DROP DATABASE applock; --", strings.Repeat("x", 31), "1st"} {
+			if _, err := first.WithSchema(name); !errors.Is(err, applock.ErrInvalid) {
+				t.Errorf("schema %q: %v, want ErrInvalid", name, err)
+			}
+		}
+	})
+}
+
+// Goal: the printed script, run by the product's own client, is the same as migrating. Method: the client
+// runs it as it is; then every step is applied, the bodies are whole, and the operations work.
+func TestScriptRunsInClient(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for name, schemaOf := range map[string]func(t *testing.T, dsn string) string{
+			"connected database": func(*testing.T, string) string { return "" },
+			"schema":             newSchema,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				dsn := testdb.MySQL(t, product)
+				schema := schemaOf(t, dsn)
+				script, err := applock.MigrationScript("mysql", schema)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if output := runClient(t, product, dsn, script); output != "" {
+					t.Errorf("the client answers\n%s", output)
+				}
+				handle := open(t, dsn, nil)
+				client := applock.NewMySQL(handle)
+				installed := handle
+				if schema != "" {
+					client = withSchema(t, client, schema)
+					installed = open(t, dsn, func(config *driver.Config) { config.DBName = schema })
+					if found := contents(t, handle, value(t, handle, "SELECT DATABASE()")); len(found) != 0 {
+						t.Errorf("beside the schema the script created %q", found)
+					}
+				}
+				if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+					t.Errorf("migrate up after the script: %v, %v, want nothing to do", done, err)
+				}
+				requireSource(t, installed, func(body string) string {
+					if product == "mariadb" { // its client does not send comments
+						body = regexp.MustCompile(`(?m)^ *(--.*)?\n`).ReplaceAllString(body, "")
+					}
+					return body
+				})
+				requireWorking(t, client, handle)
+				if err := client.Uninstall(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+}
+
+// runClient runs SQL with the product's command-line client and returns what it prints, which are the rows
+// without the names of the columns.
+func runClient(t *testing.T, product, dsn, input string) string {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(config.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), testdb.MySQLClient(t, product),
+		"--batch", "--skip-column-names", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
+	command.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
+	command.Stdin = strings.NewReader(input)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the client of %s: %v\n%s", product, err, output)
+	}
+	return string(output)
+}
+
+// Goal: uninstalling leaves nothing of ours, and everything of others: a database goes only if it was given
+// as the schema and holds nothing else. Method: look into the databases afterwards.
+func TestUninstallLeavesNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		ctx := t.Context()
+		place := newPlace(t, product)
+		if err := place.Client.Uninstall(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if left := contents(t, place.SQL, value(t, place.SQL, "SELECT DATABASE()")); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+		schema := newSchema(t, place.DSN)
+		client := withSchema(t, place.Client, schema)
+		for _, theirs := range []string{"", "theirs"} {
+			if _, err := client.MigrateUp(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if theirs != "" {
+				mustQuery(t, place.SQL, "CREATE TABLE "+schema+"."+theirs+" (id INT)")
+			}
+			if err := client.Uninstall(ctx); err != nil {
+				t.Fatal(err)
+			}
+			exists := value(t, place.SQL, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", schema) == "1"
+			if left := strings.Join(contents(t, place.SQL, schema), " "); left != theirs || exists != (theirs != "") {
+				t.Errorf("the database exists: %t; in it: %q, want %q", exists, left, theirs)
+			}
+		}
+	})
+}
+
+// Goal: the status tells when each step was applied. Method: a pool that does not parse times, in
+// another time zone than the server.
+func TestStatusWithoutParseTime(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, zone := range []string{"+00:00", "+09:00"} {
+			client := applock.NewMySQL(open(t, testdb.MySQL(t, product), func(config *driver.Config) {
+				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
+			}))
+			if _, err := client.MigrateUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			steps, err := client.MigrationStatus(t.Context())
+			if err != nil || len(steps) == 0 {
+				t.Fatalf("status: %v, %v", steps, err)
+			}
+			for _, step := range steps {
+				if age := time.Since(step.AppliedAt); age < -5*time.Second || age > time.Minute {
+					t.Errorf("time zone %s: %s was applied at %s, %s ago", zone, step.Name, step.AppliedAt, age)
+				}
+			}
+		}
+	})
+}
+
+// Goal: migrating gives the pool's connections back as they were, also when a step fails half-way, and leaves
+// alone what the caller has set since. Method: compare database, sql_mode and named lock of all of them
+// before and afterwards; an account that may not create procedures fails half-way.
+func TestMigratingLeavesThePoolAlone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, name := range []string{"connected database", "schema", "failure"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				dsn := testdb.MySQL(t, product)
+				root := open(t, dsn, nil)
+				database := value(t, root, "SELECT DATABASE()")
+				as := func(*driver.Config) {}
+				if name == "failure" {
+					as = account(t, root)
+					var config driver.Config
+					as(&config)
+					mustQuery(t, root, "GRANT CREATE, INSERT, SELECT, UPDATE ON "+database+".* TO '"+config.User+"'")
+				}
+				handle := open(t, dsn, func(config *driver.Config) { inMode(otherSyntax)(config); as(config) })
+				client := applock.NewMySQL(handle)
+				if name == "schema" {
+					client = withSchema(t, client, newSchema(t, dsn))
+				}
+				requireMigrating := func() {
+					t.Helper()
+					if _, err := client.MigrateUp(t.Context()); (err != nil) != (name == "failure") {
+						t.Fatalf("migrate up: %v", err)
+					}
+				}
+				requireMigrating()
+				requireSessions(t, handle, database+" "+otherSyntax+" 0")
+				for _, conn := range allConns(t, handle) {
+					mustQuery(t, conn, "SET SESSION sql_mode = ''")
+					_ = conn.Close() // gives it back to the pool
+				}
+				requireMigrating()
+				requireSessions(t, handle, database+"  0")
+			})
+		}
+	})
+}
+
+// allConns takes all connections out of a pool.
+func allConns(t *testing.T, handle *sql.DB) []*sql.Conn {
+	t.Helper()
+	conns := make([]*sql.Conn, handle.Stats().OpenConnections)
+	for i := range conns {
+		conn, err := handle.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns[i] = conn
+	}
+	return conns
+}
+
+func requireSessions(t *testing.T, handle *sql.DB, want string) {
+	t.Helper()
+	conns := allConns(t, handle)
+	for _, conn := range conns {
+		got := value(t, conn, `SELECT CONCAT_WS(' ', DATABASE(), @@SESSION.sql_mode,
+			COALESCE(IS_USED_LOCK('applock.migrate') = CONNECTION_ID(), FALSE))`)
+		if got != want {
+			t.Errorf("a connection has database, sql_mode and lock %q, want %q", got, want)
+		}
+		_ = conn.Close() // gives it back to the pool
+	}
+	if len(conns) == 0 {
+		t.Error("the pool has no connection to look at")
+	}
+}

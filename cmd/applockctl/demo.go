@@ -30,9 +30,9 @@ func (a *app) demoCommand() *cobra.Command {
 answer. The commands really run, in a few seconds, and one lock really expires.
 
 Without a DSN, or with one of SQLite, the demo plays in a file of its own in a temporary directory;
-on a server in a schema of its own, named applock_demo_..., for which the user must be allowed to
-create schemas. It never touches anything else, and removes what it has made, also after an error or
-Ctrl-C.`,
+on a server in a schema (on MySQL a database) of its own, named applock_demo_..., for which the user
+must be allowed to create schemas. It never touches anything else, and removes what it has made, also
+after an error or Ctrl-C.`,
 		Example: `  applockctl demo
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl demo
   applockctl demo --output json`,

@@ -3,19 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"github.com/applock/applock/internal/testdb"
 )
 
 var (
+	demoName     = regexp.MustCompile(`applock_demo_[0-9a-f]{16}`)
 	demoSchema   = regexp.MustCompile(`--schema applock_demo_[0-9a-f]{16} `)
 	stepOfTable  = regexp.MustCompile(`(?m)^(\d+ +\d{5}_\w+\.sql .*\n)+`)
 	stepsOfJSON  = regexp.MustCompile(`(\{"version":\d+,"name":"\d{5}_\w+\.sql","applied_at":"[^"]*"\},?)+`)
@@ -139,68 +135,58 @@ func TestDemoFences(t *testing.T) {
 	}
 }
 
-func TestDemoOnPostgres(t *testing.T) {
+// Goal: on a server the same story, which leaves nothing behind. Method: on each product compare what is in
+// the database before and after, and look for the schema that the demo names.
+func TestDemoOnServers(t *testing.T) {
 	t.Parallel()
-	for _, output := range []string{"table", "json"} {
-		t.Run(output, func(t *testing.T) {
-			t.Parallel()
-			dsn := testdb.Postgres(t)
-			before := schemas(t, dsn)
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		for _, output := range []string{"table", "json"} {
+			before := s.contents(t, dsn)
 			u, flags := userOf(dsn), []string{}
 			if output == "json" {
 				u, flags = userOf(""), []string{"--dsn", dsn}
 			}
-			checkDemo(t, output, u.run(t, append(flags, "demo", "--output", output)...), schemaNotice)
-			checkSchemas(t, dsn, before)
-		})
-	}
-}
-
-func TestDemoOnPostgresInterrupted(t *testing.T) {
-	t.Parallel()
-	dsn := testdb.Postgres(t)
-	before := schemas(t, dsn)
-	for _, step := range []string{`"step":1,`, `"step":5,`, `"step":9,`} {
-		ctx, interrupt := context.WithCancel(t.Context())
-		got := demoUntil(ctx, userOf(dsn), step, interrupt)
-		if got.code != exitError || !strings.HasSuffix(got.stderr, "applockctl: demo: interrupted\n") {
-			t.Errorf("interrupted at %s: exit code %d: %s", step, got.code, got.stderr)
+			got := u.run(t, append(flags, "demo", "--output", output)...)
+			checkDemo(t, output, got, schemaNotice)
+			s.checkNoDemo(t, dsn, before, got.stderr)
 		}
-		checkSchemas(t, dsn, before)
-	}
-	interrupted, interrupt := context.WithCancel(t.Context())
-	interrupt() // before the beginning
-	userOf(dsn).runContext(interrupted, "demo").withoutNotice().check(t, exitError, "demo: interrupted")
-	checkSchemas(t, dsn, before)
+	})
 }
 
-// schemas returns the schemas of a database.
-func schemas(t *testing.T, dsn string) string {
-	t.Helper()
-	return queryText(t, dsn, "SELECT coalesce(string_agg(nspname, ' ' ORDER BY nspname), '') FROM pg_namespace")
+// Goal: Ctrl-C at any time leaves nothing behind. Method: press it in the middle of several steps, and
+// before the first.
+func TestDemoOnServersInterrupted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		before := s.contents(t, dsn)
+		for _, step := range []string{`"step":1,`, `"step":5,`, `"step":9,`} {
+			ctx, interrupt := context.WithCancel(t.Context())
+			got := demoUntil(ctx, userOf(dsn), step, interrupt)
+			if got.code != exitError || !strings.HasSuffix(got.stderr, "applockctl: demo: interrupted\n") {
+				t.Errorf("interrupted at %s: exit code %d: %s", step, got.code, got.stderr)
+			}
+			s.checkNoDemo(t, dsn, before, got.stderr)
+		}
+		interrupted, interrupt := context.WithCancel(t.Context())
+		interrupt() // before the beginning
+		got := userOf(dsn).runContext(interrupted, "demo")
+		got.check(t, exitError, "demo: interrupted")
+		if after := s.contents(t, dsn); after != before {
+			t.Errorf("the database had %s and has %s", before, after)
+		}
+	})
 }
 
-func checkSchemas(t *testing.T, dsn, want string) {
+// checkNoDemo checks that the schema that a demo has named is gone, and that nothing else has changed.
+func (s server) checkNoDemo(t *testing.T, dsn, before, notice string) {
 	t.Helper()
-	if got := schemas(t, dsn); got != want {
-		t.Errorf("the schemas were %s and are %s", want, got)
+	name := demoName.FindString(notice)
+	if name == "" || s.hasSchema(t, dsn, name) {
+		t.Errorf("the schema %q is left: %s", name, notice)
 	}
-	if got := queryText(t, dsn, "SELECT count(*)::text FROM pg_class WHERE relname = 'appl_lock'"); got != "0" {
-		t.Errorf("%s tables appl_lock are left", got)
+	if after := s.contents(t, dsn); after != before {
+		t.Errorf("the database had %s and has %s", before, after)
 	}
-}
-
-// queryText returns the one text that a query answers.
-func queryText(t *testing.T, dsn, query string) string {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	var text string
-	if err := conn.QueryRow(t.Context(), query).Scan(&text); err != nil {
-		t.Fatal(fmt.Errorf("%s: %w", query, err))
-	}
-	return text
 }

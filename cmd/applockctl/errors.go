@@ -122,7 +122,7 @@ func (a *app) explain(ctx context.Context, operation string, client *applock.Cli
 
 // explainSchema returns the error for a database without the schema, or with an old one.
 func (a *app) explainSchema(ctx context.Context, operation string, client *applock.Client) error {
-	where := "the database"
+	where := "the database of the DSN"
 	dialect, err := registry.ByDSN(a.database())
 	if err == nil && dialect.DefaultSchema != "" {
 		where = "schema " + dialect.DefaultSchema

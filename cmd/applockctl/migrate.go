@@ -158,10 +158,12 @@ func (a *app) migratePrintCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "print [--dialect NAME]",
 		Short: "Print all steps as SQL",
-		Long: `Prints all steps as SQL for the database's own command-line client, in one transaction, for a database
-administrator to read and to run by hand. A database installed that way and one installed by
-"applockctl migrate up" are the same. It does not connect, and prints SQL with --output json, too.`,
+		Long: `Prints all steps as SQL for the database's own command-line client, for a database administrator to
+read and to run by hand: in one transaction, except on MySQL, which has none around CREATE. A database
+installed that way and one installed by "applockctl migrate up" are the same. It does not connect, and
+prints SQL with --output json, too.`,
 		Example: `  applockctl migrate print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -
+  applockctl migrate print --dialect mysql | mysql crm
   applockctl --schema crm_lock migrate print --dialect postgres > applock.sql`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,

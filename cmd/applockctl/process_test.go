@@ -16,8 +16,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/applock/applock/internal/testdb"
 )
 
 // binary is the program as users get it, and a directory of its own for what it leaves behind.
@@ -82,7 +80,7 @@ func TestProcess(t *testing.T) {
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
 		"DemoInterrupted":       testProcessDemoInterrupted,
 		"DemoReaderLeaves":      testProcessDemoReaderLeaves,
-		"DemoPostgres":          testProcessDemoPostgres,
+		"DemoServers":           testProcessDemoServers,
 		"ListReaderLeaves":      testProcessListReaderLeaves,
 		"IgnoredSignalsRemain":  testProcessIgnoredSignals,
 		"OutputIsFlushedAtExit": testProcessOutput,
@@ -106,6 +104,8 @@ func testProcessExitCodes(t *testing.T, b binary) {
 		{"get customer:42", exitUsage},
 		{"--dsn sqlite:missing/applock.db list", exitError},
 		{"--timeout 1s --dsn postgres://jdoe@127.0.0.1:1/crm get customer:42 --operator jdoe", exitError},
+		{"--timeout 1s --dsn mysql://jdoe@127.0.0.1:1/crm get customer:42 --operator jdoe", exitError},
+		{"--dsn jdoe@tcp(127.0.0.1:1)/crm get customer:42 --operator jdoe", exitError},
 	} {
 		b.run(t.Context(), strings.Fields(test.args)...).check(t, test.code)
 	}
@@ -235,30 +235,31 @@ func testProcessDemoReaderLeaves(t *testing.T, b binary) {
 }
 
 // On a server the schema goes, whichever way the demo ends.
-func testProcessDemoPostgres(t *testing.T, b binary) {
-	b.dsn = testdb.Postgres(t)
-	before := schemas(t, b.dsn)
-	if got := b.run(t.Context(), "demo"); got.code != exitYes {
-		t.Errorf("exit code %d: %s", got.code, got.stderr)
-	}
-	checkSchemas(t, b.dsn, before)
-	command, stdout, stderr := startDemo(t, b, "3.")
-	if err := command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, stdout)
-	if code := codeOf(command.Wait()); code != exitError {
-		t.Errorf("exit code %d: %s", code, stderr.String())
-	}
-	checkSchemas(t, b.dsn, before)
-	command, stdout, stderr = startDemo(t, b, "3.")
-	if err := stdout.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if code := codeOf(command.Wait()); code != exitError {
-		t.Errorf("exit code %d: %s", code, stderr.String())
-	}
-	checkSchemas(t, b.dsn, before)
+func testProcessDemoServers(t *testing.T, b binary) {
+	onServers(t, func(t *testing.T, s server) {
+		b := b
+		b.dsn = s.newDatabase(t)
+		before := s.contents(t, b.dsn)
+		got := b.run(t.Context(), "demo")
+		if got.code != exitYes {
+			t.Errorf("exit code %d: %s", got.code, got.stderr)
+		}
+		s.checkNoDemo(t, b.dsn, before, got.stderr)
+		for name, end := range map[string]func(*exec.Cmd, io.ReadCloser) error{
+			"Ctrl-C":            func(command *exec.Cmd, _ io.ReadCloser) error { return command.Process.Signal(os.Interrupt) },
+			"the reader leaves": func(_ *exec.Cmd, stdout io.ReadCloser) error { return stdout.Close() },
+		} {
+			command, stdout, stderr := startDemo(t, b, "3.")
+			if err := end(command, stdout); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, stdout)
+			if code := codeOf(command.Wait()); code != exitError {
+				t.Errorf("%s: exit code %d: %s", name, code, stderr.String())
+			}
+			s.checkNoDemo(t, b.dsn, before, stderr.String())
+		}
+	})
 }
 
 // A list that nobody reads to its end, as with head, ends without a word.

@@ -63,9 +63,15 @@ table and the procedures.
 An object is written TYPE:ID, such as customer:42. Durations are written 7d, 36h, 90s or 1d12h.
 
 The database is named by --dsn, else by the environment variable APPLOCK_DSN:
-  sqlite:PATH                                 a file, created on first use
-  postgres://USER:PASSWORD@HOST:PORT/DATABASE a server, on which "applockctl migrate up" comes first
-Prefer APPLOCK_DSN for a DSN with a password: other users of the host can see command lines.
+  sqlite:PATH                                  a file, created on first use
+  postgres://USER:PASSWORD@HOST:PORT/DATABASE  PostgreSQL
+  mysql://USER:PASSWORD@HOST:PORT/DATABASE     MySQL or MariaDB; or USER:PASSWORD@tcp(HOST:PORT)/DATABASE
+On a server "applockctl migrate up" comes first. Prefer APPLOCK_DSN for a DSN with a password: other
+users of the host can see command lines.
+
+On PostgreSQL the table and the procedures are in the schema applock unless --schema names another one.
+MySQL and MariaDB take schema and database for the same: there they are in the database of the DSN, or
+in the one that --schema names.
 
 Results go to stdout, everything else to stderr. Exit codes:
   0  yes
@@ -115,7 +121,7 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	a.timeout = duration(defaultTimeout)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dsn, "dsn", defaultDSN, "the database; without it $"+dsnVariable)
-	flags.StringVar(&a.schema, "schema", "", "the schema of the table and the procedures, if not the dialect's default")
+	flags.StringVar(&a.schema, "schema", "", "the schema (on MySQL the database) of the table and the procedures")
 	flags.Var(&a.output, "output", "how results are printed: table or json")
 	flags.Var(&a.timeout, "timeout", "how long one call to the database may take")
 	a.dsnFlag = flags.Lookup("dsn")
@@ -126,7 +132,10 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 func flagError(_ *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" {
-		name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
+		name := unknown.GetSpecifiedShortnames()
+		if end := strings.IndexAny(name, "=:"); end >= 0 {
+			name = name[:end]
+		}
 		return fmt.Errorf("unknown flag: -%s, flags are written with two dashes", name)
 	}
 	return err

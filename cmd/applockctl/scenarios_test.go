@@ -12,10 +12,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
-
 	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/testdb"
 )
 
 // Goal: the command line gives the same verdicts as the façade and the procedures. Method: the contract's
@@ -26,31 +23,38 @@ func TestScenarios(t *testing.T) {
 		t.Parallel()
 		dbtest.Scenarios(t, dbtest.Backend{Ways: []string{"cli"}, New: func(t testing.TB) dbtest.Place {
 			path := filepath.Join(t.TempDir(), "applock.db")
-			return placeOf(t, "sqlite:"+path, "sqlite", "file:"+path,
+			handle, err := sql.Open("sqlite", "file:"+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return placeOf(t, "sqlite:"+path, handle,
 				"UPDATE appl_lock SET acquired_ts = acquired_ts - $1, lock_ts = lock_ts - $1, expires_ts = expires_ts - $1")
 		}})
 	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		backdate := `UPDATE applock.appl_lock SET acquired_ts = acquired_ts - $1 * interval '1 microsecond',
+			lock_ts = lock_ts - $1 * interval '1 microsecond', expires_ts = expires_ts - $1 * interval '1 microsecond'`
+		if s.isMySQL() {
+			backdate = `UPDATE appl_lock, (SELECT ? AS microseconds) AS passed SET
+				acquired_ts = acquired_ts - INTERVAL microseconds MICROSECOND,
+				lock_ts = lock_ts - INTERVAL microseconds MICROSECOND,
+				expires_ts = expires_ts - INTERVAL microseconds MICROSECOND`
+		}
 		dbtest.Scenarios(t, dbtest.Backend{Ways: []string{"cli"}, New: func(t testing.TB) dbtest.Place {
-			dsn := testdb.Postgres(t)
-			return placeOf(t, dsn, "pgx", dsn, `UPDATE applock.appl_lock SET acquired_ts = acquired_ts - $1 * interval '1 microsecond',
-				lock_ts = lock_ts - $1 * interval '1 microsecond', expires_ts = expires_ts - $1 * interval '1 microsecond'`)
+			dsn := s.newDatabase(t)
+			return placeOf(t, dsn, s.open(t, dsn), backdate)
 		}})
 	})
 }
 
-func placeOf(t testing.TB, dsn, driver, dataSource, backdate string) dbtest.Place {
+// placeOf installs the schema. Backdate moves all rows by a number of microseconds, its only argument.
+func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) dbtest.Place {
 	t.Helper()
+	t.Cleanup(func() { _ = handle.Close() })
 	u := userOf(dsn)
 	if got := u.runContext(t.Context(), "migrate", "up"); got.code != exitYes {
 		t.Fatalf("migrate up: %s", got.stderr)
 	}
-	handle, err := sql.Open(driver, dataSource)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = handle.Close() })
 	return dbtest.Place{
 		Executors: map[string]dbtest.Executor{"cli": u.execute},
 		Advance: func(ctx context.Context, duration time.Duration) error {

@@ -3,6 +3,7 @@ package mysql
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-const scheme = "mysql:"
+// Schemes are the words before the colon of a URL.
+func Schemes() []string { return []string{"mysql", "mariadb"} }
 
 var errNotDSN = errors.New("is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE " +
 	"with known options; in the first form write special characters of the password as %XX, such as @ as %40 and / as %2F")
@@ -22,21 +24,32 @@ func Recognizes(dsn string) bool {
 	return err == nil && (config.Net == "tcp" || config.Net == "unix") && strings.ContainsAny(dsn, "@(")
 }
 
-// ParseDSN returns the client's configuration for mysql://user:password@host:port/database?options or for
+// ParseDSN returns the client's configuration for mysql://user:password@host:port/database?options (or mariadb://) or for
 // the client's own form, user:password@tcp(host:port)/database?options; options are the client's in both.
 // The configuration logs nothing. An error never repeats the DSN, which may hold a password.
 func ParseDSN(dsn string) (*mysql.Config, error) {
 	config, err := parse(dsn)
-	if err != nil {
+	if err != nil || hasPasswordOption(config) {
 		return nil, errNotDSN
 	}
 	config.Logger = &mysql.NopLogger{} // what goes wrong is returned
 	return config, nil
 }
 
+// hasPasswordOption tells of a password in the wrong place. To the client an option that it does not know is
+// a variable to SET, and the server repeats it in the error.
+func hasPasswordOption(config *mysql.Config) bool {
+	for option := range config.Params {
+		if strings.Contains(strings.ToLower(option), "password") {
+			return true
+		}
+	}
+	return false
+}
+
 func parse(dsn string) (*mysql.Config, error) {
-	if !strings.HasPrefix(dsn, scheme+"//") {
-		return mysql.ParseDSN(strings.TrimPrefix(dsn, scheme))
+	if scheme, _, found := strings.Cut(dsn, "://"); !found || !slices.Contains(Schemes(), scheme) {
+		return mysql.ParseDSN(dsn)
 	}
 	if !db.IsURL(dsn) {
 		return nil, errNotDSN

@@ -29,19 +29,34 @@ func TestAnErrorDoesNotTellThePassword(t *testing.T) {
 func TestRecognizes(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]bool{
-		"user:p@ss@tcp(127.0.0.1:3306)/db": true,
-		"user@tcp(db.example.org)/":        true,
-		"user@unix(/run/mysqld.sock)/db":   true,
-		"tcp(127.0.0.1:3306)/db":           true,
-		"user:pass@/db":                    true,
-		"applock.db":                       false,
-		"/tmp/applock.db":                  false,
-		"oracle://user@host/db":            false,
-		"user@host":                        false,
-		"":                                 false,
+		"user:p@ss@tcp(127.0.0.1:3306)/db":    true,
+		"user@tcp(db.example.org)/":           true,
+		"user@unix(/run/mysqld.sock)/db":      true,
+		"tcp(127.0.0.1:3306)/db":              true,
+		"user:pass@/db":                       true,
+		"mysql:secret@tcp(127.0.0.1:3306)/db": true,
+		"applock.db":                          false,
+		"/tmp/applock.db":                     false,
+		"oracle://user@host/db":               false,
+		"user@host":                           false,
+		"":                                    false,
 	} {
 		if got := mysql.Recognizes(dsn); got != want {
 			t.Errorf("Recognizes(%q) = %t, want %t", dsn, got, want)
+		}
+	}
+}
+
+// Goal: a URL may say either product's name, and a port may be left out. Method: the same address twice.
+func TestURLOfEitherProduct(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range mysql.Schemes() {
+		config, err := mysql.ParseDSN(scheme + "://user:p%40ss@db.example.org/shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.User != "user" || config.Passwd != "p@ss" || config.Addr != "db.example.org:3306" || config.DBName != "shop" {
+			t.Errorf("%s: user %q at %q, database %q", scheme, config.User, config.Addr, config.DBName)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func interpretError(err error) error {
 // connectError wraps an error from before there was a connection.
 func connectError(err error) error {
 	kind := kindOf(err)
-	if kind == db.KindInFlight || kind == db.KindOther {
+	if kind == db.KindInFlight {
 		kind = db.KindUnreachable
 	}
 	return &db.Error{Kind: kind, Err: err}
@@ -58,7 +58,7 @@ func kindOfNumber(number uint16) db.Kind {
 	switch number {
 	case 1305, 1146: // routine, table does not exist
 		return db.KindSchema
-	case 1045, 1698: // access denied
+	case 1045, 1698, 1130: // access denied, also from this host
 		return db.KindAuthentication
 	case 1049, 1046: // unknown database, no database selected
 		return db.KindNoDatabase

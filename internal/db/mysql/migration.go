@@ -37,7 +37,7 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 		Store: func(versions database.Store) database.Store {
 			return versionStore{Store: versions, table: d.qualify(versionTable)}
 		},
-		HasVersions:   func(ctx context.Context) (bool, error) { return d.hasVersions(ctx, d.handle) },
+		HasVersions:   d.connectedHasVersions,
 		Prepare:       d.prepare,
 		Remove:        d.remove,
 		SessionLocker: &migrationLock{driver: d},
@@ -71,13 +71,27 @@ func (s versionStore) GetMigration(ctx context.Context, client database.DBTxConn
 	return &result, err
 }
 
-func (d *Driver) hasVersions(ctx context.Context, client database.DBTxConn) (bool, error) {
-	var exists bool
-	row := client.QueryRowContext(ctx, `SELECT EXISTS (
-		SELECT 1 FROM information_schema.tables
-		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?)`, d.schema, versionTable)
-	err := row.Scan(&exists)
-	return exists, interpretError(err)
+func (d *Driver) connectedHasVersions(ctx context.Context) (bool, error) {
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return false, connectError(err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	return d.hasVersions(ctx, conn)
+}
+
+// hasVersions asks the table itself: the catalogue hides it from a user who may not read it, to whom all
+// steps would look pending, and finds it nowhere when the DSN names no database.
+func (d *Driver) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) {
+	err := conn.QueryRowContext(ctx, "SELECT version_id FROM "+d.qualify(versionTable)+" LIMIT 0").Scan(new(int64))
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	err = interpretError(err)
+	if kind := db.KindOf(err); kind == db.KindSchema || kind == db.KindNoDatabase && d.schema != "" {
+		return false, nil
+	}
+	return false, err
 }
 
 // prepare creates the schema and goose's version table in it, which goose would do before it takes the

@@ -11,12 +11,12 @@ import (
 // Script returns all migrations as SQL for the mysql and mariadb command-line clients. Without a schema it
 // installs into the database that the client is connected to.
 func Script(schema string) (string, error) {
-	use := ""
+	target, use := "DATABASE ", ""
 	if schema != "" {
 		if err := checkSchema(schema); err != nil {
 			return "", err
 		}
-		use = fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %[1]s;\nUSE %[1]s;\n", schema)
+		target, use = "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %[1]s;\nUSE %[1]s;\n", schema)
 	}
 	fsys, err := Migrations()
 	if err != nil {
@@ -27,11 +27,11 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`-- applock for MySQL and MariaDB. Run it with: mysql DATABASE < FILE
+	return fmt.Sprintf(`-- applock for MySQL and MariaDB. Run it with: mysql %s< FILE
 -- The account that runs it becomes the owner of the procedures: they stop working if it is dropped.
 -- A statement that fails ends the script, and what was done before it stays: there are no transactions
 -- around CREATE. "applockctl migrate up" does the rest then.
 
 SET time_zone = '+00:00';
-%s%s`, use, script), nil
+%s%s`, target, use, script), nil
 }

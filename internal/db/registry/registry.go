@@ -49,7 +49,7 @@ func Dialects() []Dialect {
 		},
 		{
 			Name:       "mysql",
-			Schemes:    []string{"mysql"},
+			Schemes:    mysql.Schemes(),
 			Recognizes: mysql.Recognizes,
 			Open:       mysql.Open,
 			Migrations: mysql.Migrations,

@@ -1,0 +1,383 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/applock"
+)
+
+// Without the schema each command says how to create it, in words that can be pasted.
+func TestNotInstalled(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		byEnvironment, other := userOf(dsn), s.newSchema(t, dsn)
+		shown := quote(redactDSN(dsn))
+		for _, args := range []string{
+			"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "inquire customer:42", "list", "purge",
+			"transfer customer:42 --from jdoe --to asmith",
+		} {
+			words := strings.Fields(args)
+			operation := "applockctl: " + words[0]
+			if len(words) > 1 {
+				operation += " " + words[1]
+			}
+			byEnvironment.run(t, words...).check(t, exitError,
+				operation+": applock is not installed in "+s.where()+"; create it with: applockctl migrate up\n")
+			byEnvironment.run(t, append(words, "--schema", other)...).check(t, exitError, operation+
+				": applock is not installed in schema "+other+"; create it with: applockctl --schema "+other+" migrate up\n")
+			userOf("").run(t, append(words, "--dsn", dsn)...).check(t, exitError,
+				operation+": applock is not installed in "+s.where()+"; create it with: applockctl --dsn "+shown+" migrate up\n")
+		}
+		version := byEnvironment.run(t, "version", "--output", "json")
+		version.check(t, exitError, "applockctl: version: applock is not installed in "+s.where()+"; create it with: ")
+		want := fmt.Sprintf(`{"version":"devel","contract":%d,"installed_contract":0}`+"\n", applock.ContractVersion)
+		if version.stdout != want {
+			t.Errorf("version prints %s", version.stdout)
+		}
+		for _, schema := range []string{"", other} {
+			if got := byEnvironment.must(t, "migrate", "status", "--schema", schema); strings.Contains(got.stdout, "UTC") {
+				t.Errorf("something was installed: %s", got.stdout)
+			}
+		}
+		if s.hasSchema(t, dsn, other) {
+			t.Errorf("the schema %s was made", other)
+		}
+	})
+}
+
+// The password in a DSN that is shown is not shown.
+func TestNotInstalledHidesPassword(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		const password = "Zq7x:/@#Secret"
+		name := s.newUser(t, dsn, password)
+		s.letIn(t, dsn, name)
+		mine := withUser(t, dsn, name, password)
+		scheme, _, _ := strings.Cut(dsn, ":")
+		for form, want := range map[string]string{
+			mine:                scheme + "://" + name + ":xxxxx@",
+			clientForm(t, mine): name + ":xxxxx@tcp(",
+		} {
+			if form != mine && !s.isMySQL() {
+				continue
+			}
+			got := userOf("").run(t, "inquire", "customer:42", "--dsn", form)
+			got.check(t, exitError, "create it with: applockctl --dsn '"+want, "' migrate up\n")
+			checkHidden(t, got)
+		}
+	})
+}
+
+// checkHidden looks for the pieces of which the tests make passwords.
+func checkHidden(t *testing.T, got result) {
+	t.Helper()
+	for _, piece := range []string{"Zq7x", "Secret", "Geheim"} {
+		if strings.Contains(got.stdout+got.stderr, piece) {
+			t.Errorf("the password is in %s%s", got.stdout, got.stderr)
+		}
+	}
+}
+
+// Goal: the form in which Go programs write a DSN of MySQL works like the URL, whatever is in the password.
+// Method: one user's work with each form on one database.
+func TestBothFormsOfADSN(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		const password = "Zq7x:/@#?&(%40Secret"
+		name := s.newUser(t, dsn, password)
+		s.letIn(t, dsn, name)
+		mine := withUser(t, dsn, name, password)
+		userOf(clientForm(t, mine)).must(t, "migrate", "up")
+		userOf(mine).must(t, "get", "customer:42", "--operator", "jdoe")
+		userOf(clientForm(t, mine)+"?parseTime=true").run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
+		userOf("").must(t, "--dsn", clientForm(t, mine), "release", "customer:42", "--operator", "jdoe")
+		for _, wrong := range []string{withUser(t, dsn, name, password+"Geheim"), clientForm(t, withUser(t, dsn, name, password+"Geheim"))} {
+			got := userOf(wrong).run(t, "list")
+			got.check(t, exitError, "applockctl: list: the server refused the user or the password of the DSN")
+			checkHidden(t, got)
+		}
+	})
+}
+
+// Goal: no message of a server repeats a password that was written in the wrong place of the DSN, where
+// MySQL's client makes a statement of it. Method: all such places on a server that answers.
+func TestNoPasswordInMessagesOfTheServer(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		parsed := parseURL(t, dsn)
+		for _, wrong := range []string{
+			dsn + "?password=Zq7xSecret", dsn + "?Password=%27Zq7xSecret%27", dsn + "?user=u&password=Zq7xSecret",
+			clientForm(t, dsn) + "?password=Zq7xSecret",
+			"mysql:Zq7xSecret@tcp(" + parsed.Host + ")" + parsed.Path, // the user mysql, not the scheme
+			withDatabase(t, dsn, "Zq7xSecret@"+databaseOf(t, dsn)),    // an unescaped / in the password
+		} {
+			got := userOf(wrong).run(t, "list")
+			if got.code != exitUsage && got.code != exitError {
+				t.Errorf("exit code %d", got.code)
+			}
+			checkHidden(t, got)
+		}
+	})
+}
+
+// Schemas of one server are independent.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u, crm := userOf(dsn), s.newSchema(t, dsn)
+		u.must(t, "migrate", "up")
+		u.must(t, "--schema", crm, "migrate", "up")
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "asmith")
+		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
+		u.must(t, "--schema", crm, "migrate", "down")
+		u.run(t, "--schema", crm, "list").check(t, exitError, "applock is not installed in schema "+crm)
+		u.must(t, "inquire", "customer:42")
+	})
+}
+
+// Goal: on MySQL a DSN without a database is enough where --schema names one, and is explained elsewhere.
+// Method: both, with each kind of command.
+func TestNoDatabaseInTheDSN(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u, crm := userOf(withDatabase(t, dsn, "")), s.newSchema(t, dsn)
+		u.must(t, "--schema", crm, "migrate", "up")
+		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "jdoe")
+		if got := u.must(t, "--schema", crm, "migrate", "status"); strings.Contains(got.stdout, "pending") {
+			t.Errorf("status prints %s", got.stdout)
+		}
+		for _, args := range []string{
+			"get customer:42 --operator jdoe", "inquire customer:42", "version", "migrate up", "migrate down", "migrate status",
+		} {
+			u.run(t, strings.Fields(args)...).check(t, exitError, "the server has no such database, check the DSN", "No database selected")
+		}
+	})
+}
+
+// What migrate print prints and what migrate up does are the same.
+func TestMigratePrintInstalls(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		dialect := "postgres"
+		if s.isMySQL() {
+			dialect = "mysql"
+		}
+		for _, schema := range [][]string{{}, {"--schema", s.newSchema(t, dsn)}} {
+			script := userOf("").must(t, append(schema, "migrate", "print", "--dialect", dialect)...)
+			if byDSN := u.must(t, append(schema, "migrate", "print")...); byDSN != script {
+				t.Error("print for the DSN and print for its dialect differ")
+			}
+			s.run(t, dsn, script.stdout)
+			if got := u.must(t, append(schema, "migrate", "status")...); strings.Contains(got.stdout, "pending") {
+				t.Errorf("status after print: %s", got.stdout)
+			}
+			if got := u.must(t, append(schema, "migrate", "up")...); got.stderr != "nothing to do, all steps were applied before\n" {
+				t.Errorf("up after print: %s%s", got.stdout, got.stderr)
+			}
+			u.must(t, append(schema, "get", "customer:42", "--operator", "jdoe")...)
+			u.must(t, append(schema, "release", "customer:42", "--operator", "jdoe")...)
+			u.must(t, append(schema, "migrate", "down")...)
+			u.must(t, append(schema, "migrate", "up")...)
+		}
+	})
+}
+
+// A user without rights is told that rights are missing, and a database that does not exist is told so, and
+// a wrong password.
+func TestMissingGrantAndDatabase(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		userOf(dsn).must(t, "migrate", "up")
+		name := s.newUser(t, dsn, "Zq7xSecret")
+		places := []string{withUser(t, dsn, name, "Zq7xSecret")}
+		if s.isMySQL() { // which lets nobody into a database without a right
+			places = append(places, withDatabase(t, places[0], ""))
+		}
+		for _, place := range places {
+			for _, args := range []string{
+				"get customer:42 --operator jdoe", "list", "purge", "version", "--schema crm migrate up", "demo",
+			} {
+				words := strings.Fields(args)
+				if s.isMySQL() && words[0] != "--schema" && words[0] != "demo" {
+					words = append(words, "--schema", databaseOf(t, dsn))
+				}
+				got := userOf(place).run(t, words...).withoutNotice()
+				got.check(t, exitError, "a privilege is missing, ask the database administrator to grant it")
+				checkHidden(t, got)
+			}
+		}
+		for _, args := range []string{"list", "migrate status", "migrate up", "version"} {
+			words := strings.Fields(args)
+			userOf(withDatabase(t, dsn, "applock_no_such_database")).run(t, words...).check(t, exitError,
+				"applockctl: "+args+": the server has no such database, check the DSN")
+			got := userOf(withUser(t, dsn, name, "Geheim")).run(t, words...)
+			if s.isMySQL() { // a PostgreSQL server may trust its host, see TestRefusedLogin
+				got.check(t, exitError, "applockctl: "+args+": the server refused the user or the password of the DSN")
+			}
+			checkHidden(t, got)
+		}
+	})
+}
+
+// Goal: who may call some verbs only can work with them, and is told of the others that the right is
+// missing; the schema is never said to be missing. Method: a user with the rights to get, release and list.
+func TestGrantsPerVerb(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		userOf(dsn).must(t, "migrate", "up")
+		name := s.newUser(t, dsn, "Zq7xSecret")
+		for _, routine := range []string{"get_appl_lock_row", "release_appl_lock_row", "list_appl_locks"} {
+			s.grant(t, dsn, name, routine)
+		}
+		operator := userOf(withUser(t, dsn, name, "Zq7xSecret"))
+		operator.must(t, "get", "customer:42", "--operator", "jdoe")
+		operator.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
+		operator.must(t, "list", "--type", "customer")
+		operator.must(t, "release", "customer:42", "--operator", "jdoe")
+		for _, args := range []string{
+			"inquire customer:42", "transfer customer:42 --from jdoe --to asmith", "purge",
+		} {
+			got := operator.run(t, strings.Fields(args)...)
+			got.check(t, exitError, "a privilege is missing, ask the database administrator to grant it")
+			checkHidden(t, got)
+		}
+		for _, args := range []string{"migrate status", "migrate up", "migrate down"} {
+			operator.run(t, strings.Fields(args)...).check(t, exitError, "applockctl: "+args+": ", " denied ")
+		}
+	})
+}
+
+// An object whose row another transaction is changing: no answer after 1 s, and nothing has happened. To a
+// stranger the holder is told at once, except on MySQL, where also a refusal waits.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		before := u.must(t, "get", "customer:42", "--operator", "jdoe")
+		handle := s.open(t, dsn)
+		defer func() { _ = handle.Close() }()
+		tx, err := handle.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE "+s.table()+" SET department_id = 'sales'"); err != nil {
+			t.Fatal(err)
+		}
+		const busy = "another transaction is changing the lock, try again: "
+		u.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "90s").check(t, exitError, "applockctl: get customer:42: "+busy)
+		u.run(t, "release", "customer:42", "--operator", "jdoe").check(t, exitError, "applockctl: release customer:42: "+busy)
+		stranger := u.run(t, "get", "customer:42", "--operator", "asmith")
+		if s.isMySQL() {
+			stranger.check(t, exitError, busy)
+		} else {
+			stranger.check(t, exitNo)
+		}
+		u.must(t, "inquire", "customer:42")
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		after := u.run(t, "get", "customer:42", "--operator", "asmith")
+		after.check(t, exitNo)
+		if expires := timeOfTable.FindString(before.stdout); !strings.Contains(after.stdout, expires) {
+			t.Errorf("the lock that lasts until %s became %s", expires, after.stdout)
+		}
+	})
+}
+
+// A purge of several batches, and an answer for each dialect's count.
+func TestPurgeOnServers(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		u.must(t, "get", "customer:live", "--operator", "jdoe")
+		s.addRows(t, dsn, 2500, "2002-03-04")
+		got := u.watch(t.Context(), nil, "purge", "--batch", "900")
+		shown := "\rpurged 900 rows...\rpurged 1800 rows...\rpurged 2500 rows...\r"
+		if got.code != exitYes || got.stdout != "PURGED\n2500\n" || !strings.HasPrefix(got.stderr, shown) {
+			t.Errorf("exit code %d: %s and %q", got.code, got.stdout, got.stderr)
+		}
+		if got := u.must(t, "purge", "--output", "json"); got.stdout != `{"purged":0}`+"\n" {
+			t.Errorf("the next purge prints %s", got.stdout)
+		}
+		s.addRows(t, dsn, 25, "2002-03-04")
+		ctx, interrupt := context.WithCancel(t.Context())
+		u.watch(ctx, interrupt, "purge", "--batch", "10")
+		if got := u.must(t, "purge"); got.stdout != "PURGED\n15\n" {
+			t.Errorf("after one that was interrupted behind 10 rows: %s", got.stdout)
+		}
+		u.must(t, "inquire", "customer:live")
+	})
+}
+
+// A list longer than a page, and than what a table keeps back, is complete and in order.
+func TestLongListOnServers(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		s.addRows(t, dsn, 2500, "2101-02-03")
+		checkLongList(t, u, 2500)
+	})
+}
+
+// All steps up and down again, each told once.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		checkMigrate(t, sqliteUser(t))
+	})
+	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newDatabase(t))) })
+}
+
+func checkMigrate(t *testing.T, u user) {
+	t.Helper()
+	all := strings.Count(u.must(t, "migrate", "status", "--output", "json").stdout, `"applied_at":null`)
+	if all == 0 {
+		t.Fatal("no steps")
+	}
+	up := u.must(t, "migrate", "up", "--output", "json")
+	if strings.Count(up.stdout, "\n") != all || strings.Contains(up.stdout, "null") || !timeOfJSON.MatchString(up.stdout) {
+		t.Errorf("up prints %s", up.stdout)
+	}
+	if !strings.HasPrefix(up.stdout, `{"version":1,"name":"00001_appl_lock.sql","applied_at":"`) {
+		t.Errorf("up prints %s", up.stdout)
+	}
+	for _, output := range []string{"json", "table"} {
+		again := u.must(t, "migrate", "up", "--output", output)
+		if again.stdout != "" || again.stderr != "nothing to do, all steps were applied before\n" {
+			t.Errorf("a second up prints %q and %q", again.stdout, again.stderr)
+		}
+	}
+	if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") || !timeOfTable.MatchString(got.stdout) {
+		t.Errorf("status prints %s", got.stdout)
+	}
+	for step := range all {
+		if got := u.must(t, "migrate", "down", "--output", "json"); strings.Count(got.stdout, `"applied_at":null`) != 1 {
+			t.Errorf("step %d down prints %s", step, got.stdout)
+		}
+	}
+	if got := u.must(t, "migrate", "down"); got.stdout != "" || got.stderr != "nothing to do, no step is applied\n" {
+		t.Errorf("down at the bottom prints %q and %q", got.stdout, got.stderr)
+	}
+}

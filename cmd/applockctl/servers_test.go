@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
+
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// server is a product whose databases the program works on, and what tests do there past the program.
+type server string
+
+const postgresServer server = "postgres"
+
+// servers returns all products.
+func servers() []server {
+	all := []server{postgresServer}
+	for _, product := range testdb.MySQLProducts() {
+		all = append(all, server(product))
+	}
+	return all
+}
+
+// onServers runs a test on each product.
+func onServers(t *testing.T, test func(t *testing.T, s server)) {
+	t.Helper()
+	for _, s := range servers() {
+		t.Run(string(s), func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// onMySQL runs a test on each product that speaks MySQL's dialect.
+func onMySQL(t *testing.T, test func(t *testing.T, s server)) {
+	t.Helper()
+	onServers(t, func(t *testing.T, s server) {
+		if s.isMySQL() {
+			test(t, s)
+		}
+	})
+}
+
+// onEveryDialect runs a test for a user of an embedded database, and for one on each product, where the
+// schema is installed.
+func onEveryDialect(t *testing.T, test func(t *testing.T, u user)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, sqliteUser(t))
+	})
+	onServers(t, func(t *testing.T, s server) {
+		u := userOf(s.newDatabase(t))
+		u.must(t, "migrate", "up")
+		test(t, u)
+	})
+}
+
+func (s server) isMySQL() bool { return s != postgresServer }
+
+// newDatabase returns the DSN, a URL, of a new, empty database.
+func (s server) newDatabase(t testing.TB) string {
+	t.Helper()
+	if s.isMySQL() {
+		return testdb.MySQL(t, string(s))
+	}
+	return testdb.Postgres(t)
+}
+
+// where is the place that the program names when no schema is given.
+func (s server) where() string {
+	if s.isMySQL() {
+		return "the database of the DSN"
+	}
+	return "schema applock"
+}
+
+// table is the table in the place where the program puts it.
+func (s server) table() string {
+	if s.isMySQL() {
+		return "appl_lock"
+	}
+	return "applock.appl_lock"
+}
+
+// open returns a pool on a database, which the caller closes.
+func (s server) open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	if !s.isMySQL() {
+		handle, err := sql.Open("pgx", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return handle
+	}
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sql.OpenDB(connector)
+}
+
+// exec runs statements, also after the test has ended.
+func (s server) exec(t testing.TB, dsn string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	handle := s.open(t, dsn)
+	defer func() { _ = handle.Close() }()
+	for _, statement := range statements {
+		if _, err := handle.ExecContext(ctx, statement); err != nil {
+			t.Fatalf("%.200s: %v", statement, err)
+		}
+	}
+}
+
+// query returns the one text that a query answers.
+func (s server) query(t testing.TB, dsn, query string) string {
+	t.Helper()
+	handle := s.open(t, dsn)
+	defer func() { _ = handle.Close() }()
+	var text string
+	if err := handle.QueryRowContext(t.Context(), query).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
+// addRows adds rows of objects 00001 and so on, whose locks end at a time.
+func (s server) addRows(t testing.TB, dsn string, rows int, expires string) {
+	t.Helper()
+	values := make([]string, rows)
+	for i := range values {
+		values[i] = fmt.Sprintf("('customer', '%05d', 'jdoe', '', 1, '2001-02-03', '2001-02-03', '%s')", i+1, expires)
+	}
+	s.exec(t, dsn, "INSERT INTO "+s.table()+
+		" (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)"+
+		" VALUES "+strings.Join(values, ", "))
+}
+
+// newSchema returns the name of a schema that does not exist yet. On MySQL it belongs to the whole server,
+// until the test ends.
+func (s server) newSchema(t testing.TB, dsn string) string {
+	t.Helper()
+	name := randomName()
+	if s.isMySQL() {
+		t.Cleanup(func() { s.exec(t, dsn, "DROP DATABASE IF EXISTS "+name) })
+	}
+	return name
+}
+
+// randomName returns what may be the name of a schema or of a user on all products.
+func randomName() string { return "applock_" + strings.ToLower(rand.Text()[:20]) }
+
+// newUser makes a user without rights, who belongs to the whole server, until the test ends.
+func (s server) newUser(t testing.TB, dsn, password string) string {
+	t.Helper()
+	name := randomName()
+	if s.isMySQL() {
+		s.exec(t, dsn, "CREATE USER "+name+" IDENTIFIED BY '"+password+"'")
+		t.Cleanup(func() { s.exec(t, dsn, "DROP USER "+name) })
+		return name
+	}
+	s.exec(t, dsn, "CREATE ROLE "+name+" LOGIN PASSWORD '"+password+"'")
+	t.Cleanup(func() { s.exec(t, dsn, "DROP OWNED BY "+name, "DROP ROLE "+name) })
+	return name
+}
+
+// letIn grants a user everything in a database but what PostgreSQL grants to everybody.
+func (s server) letIn(t testing.TB, dsn, name string) {
+	t.Helper()
+	if s.isMySQL() {
+		s.exec(t, dsn, "GRANT ALL ON "+databaseOf(t, dsn)+".* TO "+name)
+	}
+}
+
+// grant lets a user call a routine.
+func (s server) grant(t testing.TB, dsn, name, routine string) {
+	t.Helper()
+	if s.isMySQL() {
+		s.exec(t, dsn, "GRANT EXECUTE ON PROCEDURE "+databaseOf(t, dsn)+"."+routine+" TO "+name)
+		return
+	}
+	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name, "GRANT EXECUTE ON FUNCTION applock."+routine+" TO "+name)
+}
+
+// run gives SQL to a database as its administrator would: on MySQL through the product's own client.
+func (s server) run(t testing.TB, dsn, script string) {
+	t.Helper()
+	if !s.isMySQL() {
+		s.exec(t, dsn, script)
+		return
+	}
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(config.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := exec.CommandContext(t.Context(), testdb.MySQLClient(t, string(s)),
+		"--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
+	client.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
+	client.Stdin = strings.NewReader(script)
+	var output bytes.Buffer
+	client.Stdout, client.Stderr = &output, &output
+	if err := client.Run(); err != nil || output.Len() > 0 {
+		t.Fatalf("the client says: %v %s", err, output.String())
+	}
+}
+
+// parseURL parses a DSN without telling it.
+func parseURL(t testing.TB, dsn string) *url.URL {
+	t.Helper()
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("the test DSN is no URL")
+	}
+	return parsed
+}
+
+func databaseOf(t testing.TB, dsn string) string {
+	t.Helper()
+	return strings.TrimPrefix(parseURL(t, dsn).Path, "/")
+}
+
+// withUser returns a DSN for another user.
+func withUser(t testing.TB, dsn, name, password string) string {
+	t.Helper()
+	parsed := parseURL(t, dsn)
+	parsed.User = url.UserPassword(name, password)
+	return parsed.String()
+}
+
+// withDatabase returns a DSN for another database.
+func withDatabase(t testing.TB, dsn, name string) string {
+	t.Helper()
+	parsed := parseURL(t, dsn)
+	parsed.Path = "/" + name
+	return parsed.String()
+}
+
+// clientForm returns a DSN in the form of MySQL's client.
+func clientForm(t testing.TB, dsn string) string {
+	t.Helper()
+	parsed := parseURL(t, dsn)
+	password, _ := parsed.User.Password()
+	return parsed.User.Username() + ":" + password + "@tcp(" + parsed.Host + ")" + parsed.Path
+}
+
+// The contents of a database, as far as a demo could change them.
+func (s server) contents(t testing.TB, dsn string) string {
+	t.Helper()
+	if s.isMySQL() {
+		return s.query(t, dsn, `SELECT CONCAT_WS(' ',
+			(SELECT GROUP_CONCAT(table_name) FROM information_schema.tables WHERE table_schema = DATABASE()),
+			(SELECT GROUP_CONCAT(routine_name) FROM information_schema.routines WHERE routine_schema = DATABASE()))`)
+	}
+	return s.query(t, dsn, `SELECT concat_ws(' ',
+		(SELECT string_agg(nspname, ',' ORDER BY nspname) FROM pg_namespace),
+		(SELECT count(*) FROM pg_class WHERE relname = 'appl_lock'))`)
+}
+
+// hasSchema reports whether a schema exists.
+func (s server) hasSchema(t testing.TB, dsn, name string) bool {
+	t.Helper()
+	return s.query(t, dsn, "SELECT count(*) FROM information_schema.schemata WHERE schema_name = '"+name+"'") != "0"
+}

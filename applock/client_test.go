@@ -2,7 +2,6 @@ package applock_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testdb"
 )
 
@@ -36,6 +36,22 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 		"postgres://user:" + secret + "@host/db?sslmode=nonsense",
 		"postgres://user@host/db?password=" + secret + "&sslmode=nonsense",
 		"postgres://user:" + secret + "@host/db?connect_timeout=soon",
+		"mysql://user:" + secret + "%zz@host/db",
+		"mysql://user:" + secret + "/x@host:3306/db",
+		"mysql://user:" + secret + "@host:port/db",
+		"mysql://user:x@" + secret + "@host/db",
+		"mysql://user:12/" + secret + "@host/db",
+		"mysql://user:" + secret + "@host/db?parseTime=" + secret,
+		"mysql://user:" + secret + "@host/db?tls=nonsense",
+		"mysql://user:" + secret + "@host/db?timeout=soon",
+		"mysql:user:" + secret + "@host/db",
+		"mysql:user:" + secret + "@tcp(host:3306)",
+		"mysql:user:x/" + secret + "@tcp(host:3306)",
+		"user:" + secret + "@tcp(host:3306)",
+		"user:" + secret + "@tcp(host:3306/db",
+		"user:" + secret + "@tcp(host:3306)/db?parseTime=nonsense",
+		"user:x/" + secret + "@tcp(host:3306)",
+		"user:" + secret + "@udp(host:3306)/db",
 	} {
 		_, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
 		var invalid *applock.InvalidError
@@ -46,51 +62,101 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 			t.Errorf("%q: the error repeats the password: %v", dsn, err)
 		}
 	}
-	_, err := applock.Open(t.Context(), applock.Config{DSN: "sqlite:x.db", Schema: "locks"})
-	var invalid *applock.InvalidError
-	if !errors.As(err, &invalid) || invalid.Argument != "schema" {
-		t.Errorf("a schema on SQLite: %v, want ErrInvalid of schema", err)
+	for dsn, schema := range map[string]string{
+		"sqlite:x.db":                             "locks",
+		"mysql://user:" + secret + "@host/db":     "Locks",
+		"user:" + secret + "@tcp(host:3306)/db":   "locks`x",
+		"postgres://user:" + secret + "@host/db":  "l.ocks",
+		"mysql://user:" + secret + "@host/db?x=y": strings.Repeat("l", 31),
+	} {
+		_, err := applock.Open(t.Context(), applock.Config{DSN: dsn, Schema: schema})
+		var invalid *applock.InvalidError
+		if !errors.As(err, &invalid) || invalid.Argument != "schema" || strings.Contains(err.Error(), secret) {
+			t.Errorf("the schema %q in %q: %v, want ErrInvalid of schema", schema, dsn, err)
+		}
 	}
 }
 
 // Goal: what goes wrong between here and the database says what to do, and never repeats a password.
-// Method: each mishap on a real server.
+// Method: each mishap on a real server; on MySQL with the DSN in both forms.
 func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
+	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			for _, mishap := range mishaps(t, product) {
+				dsns := []string{mishap.dsn}
+				if product != onPostgres {
+					dsns = append(dsns, inOwnForm(t, mishap.dsn))
+				}
+				for _, dsn := range dsns {
+					mishap.check(t, dsn)
+				}
+			}
+		})
+	}
+}
+
+// mishap is a DSN that leads nowhere, and what the error says.
+type mishap struct{ name, dsn, want string }
+
+// mishapSecret is the password that no error may repeat.
+const mishapSecret = "s3cr3tp4ss"
+
+func mishaps(t *testing.T, product string) []mishap {
+	t.Helper()
+	dsn := newDSN(t, product)
 	parsed, err := url.Parse(dsn)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal("the DSN cannot be parsed")
 	}
-	const secret = "s3cr3tp4ss"
 	change := func(edit func(*url.URL)) string {
 		changed := *parsed
 		edit(&changed)
 		return changed.String()
 	}
-	for name, test := range map[string]struct{ dsn, want string }{
-		"server down": {change(func(u *url.URL) {
-			u.User, u.Host = url.UserPassword("applock", secret), closedPort(t)
+	all := []mishap{
+		{"server down", change(func(u *url.URL) {
+			u.User, u.Host = url.UserPassword("applock", mishapSecret), closedPort(t)
 		}), "cannot reach the database"},
-		"no such database": {change(func(u *url.URL) { u.Path = "/no_such_database" }), "no such database"},
-		"no schema":        {dsn, "applockctl migrate up"},
-	} {
-		client, err := applock.Open(t.Context(), applock.Config{DSN: test.dsn})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Get(t.Context(), applock.GetRequest{
-			Object: applock.Object{Type: "customer", ID: "42"},
-			Owner:  applock.Owner{Operator: "JDOE"},
-		})
-		if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, applock.ErrOutcomeUnknown) {
-			t.Errorf("%s: %v, want an error with %q", name, err, test.want)
-		}
-		if strings.Contains(fmt.Sprint(err), secret) {
-			t.Errorf("%s: the error repeats the password: %v", name, err)
-		}
-		_ = client.Close()
+		{"no such database", change(func(u *url.URL) { u.Path = "/no_such_database" }), "no such database"},
+		{"no schema", dsn, "applockctl migrate up"},
 	}
+	if product != onPostgres { // which may let everybody in
+		all = append(all,
+			mishap{"wrong password", change(func(u *url.URL) { u.User = url.UserPassword("root", mishapSecret) }), "refused the user or the password"},
+			mishap{"no database", change(func(u *url.URL) { u.Path = "/" }), "no such database"})
+	}
+	return all
+}
+
+func (m mishap) check(t *testing.T, dsn string) {
+	t.Helper()
+	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	defer func() { _ = client.Close() }()
+	_, err = client.Get(t.Context(), applock.GetRequest{
+		Object: applock.Object{Type: "customer", ID: "42"},
+		Owner:  applock.Owner{Operator: "JDOE"},
+	})
+	if err == nil || !strings.Contains(err.Error(), m.want) || errors.Is(err, applock.ErrOutcomeUnknown) {
+		t.Errorf("%s: %v, want an error with %q", m.name, err, m.want)
+	}
+	if strings.Contains(fmt.Sprint(err), mishapSecret) {
+		t.Errorf("%s: the error repeats the password: %v", m.name, err)
+	}
+}
+
+// inOwnForm returns a DSN of MySQL in the form of its Go client, user:password@tcp(host:port)/database.
+func inOwnForm(t *testing.T, dsn string) string {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.FormatDSN()
 }
 
 // closedPort returns an address of this machine where nobody listens.
@@ -186,24 +252,249 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// Goal: closing a client leaves what was handed to it open. Method: close, then use the handle.
+// Goal: closing a client leaves what was handed to it open, and ends what Open opened.
+// Method: close, then use the handle; and the client of Open.
 func TestCloseLeavesCallersHandleOpen(t *testing.T) {
 	t.Parallel()
-	handle := sqliteHandle(t)
-	if err := applock.NewSQLite(handle).Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := handle.PingContext(context.WithoutCancel(t.Context())); err != nil {
-		t.Errorf("the caller's handle after Close: %v", err)
+	for product, newClient := range map[string]func(*sql.DB) *applock.Client{
+		onSQLite:  applock.NewSQLite,
+		onMariaDB: applock.NewMySQL,
+		onMySQL:   applock.NewMySQL,
+	} {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			place := newRealPlace(t, product)
+			client := newClient(place.handle)
+			for _, closing := range []*applock.Client{client, client.WithLogger(slog.New(slog.DiscardHandler))} {
+				if err := closing.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := place.handle.PingContext(t.Context()); err != nil {
+				t.Errorf("the caller's handle after Close: %v", err)
+			}
+			if _, err := client.Version(t.Context()); err != nil {
+				t.Errorf("the client after Close: %v", err)
+			}
+			if err := place.client.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := place.client.Version(t.Context()); err == nil {
+				t.Error("the client of Open still works after Close")
+			}
+		})
 	}
 }
 
-func sqliteHandle(t *testing.T) *sql.DB {
+// Goal: in a *sql.Tx of the application a lock comes with its commit and not with its rollback; anything else that is
+// handed in as a transaction is ErrInvalid, and nothing is done outside of it instead.
+// Method: an order and a lock in one transaction, rolled back and committed; then each operation with what is no *sql.Tx.
+func TestWithTx(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		place := newRealPlace(t, product)
+		place.exec(t, createOrders)
+		for _, commit := range []bool{false, true} {
+			insertOrder(t, place, place.client, commit)
+			_, err := place.client.Inquire(t.Context(), orderLock.Object)
+			if errors.Is(err, applock.ErrNotHeld) == commit {
+				t.Errorf("after commit %t: %v", commit, err)
+			}
+			if n := place.count(t, "SELECT count(*) FROM shop_order"); (n == 1) != commit {
+				t.Errorf("after commit %t: %d orders", commit, n)
+			}
+		}
+		conn, err := place.handle.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		other := orderLock
+		other.Object.ID = "43"
+		for name, tx := range map[string]any{"nil": nil, "pool": place.handle, "connection": conn, "text": "BEGIN", "client": place.client} {
+			for operation, err := range everyOperation(t, place.client.WithTx(tx), other) {
+				var invalid *applock.InvalidError
+				if !errors.As(err, &invalid) || invalid.Argument != "tx" || !errors.Is(err, applock.ErrInvalid) {
+					t.Errorf("%s in %s: %v, want ErrInvalid of tx", operation, name, err)
+				}
+			}
+		}
+		if _, err := place.client.Inquire(t.Context(), other.Object); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("after all that: %v, want ErrNotHeld", err)
+		}
+	})
+}
+
+const createOrders = `CREATE TABLE shop_order (order_id INTEGER NOT NULL PRIMARY KEY)`
+
+var orderLock = applock.GetRequest{
+	Object: applock.Object{Type: "order", ID: "42"},
+	Owner:  applock.Owner{Operator: "JDOE", Department: "SALES"},
+}
+
+// insertOrder inserts and locks an order in one transaction, for which client has the locks.
+func insertOrder(t *testing.T, place realPlace, client *applock.Client, commit bool) {
 	t.Helper()
-	handle, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db"))
+	tx, err := place.handle.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = handle.Close() })
-	return handle
+	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
+	locks := client.WithTx(tx)
+	if err := locks.Serialize(t.Context(), orderLock.Object); err != nil {
+		t.Fatal(err)
+	}
+	grant, err := locks.Get(t.Context(), orderLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "INSERT INTO shop_order (order_id) VALUES (42)"); err != nil {
+		t.Fatal(err)
+	}
+	err = locks.Assert(t.Context(), applock.AssertRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("outside, before the commit: %v, want ErrNotHeld", err)
+	}
+	if !commit {
+		return
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everyOperation returns the error of each operation.
+func everyOperation(t *testing.T, client *applock.Client, request applock.GetRequest) map[string]error {
+	t.Helper()
+	ctx, object, operator := t.Context(), request.Object, request.Owner.Operator
+	errs := map[string]error{}
+	_, errs["get"] = client.Get(ctx, request)
+	_, errs["release"] = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator})
+	_, errs["inquire"] = client.Inquire(ctx, object)
+	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator, To: request.Owner})
+	for _, err := range client.List(ctx, applock.ListRequest{}) {
+		errs["list"] = err
+	}
+	_, errs["purge"] = client.Purge(ctx, applock.PurgeRequest{})
+	errs["assert"] = client.Assert(ctx, applock.AssertRequest{Object: object, Operator: operator, Fence: 1})
+	errs["serialize"] = client.Serialize(ctx, object)
+	_, errs["version"] = client.Version(ctx)
+	return errs
+}
+
+// Goal: both forms of a DSN for MySQL name the same database, and a lock has the same times through both, in UTC.
+// Method: migrate and lock through the one, with options that would shift times, look through the other.
+func TestOpenMySQL(t *testing.T) {
+	t.Parallel()
+	for _, product := range testdb.MySQLProducts() {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			dsn := newDSN(t, product)
+			const elsewhere = "?loc=Asia%2FTokyo&time_zone=%27%2B09%3A00%27"
+			var granted applock.Grant
+			for i, dsn := range []string{dsn, inOwnForm(t, dsn), dsn + elsewhere} {
+				client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = client.Close() })
+				if i == 0 {
+					if _, err := client.MigrateUp(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if granted, err = client.Get(t.Context(), orderLock); err != nil {
+						t.Fatal(err)
+					}
+				}
+				lock, err := client.Inquire(t.Context(), orderLock.Object)
+				if err != nil || lock.Fence != granted.Fence || lock.ExpiresAt != granted.ExpiresAt ||
+					time.Until(lock.ExpiresAt.Add(-applock.DefaultTTL)).Abs() > time.Minute {
+					t.Errorf("DSN %d: got %+v, %v, want %+v", i, lock, err, granted)
+				}
+			}
+		})
+	}
+}
+
+// Goal: on MySQL a schema is a database: two of them on one server are two independent sets of locks, and an
+// application with its data in the one can have its locks in the other, in one transaction.
+// Method: the same object in both; then an order and a lock on two sides of one transaction, rolled back and committed.
+func TestSchemaOnMySQL(t *testing.T) {
+	t.Parallel()
+	for _, product := range testdb.MySQLProducts() {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			shop := newRealPlace(t, product)
+			config, err := mysqldriver.ParseDSN(newDSN(t, product))
+			if err != nil {
+				t.Fatal(err)
+			}
+			elsewhere, err := applock.Open(t.Context(), applock.Config{DSN: shop.dsn, Schema: config.DBName})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = elsewhere.Close() })
+			if _, err := elsewhere.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrSchema) {
+				t.Errorf("before the migration of the other database: %v, want ErrSchema", err)
+			}
+			if _, err := elsewhere.MigrateUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			checkTwoSetsOfLocks(t, shop.client, elsewhere)
+			handedIn, err := applock.NewMySQL(shop.handle).WithSchema(config.DBName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shop.exec(t, createOrders)
+			for _, commit := range []bool{false, true} {
+				insertOrder(t, shop, handedIn, commit)
+				_, err := elsewhere.Inquire(t.Context(), orderLock.Object)
+				if errors.Is(err, applock.ErrNotHeld) == commit {
+					t.Errorf("the lock in the other database after commit %t: %v", commit, err)
+				}
+				if n := shop.count(t, "SELECT count(*) FROM shop_order"); (n == 1) != commit {
+					t.Errorf("after commit %t: %d orders", commit, n)
+				}
+			}
+			if _, err := shop.client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
+				t.Errorf("the lock beside the order: %v, want ErrNotHeld", err)
+			}
+		})
+	}
+}
+
+// checkTwoSetsOfLocks locks one object in two places by two operators, and releases it again.
+func checkTwoSetsOfLocks(t *testing.T, one, other *applock.Client) {
+	t.Helper()
+	requests := map[*applock.Client]applock.GetRequest{one: orderLock, other: orderLock}
+	request := orderLock
+	request.Owner.Operator = "ASMITH"
+	requests[other] = request
+	for client, request := range requests {
+		if _, err := client.Get(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for client, request := range requests {
+		count := 0
+		for lock, err := range client.List(t.Context(), applock.ListRequest{}) {
+			if err != nil || lock.Object != request.Object || lock.Owner != request.Owner {
+				t.Errorf("listed %+v, %v, want the lock of %s", lock, err, request.Owner)
+			}
+			count++
+		}
+		if count != 1 {
+			t.Errorf("%d locks, want 1", count)
+		}
+	}
+	for client, request := range requests {
+		released, err := client.Release(t.Context(), applock.ReleaseRequest{Object: request.Object, Operator: request.Owner.Operator})
+		if err != nil || !released {
+			t.Errorf("release of %s: %t, %v", request.Owner, released, err)
+		}
+	}
 }

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testdb"
 )
 
 const (
@@ -30,19 +32,33 @@ const (
 // says: who has the customer, since when and until when, under which fence; and so is the table at the end.
 // Method: random operations with a fixed seed run one after the other in the database and in a model in memory, and each
 // answer is compared. Time passes by moving all timestamps of the table, and of the model, into the past.
-func TestRealDeskPostgres(t *testing.T) {
-	runDesk(t, onPostgres)
+func TestRealDesk(t *testing.T) {
+	onEachProduct(t, func(t *testing.T, product string) {
+		runDesk(t, newRealPlace(t, product), deskSteps(product))
+	})
 }
 
-// Goal and method: as TestRealDeskPostgres.
-func TestRealDeskSQLite(t *testing.T) {
-	runDesk(t, onSQLite)
+// Goal: all that is as true through an application's own pool for MariaDB and MySQL, on which a statement that finds a
+// row and changes nothing counts as one that changed it (CLIENT_FOUND_ROWS).
+// Method: as TestRealDesk, with fewer operations, because only the way of the calls is another one.
+func TestRealDeskFoundRows(t *testing.T) {
+	for _, product := range testdb.MySQLProducts() {
+		t.Run(product, func(t *testing.T) {
+			place := newRealPlace(t, product)
+			pool, err := openMySQL(place.dsn, func(config *mysql.Config) { config.ClientFoundRows = true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = pool.Close() })
+			place.client = applock.NewMySQL(pool)
+			runDesk(t, place, realSize(6_000, 3_000))
+		})
+	}
 }
 
-func runDesk(t *testing.T, dialect string) {
+func runDesk(t *testing.T, place realPlace, steps int) {
 	t.Helper()
-	d := newDesk(t, newRealPlace(t, dialect), dialect)
-	steps := deskSteps(dialect)
+	d := newDesk(t, place)
 	for d.step = 1; d.step <= steps; d.step++ {
 		d.operate()
 		if d.step%1_000 == 0 {
@@ -56,15 +72,16 @@ func runDesk(t *testing.T, dialect string) {
 	d.checkOutcomes(steps / 2_000)
 }
 
-// deskSteps is how many operations there are. The SQLite of these tests is written in Go, and the race detector makes
-// it fifteen times slower: then a part of them must do.
-func deskSteps(dialect string) int {
-	build, _ := debug.ReadBuildInfo()
-	race := build != nil && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-	if race && dialect == onSQLite {
+// deskSteps is how many operations there are. With the race detector a part of them must do: the SQLite of these tests is
+// written in Go, and becomes fifteen times slower; and for MariaDB and MySQL see documentsOn.
+func deskSteps(product string) int {
+	switch {
+	case product == onPostgres || !raceDetector():
+		return realSize(20_000, 3_000)
+	case product == onSQLite:
 		return realSize(6_000, 3_000)
 	}
-	return realSize(20_000, 3_000)
+	return realSize(10_000, 3_000)
 }
 
 // customer is one object as the model knows it.
@@ -93,7 +110,6 @@ func (c *customer) lock() applock.Lock {
 type desk struct {
 	t         *testing.T
 	place     realPlace
-	dialect   string
 	random    *rand.Rand
 	operators []applock.Owner
 	customers []*customer // in the order of their objects' bytes
@@ -108,10 +124,10 @@ type desk struct {
 	action string
 }
 
-func newDesk(t *testing.T, place realPlace, dialect string) *desk {
+func newDesk(t *testing.T, place realPlace) *desk {
 	t.Helper()
 	d := &desk{
-		t: t, place: place, dialect: dialect,
+		t: t, place: place,
 		random:   rand.New(rand.NewPCG(4711, 2_000)),
 		outcomes: map[string]int{},
 	}
@@ -491,25 +507,18 @@ func (d *desk) near(moment time.Duration) bool {
 
 // backdate moves the timestamps of all rows.
 func (d *desk) backdate(passed time.Duration) {
-	interval := "$1"
-	if d.dialect == onPostgres {
-		interval = "$1 * interval '1 microsecond'"
-	}
+	interval := fmt.Sprintf(d.place.interval, passed.Microseconds())
 	statement := fmt.Sprintf("UPDATE %[1]s SET acquired_ts = acquired_ts - %[2]s, lock_ts = lock_ts - %[2]s, expires_ts = expires_ts - %[2]s",
 		d.place.locks, interval)
-	if _, err := d.place.handle.ExecContext(d.t.Context(), statement, passed.Microseconds()); err != nil {
+	if _, err := d.place.handle.ExecContext(d.t.Context(), statement); err != nil {
 		d.t.Fatalf("%s: %v", d.where(), err)
 	}
 }
 
 // databaseTime returns the time of the database's clock.
 func (d *desk) databaseTime() time.Time {
-	query := "SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000"
-	if d.dialect == onPostgres {
-		query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-	}
 	var microseconds int64
-	if err := d.place.handle.QueryRowContext(d.t.Context(), query).Scan(&microseconds); err != nil {
+	if err := d.place.handle.QueryRowContext(d.t.Context(), "SELECT "+d.place.now).Scan(&microseconds); err != nil {
 		d.t.Fatalf("%s: %v", d.where(), err)
 	}
 	return time.UnixMicro(microseconds).UTC()
@@ -607,13 +616,9 @@ func (d *desk) compareTable() {
 }
 
 func (d *desk) readTable() []applock.Lock {
-	microseconds := "%s"
-	if d.dialect == onPostgres {
-		microseconds = "(extract(epoch FROM %s) * 1000000)::bigint"
-	}
 	query := "SELECT object_type, object_id, operator_id, department_id, fence"
 	for _, column := range []string{"acquired_ts", "lock_ts", "expires_ts"} {
-		query += ", " + fmt.Sprintf(microseconds, column)
+		query += ", " + fmt.Sprintf(d.place.microseconds, column)
 	}
 	rows, err := d.place.handle.QueryContext(d.t.Context(), query+" FROM "+d.place.locks)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
@@ -23,7 +23,7 @@ const (
 	// No index is unique: a number that is given twice shall be seen, not refused.
 	createInvoices = `CREATE TABLE invoice (id INTEGER NOT NULL PRIMARY KEY, number INTEGER)`
 	nextNumber     = `SELECT coalesce(max(number), 0) + 1 FROM invoice`
-	setNumber      = `UPDATE invoice SET number = $2 WHERE id = $1`
+	setNumber      = `UPDATE invoice SET number = $1 WHERE id = $2`
 
 	// abandonEvery is which invoices are abandoned once, after they have got a number and before the commit.
 	abandonEvery = 10
@@ -32,93 +32,123 @@ const (
 // Goal: 20 workers give 2,000 invoices the numbers 1 to 2,000, none twice and none left out, at each isolation level,
 // through pgx and through database/sql.
 // Method: one transaction for each invoice calls serialize, reads max(number) + 1 and writes it. Some transactions are
-// rolled back after that and done again: their numbers must not be missing. At REPEATABLE READ and SERIALIZABLE the
-// database answers some of them with a serialization failure (40001): the worker rolls back and begins again.
+// rolled back after that and done again: their numbers must not be missing. Where the database answers some of them with
+// a serialization failure (40001), the worker rolls back and begins again; elsewhere there must be none. Late ones have
+// read before they call serialize, and must not be let in with what they saw then.
 // TestRealNumbersWithoutSerialize shows what happens otherwise.
-func TestRealNumbersPostgres(t *testing.T) {
-	place := newRealPlace(t, onPostgres)
-	const workers = 20
-	full, fewer := realSize(2000, 200), realSize(400, 100)
-	for _, test := range []struct {
-		way     string
-		begin   func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
-		level   sql.IsolationLevel
-		objects int
-	}{
-		{"pgx", numberingThroughPgx, sql.LevelReadCommitted, full},
-		{"pgx", numberingThroughPgx, sql.LevelRepeatableRead, full},
-		{"pgx", numberingThroughPgx, sql.LevelSerializable, full},
-		{"sql", numberingThroughSQL, sql.LevelReadCommitted, full},
-		{"sql", numberingThroughSQL, sql.LevelRepeatableRead, fewer},
-		{"sql", numberingThroughSQL, sql.LevelSerializable, fewer},
-	} {
-		t.Run(test.way+"/"+test.level.String(), func(t *testing.T) {
-			numbers := numbering{begin: test.begin(t, place, workers, test.level), workers: workers, objects: test.objects}
-			numbers.check(t, place)
-			if test.level == sql.LevelReadCommitted && numbers.conflicts.Load() > 0 {
-				t.Errorf("%d serialization failures", numbers.conflicts.Load())
-			}
-		})
-	}
+func TestRealNumbers(t *testing.T) {
+	onEachProduct(t, func(t *testing.T, product string) {
+		place := newRealPlace(t, product)
+		for _, way := range numberingWays(product) {
+			t.Run(way.name+"/"+way.level.String(), func(t *testing.T) {
+				numbers := numbering{numberingWay: way, begin: way.through(t, place, way.workers, way.level)}
+				numbers.check(t, place)
+				if conflicts := numbers.conflicts.Load(); conflicts > 0 && !way.mayConflict {
+					t.Errorf("%d serialization failures", conflicts)
+				}
+			})
+		}
+	})
 }
 
-// Goal and method: as TestRealNumbersPostgres, in a file. Serialize is the first statement of a transaction that is
-// deferred, as database/sql begins it: there is no serialization failure then.
-func TestRealNumbersSQLite(t *testing.T) {
-	place := newRealPlace(t, onSQLite)
-	const workers = 8
-	numbers := numbering{
-		begin:   numberingThroughSQL(t, place, workers, sql.LevelDefault),
-		workers: workers,
-		objects: realSize(200, 50),
+// numberingWay is a way to number invoices.
+type numberingWay struct {
+	name     string
+	through  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
+	level    sql.IsolationLevel
+	workers  int
+	invoices int
+	// readsFirst makes each transaction read before it calls serialize, too early to see all numbers.
+	readsFirst bool
+	// mayConflict allows serialization failures.
+	mayConflict bool
+}
+
+// numberingWays returns what to test. PostgreSQL answers a transaction that has waited for its turn with a serialization
+// failure unless it is at READ COMMITTED. InnoDB does not: serialize, the first statement, waits before there is a
+// snapshot, and whoever is inside is alone with all rows. Nor does SQLite, whose transactions are deferred, as database/sql
+// begins them. At SERIALIZABLE InnoDB's reads lock what they read: the one that is inside has a deadlock with each late one,
+// so these are few.
+func numberingWays(product string) []numberingWay {
+	full, fewer := realSize(2000, 200), realSize(400, 100)
+	const committed, repeatable, serializable = sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable
+	switch product {
+	case onPostgres:
+		return []numberingWay{
+			{name: "pgx", through: numberingThroughPgx, level: committed, workers: 20, invoices: full},
+			{name: "pgx", through: numberingThroughPgx, level: repeatable, workers: 20, invoices: full, mayConflict: true},
+			{name: "pgx", through: numberingThroughPgx, level: serializable, workers: 20, invoices: full, mayConflict: true},
+			{name: "sql", through: numberingThroughSQL, level: committed, workers: 20, invoices: full},
+			{name: "sql", through: numberingThroughSQL, level: repeatable, workers: 20, invoices: fewer, mayConflict: true},
+			{name: "sql", through: numberingThroughSQL, level: serializable, workers: 20, invoices: fewer, mayConflict: true},
+			{name: "late", through: numberingThroughSQL, level: repeatable, workers: 20, invoices: fewer, readsFirst: true, mayConflict: true},
+		}
+	case onSQLite:
+		return []numberingWay{
+			{name: "sql", through: numberingThroughSQL, level: sql.LevelDefault, workers: 8, invoices: realSize(200, 50)},
+		}
 	}
-	numbers.check(t, place)
-	if numbers.conflicts.Load() > 0 {
-		t.Errorf("%d serialization failures", numbers.conflicts.Load())
+	return []numberingWay{
+		{name: "sql", through: numberingThroughSQL, level: committed, workers: 20, invoices: full},
+		{name: "sql", through: numberingThroughSQL, level: repeatable, workers: 20, invoices: full},
+		{name: "sql", through: numberingThroughSQL, level: serializable, workers: 20, invoices: full},
+		{name: "late", through: numberingThroughSQL, level: repeatable, workers: 20, invoices: fewer, readsFirst: true, mayConflict: true},
+		{name: "late", through: numberingThroughSQL, level: serializable, workers: 4, invoices: realSize(100, 50), readsFirst: true, mayConflict: true},
 	}
 }
 
 // Goal: the test above would notice a number that is given twice, and serialize is what prevents it.
-// Method: one transaction reads max(number) + 1 before and writes after another one does both, at READ COMMITTED.
-// Without serialize both get the same number, each time. With serialize the other one has to wait, and the numbers differ.
+// Method: one transaction reads max(number) + 1 before and writes after another one does both. Without serialize both
+// get the same number, each time. With serialize the other one has to wait, and the numbers differ.
 func TestRealNumbersWithoutSerialize(t *testing.T) {
-	for _, serialized := range []bool{false, true} {
-		t.Run(fmt.Sprintf("serialized=%t", serialized), func(t *testing.T) {
-			place := newRealPlace(t, onPostgres)
-			createInvoiceTable(t, place, 2)
-			begin := numberingThroughPgx(t, place, 2, sql.LevelReadCommitted)
-			done := make(chan error, 1)
-			one, other := attempt{id: 1, withoutSerialize: !serialized}, attempt{id: 2, withoutSerialize: !serialized}
-			one.between = func() error {
-				go func() { done <- other.run(t.Context(), begin) }()
-				return waitForWaiter(t.Context(), place, done)
-			}
-			err := one.run(t.Context(), begin)
-			if err == nil {
-				err = <-done
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := []int{1, 1}
-			if serialized {
-				want = []int{1, 2}
-			}
-			if got := readNumbers(t, place); !slices.Equal(got, want) {
-				t.Errorf("the invoices have the numbers %v, want %v", got, want)
+	for product, way := range map[string]struct {
+		begin  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
+		levels []sql.IsolationLevel
+	}{
+		onPostgres: {numberingThroughPgx, []sql.IsolationLevel{sql.LevelReadCommitted}},
+		onMariaDB:  {numberingThroughSQL, []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead}},
+		onMySQL:    {numberingThroughSQL, []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead}},
+	} {
+		t.Run(product, func(t *testing.T) {
+			place := newRealPlace(t, product)
+			for _, level := range way.levels {
+				begin := way.begin(t, place, 3, level) // one to look on
+				for serialized, want := range map[bool][]int{false: {1, 1}, true: {1, 2}} {
+					numbers := overtakeInvoice(t, place, begin, !serialized)
+					if !slices.Equal(numbers, want) {
+						t.Errorf("%s, serialized %t: the invoices have the numbers %v, want %v", level, serialized, numbers, want)
+					}
+				}
 			}
 		})
 	}
+}
+
+// overtakeInvoice lets invoice 2 be numbered, as far as it comes, while invoice 1 is between its read and its write. It
+// returns the numbers of both.
+func overtakeInvoice(t *testing.T, place realPlace, begin beginNumbering, withoutSerialize bool) []int {
+	t.Helper()
+	createInvoiceTable(t, place, 2)
+	done := make(chan error, 1)
+	one, other := attempt{id: 1, withoutSerialize: withoutSerialize}, attempt{id: 2, withoutSerialize: withoutSerialize}
+	one.between = func() error {
+		go func() { done <- other.run(t.Context(), begin) }()
+		return waitForWaiter(t.Context(), place, done)
+	}
+	err := one.run(t.Context(), begin)
+	if err == nil {
+		err = <-done
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readNumbers(t, place)
 }
 
 // waitForWaiter returns when a session of the database waits for another one, or when there is something in done.
 func waitForWaiter(ctx context.Context, place realPlace, done chan error) error {
 	for len(done) == 0 {
-		var waiting int
-		row := place.handle.QueryRowContext(ctx, `
-			SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
-		if err := row.Scan(&waiting); err != nil || waiting > 0 {
+		if waits, err := place.aSessionWaits(ctx); err != nil || waits {
 			return err
 		}
 	}
@@ -167,7 +197,7 @@ func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.I
 				return next, err
 			},
 			set: func(ctx context.Context, id, number int) error {
-				_, err := tx.Exec(ctx, setNumber, id, number)
+				_, err := tx.Exec(ctx, setNumber, number, id)
 				return err
 			},
 			commit:   tx.Commit,
@@ -191,7 +221,7 @@ func numberingThroughSQL(t *testing.T, place realPlace, workers int, level sql.I
 				return next, err
 			},
 			set: func(ctx context.Context, id, number int) error {
-				_, err := tx.ExecContext(ctx, setNumber, id, number)
+				_, err := tx.ExecContext(ctx, place.bound(setNumber), number, id)
 				return err
 			},
 			commit:   func(context.Context) error { return tx.Commit() },
@@ -208,6 +238,8 @@ type attempt struct {
 	id int
 	// withoutSerialize leaves the guard out.
 	withoutSerialize bool
+	// readsFirst reads before the guard, for nothing.
+	readsFirst bool
 	// between, if set, is called between the read and the write.
 	between func() error
 	// abandon rolls back after the write.
@@ -221,6 +253,11 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 		return err
 	}
 	defer func() { _ = tx.rollback(ctx) }() // after the commit there is nothing to roll back
+	if a.readsFirst {
+		if _, err := tx.next(ctx); err != nil {
+			return err
+		}
+	}
 	if !a.withoutSerialize {
 		if err := tx.locks.Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
 			return err
@@ -246,23 +283,22 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 
 // numbering is many workers that number invoices.
 type numbering struct {
+	numberingWay
 	begin     beginNumbering
-	workers   int
-	objects   int
 	conflicts atomic.Int64
 }
 
 // check numbers all invoices of a new table and compares their numbers with 1, 2, 3 and so on.
 func (n *numbering) check(t *testing.T, place realPlace) {
 	t.Helper()
-	createInvoiceTable(t, place, n.objects)
+	createInvoiceTable(t, place, n.invoices)
 	start := time.Now()
 	n.run(t)
-	t.Logf("%d invoices in %s, %d serialization failures", n.objects, time.Since(start).Round(time.Millisecond), n.conflicts.Load())
-	invoices := make([][]int, n.objects+1) // by number
+	t.Logf("%d invoices in %s, %d serialization failures", n.invoices, time.Since(start).Round(time.Millisecond), n.conflicts.Load())
+	invoices := make([][]int, n.invoices+1) // by number
 	for i, number := range readNumbers(t, place) {
-		if number < 1 || number > n.objects {
-			t.Errorf("invoice %d has the number %d, want 1 to %d", i+1, number, n.objects)
+		if number < 1 || number > n.invoices {
+			t.Errorf("invoice %d has the number %d, want 1 to %d", i+1, number, n.invoices)
 			continue
 		}
 		invoices[number] = append(invoices[number], i+1)
@@ -279,8 +315,8 @@ func (n *numbering) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	ids := make(chan int, n.objects)
-	for id := range n.objects {
+	ids := make(chan int, n.invoices)
+	for id := range n.invoices {
 		ids <- id + 1
 	}
 	close(ids)
@@ -304,20 +340,19 @@ func (n *numbering) run(t *testing.T) {
 // number numbers one invoice, as often as it takes.
 func (n *numbering) number(ctx context.Context, id int) error {
 	if id%abandonEvery == 0 {
-		err := n.retry(ctx, attempt{id: id, abandon: true})
+		err := n.retry(ctx, attempt{id: id, readsFirst: n.readsFirst, abandon: true})
 		if !errors.Is(err, errAbandoned) {
 			return fmt.Errorf("want it abandoned: %w", err)
 		}
 	}
-	return n.retry(ctx, attempt{id: id})
+	return n.retry(ctx, attempt{id: id, readsFirst: n.readsFirst})
 }
 
 // retry begins again after each serialization failure, a little later: one commit refuses all who wait for it.
 func (n *numbering) retry(ctx context.Context, a attempt) error {
 	for {
 		err := a.run(ctx, n.begin)
-		var pgErr *pgconn.PgError
-		if !errors.As(err, &pgErr) || pgErr.Code != "40001" {
+		if sqlState(err) != "40001" {
 			return err
 		}
 		n.conflicts.Add(1)
@@ -326,12 +361,13 @@ func (n *numbering) retry(ctx context.Context, a attempt) error {
 }
 
 // createInvoiceTable makes a table of invoices without numbers, with the ids from 1.
-func createInvoiceTable(t *testing.T, place realPlace, objects int) {
+func createInvoiceTable(t *testing.T, place realPlace, invoices int) {
 	t.Helper()
-	place.exec(t, "DROP TABLE IF EXISTS invoice", createInvoices, fmt.Sprintf(`
-		INSERT INTO invoice (id)
-		WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < %d)
-		SELECT id FROM ids`, objects))
+	ids := make([]string, invoices)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("(%d)", i+1)
+	}
+	place.exec(t, "DROP TABLE IF EXISTS invoice", createInvoices, "INSERT INTO invoice (id) VALUES "+strings.Join(ids, ", "))
 }
 
 // readNumbers returns the numbers of the invoices in the order of their ids, 0 for none.

@@ -8,15 +8,21 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
 	_ "modernc.org/sqlite"             // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testdb"
 )
 
@@ -31,19 +37,83 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The dialects that the tests run on.
+// The products that the tests run on.
 const (
 	onPostgres = "postgres"
 	onSQLite   = "sqlite"
+	onMariaDB  = "mariadb"
+	onMySQL    = "mysql"
 )
+
+// onEachProduct runs a test on each product. One whose server is missing is skipped.
+func onEachProduct(t *testing.T, test func(t *testing.T, product string)) {
+	t.Helper()
+	for _, product := range []string{onPostgres, onSQLite, onMariaDB, onMySQL} {
+		t.Run(product, func(t *testing.T) { test(t, product) })
+	}
+}
+
+// newDSN returns the DSN of a new, empty database, which is removed when the test ends.
+func newDSN(t *testing.T, product string) string {
+	t.Helper()
+	switch product {
+	case onPostgres:
+		return testdb.Postgres(t)
+	case onSQLite:
+		return "sqlite:" + filepath.Join(t.TempDir(), "real.db")
+	}
+	return testdb.MySQL(t, product)
+}
 
 // realPlace is a database with locks, and with a handle for the application's own tables beside them.
 type realPlace struct {
 	dsn    string
 	client *applock.Client
 	handle *sql.DB
+	realDialect
+}
+
+// realDialect is what the tests write in another way in each dialect.
+type realDialect struct {
 	// locks is the name of the table of the locks.
 	locks string
+	// placeholder, if set, is what stands for each of $1, $2 and so on, which must come in this order.
+	placeholder string
+	// now is the time of the database's clock in microseconds since 1970, microseconds (%s) that of a column, and
+	// interval (%d) a number of microseconds to subtract from a column.
+	now, microseconds, interval string
+}
+
+var (
+	dialectPostgres = realDialect{
+		locks:        "applock.appl_lock",
+		now:          "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		microseconds: "(extract(epoch FROM %s) * 1000000)::bigint",
+		interval:     "interval '%d microseconds'",
+	}
+	dialectSQLite = realDialect{
+		locks:        "appl_lock",
+		now:          "CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000",
+		microseconds: "%s",
+		interval:     "%d",
+	}
+	dialectMySQL = realDialect{
+		locks:        "appl_lock",
+		placeholder:  "?",
+		now:          "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		microseconds: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
+		interval:     "INTERVAL %d MICROSECOND",
+	}
+)
+
+var placeholders = regexp.MustCompile(`\$\d`)
+
+// bound returns a statement of the application's own with the placeholders of the dialect.
+func (d realDialect) bound(statement string) string {
+	if d.placeholder == "" {
+		return statement
+	}
+	return placeholders.ReplaceAllString(statement, d.placeholder)
 }
 
 // patientWriter is how long a statement of the application waits for other writers of an SQLite file: long enough that
@@ -51,13 +121,9 @@ type realPlace struct {
 const patientWriter = time.Minute
 
 // newRealPlace returns a migrated and otherwise empty database, which is removed when the test ends.
-func newRealPlace(t *testing.T, dialect string) realPlace {
+func newRealPlace(t *testing.T, product string) realPlace {
 	t.Helper()
-	dsn := "sqlite:" + filepath.Join(t.TempDir(), "real.db")
-	if dialect == onPostgres {
-		dsn = testdb.Postgres(t)
-	}
-	place, err := openRealPlace(t.Context(), dsn, patientWriter)
+	place, err := openRealPlace(t.Context(), newDSN(t, product), patientWriter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,19 +140,51 @@ func openRealPlace(ctx context.Context, dsn string, busyTimeout time.Duration) (
 	if err != nil {
 		return realPlace{}, err
 	}
-	driver, handleDSN, locks := "pgx", dsn, "applock.appl_lock"
-	if path, found := strings.CutPrefix(dsn, "sqlite:"); found {
-		// The write-ahead log is the file's, the other two are the connection's. NORMAL saves the wait for the disk.
-		driver, locks = "sqlite", "appl_lock"
-		handleDSN = fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)",
-			url.PathEscape(path), busyTimeout.Milliseconds())
-	}
-	handle, err := sql.Open(driver, handleDSN)
+	handle, dialect, err := openHandle(dsn, busyTimeout)
 	if err != nil {
 		return realPlace{}, errors.Join(err, client.Close())
 	}
-	handle.SetMaxIdleConns(32) // as many as a test uses: with the default of 2 it would connect over and over
-	return realPlace{dsn: dsn, client: client, handle: handle, locks: locks}, nil
+	return realPlace{dsn: dsn, client: client, handle: handle, realDialect: dialect}, nil
+}
+
+// openHandle opens the handle of an application, with the settings that one has.
+func openHandle(dsn string, busyTimeout time.Duration) (*sql.DB, realDialect, error) {
+	if strings.HasPrefix(dsn, "mysql:") {
+		pool, err := openMySQL(dsn, func(config *mysql.Config) { config.ParseTime, config.InterpolateParams = true, true })
+		return pool, dialectMySQL, err
+	}
+	driver, dialect := "pgx", dialectPostgres
+	if path, found := strings.CutPrefix(dsn, "sqlite:"); found {
+		// The write-ahead log is the file's, the other two are the connection's. NORMAL saves the wait for the disk.
+		driver, dialect = "sqlite", dialectSQLite
+		dsn = fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)",
+			url.PathEscape(path), busyTimeout.Milliseconds())
+	}
+	handle, err := sql.Open(driver, dsn)
+	if err != nil {
+		return nil, realDialect{}, err
+	}
+	handle.SetMaxIdleConns(maxIdle)
+	return handle, dialect, nil
+}
+
+// maxIdle is as many connections as a test uses: with the default of 2 it would connect over and over.
+const maxIdle = 32
+
+// openMySQL opens a pool for MariaDB or MySQL, with the default settings and what change makes of them.
+func openMySQL(dsn string, change func(config *mysql.Config)) (*sql.DB, error) {
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	change(config)
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxIdleConns(maxIdle)
+	return pool, nil
 }
 
 func (p realPlace) close() {
@@ -120,10 +218,65 @@ func tryAgain(err error) bool {
 	return kind == db.KindBusy || kind == db.KindContention
 }
 
+// sqlState returns the SQLSTATE of a server's answer, empty for another error.
+func sqlState(err error) string {
+	var postgres *pgconn.PgError
+	if errors.As(err, &postgres) {
+		return postgres.Code
+	}
+	var answer *mysql.MySQLError
+	if errors.As(err, &answer) {
+		return string(answer.SQLState[:])
+	}
+	return ""
+}
+
+// aSessionWaits reports whether a session of the database waits for another one.
+func (p realPlace) aSessionWaits(ctx context.Context) (bool, error) {
+	if p.realDialect == dialectMySQL {
+		return p.aSessionWaitsForARow(ctx)
+	}
+	var waiting int
+	row := p.handle.QueryRowContext(ctx, `
+		SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+	err := row.Scan(&waiting)
+	return waiting > 0, err
+}
+
+// waitingThread finds the session in a transaction of InnoDB's report that waits for a row.
+var waitingThread = regexp.MustCompile(`(?s)^.*\nLOCK WAIT .*\n(?:MySQL|MariaDB) thread id (\d+),`)
+
+// aSessionWaitsForARow reads the report of InnoDB. The tables that tell the same are another one in each product, and
+// MariaDB renews its own only now and then.
+func (p realPlace) aSessionWaitsForARow(ctx context.Context) (bool, error) {
+	var kind, name, report, ours string
+	if err := p.handle.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &report); err != nil {
+		return false, err
+	}
+	row := p.handle.QueryRowContext(ctx, "SELECT group_concat(id) FROM information_schema.processlist WHERE db = DATABASE()")
+	if err := row.Scan(&ours); err != nil {
+		return false, err
+	}
+	for _, transaction := range strings.Split(report, "\n---TRANSACTION ")[1:] { // the first part is another section
+		waiting := waitingThread.FindStringSubmatch(transaction)
+		if waiting != nil && slices.Contains(strings.Split(ours, ","), waiting[1]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // realSize is how much a test does: full, unless -short is given.
 func realSize(full, short int) int {
 	if testing.Short() {
 		return short
 	}
 	return full
+}
+
+// raceDetector reports whether the race detector is on.
+func raceDetector() bool {
+	build, _ := debug.ReadBuildInfo()
+	return build != nil && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

@@ -244,27 +244,9 @@ func (p realPlace) aSessionWaits(ctx context.Context) (bool, error) {
 	return waiting > 0, err
 }
 
-// waitingThread finds the session in a transaction of InnoDB's report that waits for a row.
-var waitingThread = regexp.MustCompile(`(?s)^.*\nLOCK WAIT .*\n(?:MySQL|MariaDB) thread id (\d+),`)
-
-// aSessionWaitsForARow reads the report of InnoDB. The tables that tell the same are another one in each product, and
-// MariaDB renews its own only now and then.
 func (p realPlace) aSessionWaitsForARow(ctx context.Context) (bool, error) {
-	var kind, name, report, ours string
-	if err := p.handle.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &report); err != nil {
-		return false, err
-	}
-	row := p.handle.QueryRowContext(ctx, "SELECT group_concat(id) FROM information_schema.processlist WHERE db = DATABASE()")
-	if err := row.Scan(&ours); err != nil {
-		return false, err
-	}
-	for _, transaction := range strings.Split(report, "\n---TRANSACTION ")[1:] { // the first part is another section
-		waiting := waitingThread.FindStringSubmatch(transaction)
-		if waiting != nil && slices.Contains(strings.Split(ours, ","), waiting[1]) {
-			return true, nil
-		}
-	}
-	return false, nil
+	waiting, err := testdb.MySQLWaiting(ctx, p.handle)
+	return waiting > 0, err
 }
 
 // realSize is how much a test does: full, unless -short is given.

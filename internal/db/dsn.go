@@ -8,6 +8,9 @@ import "strings"
 func IsURL(dsn string) bool {
 	scheme, rest, found := strings.Cut(dsn, "://")
 	if end := strings.IndexAny(rest, "@/"); end >= 0 && rest[end] == '@' {
+		if strings.ContainsAny(rest[:end], "?#") {
+			return false // they end the host, and so the user would be it
+		}
 		rest = rest[end+1:]
 	}
 	return found && !strings.Contains(scheme, ":") && !strings.Contains(rest, "@")

@@ -3,9 +3,6 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -132,57 +129,12 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 				duration.Microseconds(), duration.Microseconds(), duration.Microseconds())
 			return err
 		},
-		Waiting:           waitingOn(t, plain),
+		Waiting:           func(ctx context.Context) (int, error) { return testdb.MySQLWaiting(ctx, plain) },
 		Interpret:         mysql.InterpretError,
 		SnapshotConflicts: func(sql.IsolationLevel) bool { return false },
 		KeepsView:         func(level sql.IsolationLevel) bool { return level == sql.LevelRepeatableRead },
 		RefusalsLock:      true,
 	}
-}
-
-// waitingOn returns what counts the sessions of the database that wait for a row of another one. It does
-// not ask information_schema.innodb_trx: that is a copy which is not renewed while somebody keeps asking.
-func waitingOn(t testing.TB, handle *sql.DB) func(ctx context.Context) (int, error) {
-	t.Helper()
-	if isMariaDB(t, handle) {
-		return func(ctx context.Context) (int, error) { return waitingInReport(ctx, handle) }
-	}
-	return func(ctx context.Context) (int, error) {
-		var count int
-		err := handle.QueryRowContext(ctx, `SELECT COUNT(DISTINCT w.requesting_thread_id)
-			FROM performance_schema.data_lock_waits AS w
-			JOIN performance_schema.threads AS t ON t.thread_id = w.requesting_thread_id
-			WHERE t.processlist_db = DATABASE()`).Scan(&count)
-		return count, err
-	}
-}
-
-func isMariaDB(t testing.TB, handle *sql.DB) bool {
-	t.Helper()
-	return strings.Contains(version(t, handle), "MariaDB")
-}
-
-// lockWait finds the sessions that wait for a row in the report of MariaDB's InnoDB.
-var lockWait = regexp.MustCompile(`(?s)---TRANSACTION (?:[^-]|-[^-])*?LOCK WAIT (?:[^-]|-[^-])*?MariaDB thread id (\d+),`)
-
-func waitingInReport(ctx context.Context, handle *sql.DB) (int, error) {
-	report, err := query(ctx, handle, "SHOW ENGINE INNODB STATUS")
-	if err != nil {
-		return 0, err
-	}
-	count := 0
-	for _, match := range lockWait.FindAllStringSubmatch(fmt.Sprint(report[0]["Status"]), -1) {
-		var ours bool
-		err := handle.QueryRowContext(ctx,
-			"SELECT COUNT(*) > 0 FROM information_schema.processlist WHERE id = ? AND db = DATABASE()", match[1]).Scan(&ours)
-		if err != nil {
-			return 0, err
-		}
-		if ours {
-			count++
-		}
-	}
-	return count, nil
 }
 
 // open returns a pool on dsn with the client's default settings and what change makes of them.

@@ -3,6 +3,7 @@ package mysql
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +19,14 @@ func Schemes() []string { return []string{"mysql", "mariadb"} }
 var errNotDSN = errors.New("is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE " +
 	"with known options; in the first form write special characters of the password as %XX, such as @ as %40 and / as %2F")
 
-// Recognizes reports whether a DSN without a scheme is in the form of github.com/go-sql-driver/mysql.
+// Recognizes reports whether a DSN without a scheme is in the form of github.com/go-sql-driver/mysql, or
+// looks like it.
 func Recognizes(dsn string) bool {
+	if regexp.MustCompile(`(?:^|@)(?:tcp|unix)\(`).MatchString(dsn) {
+		return true
+	}
 	config, err := mysql.ParseDSN(dsn)
-	return err == nil && (config.Net == "tcp" || config.Net == "unix") && strings.ContainsAny(dsn, "@(")
+	return err == nil && config.Net == "tcp" && strings.Contains(dsn, "@")
 }
 
 // ParseDSN returns the client's configuration for mysql://user:password@host:port/database?options (or mariadb://) or for

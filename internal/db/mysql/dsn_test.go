@@ -35,6 +35,7 @@ func TestRecognizes(t *testing.T) {
 		"tcp(127.0.0.1:3306)/db":              true,
 		"user:pass@/db":                       true,
 		"mysql:secret@tcp(127.0.0.1:3306)/db": true,
+		"user:p@ss@tcp(host)/db?timeout=x":    true,
 		"applock.db":                          false,
 		"/tmp/applock.db":                     false,
 		"oracle://user@host/db":               false,

@@ -16,7 +16,6 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testdb"
 	"github.com/applock/applock/migrations"
 	"github.com/applock/applock/procedures"
@@ -90,7 +89,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
 			dsn := testdb.MySQL(t, product)
-			handle := openMySQL(t, dsn, nil)
+			handle := testdb.OpenMySQL(t, dsn, nil)
 			client := applock.NewMySQL(handle)
 			if _, err := client.MigrateUp(t.Context()); err != nil {
 				t.Fatal(err)
@@ -192,7 +191,7 @@ func newGrantee(t *testing.T, dsn string, handle *sql.DB) *sql.DB {
 	t.Helper()
 	const password = "gr4ntee"
 	var name string
-	return openMySQL(t, dsn, func(config *driver.Config) {
+	return testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
 		name = "grantee" + strings.TrimPrefix(config.DBName, "applock_test")
 		for _, statement := range []string{
 			"CREATE USER " + name + " IDENTIFIED BY '" + password + "'",
@@ -209,24 +208,4 @@ func newGrantee(t *testing.T, dsn string, handle *sql.DB) *sql.DB {
 		})
 		config.User, config.Passwd = name, password
 	})
-}
-
-// openMySQL returns a pool on dsn with what change makes of its settings.
-func openMySQL(t *testing.T, dsn string, change func(config *driver.Config)) *sql.DB {
-	t.Helper()
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if change != nil {
-		change(config)
-	}
-	connector, err := driver.NewConnector(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handle := sql.OpenDB(connector)
-	handle.SetMaxIdleConns(20)
-	t.Cleanup(func() { _ = handle.Close() })
-	return handle
 }

@@ -21,6 +21,9 @@ const (
 	errorLockWaitTimeout = 1205
 )
 
+// maxIdle is how many connections a test uses at once: with the client's default of 2 it would connect over and over.
+const maxIdle = 20
+
 // MySQLProducts lists the products that speak MySQL's protocol and dialect. Each has a server of its own.
 func MySQLProducts() []string { return []string{"mariadb", "mysql"} }
 
@@ -46,6 +49,27 @@ func MySQL(t testing.TB, product string) string {
 		t.Fatalf("%s: %v", server.variable, err)
 	}
 	return dsn
+}
+
+// OpenMySQL returns a pool on a DSN with the client's default settings and what change makes of them; nil changes nothing.
+// It keeps its connections, and is closed when the test ends.
+func OpenMySQL(t testing.TB, dsn string, change func(config *mysql.Config)) *sql.DB {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(config)
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle := sql.OpenDB(connector)
+	handle.SetMaxIdleConns(maxIdle)
+	t.Cleanup(func() { _ = handle.Close() })
+	return handle
 }
 
 // MySQLClient returns the path of a product's command line client: the one that APPLOCK_TEST_MARIADB_CLIENT or

@@ -35,7 +35,7 @@ func onBoth(t *testing.T, test func(t *testing.T, product string)) {
 	for _, product := range testdb.MySQLProducts() {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			t.Logf("%s %s", product, version(t, open(t, testdb.Require(t, product), nil)))
+			t.Logf("%s %s", product, version(t, testdb.OpenMySQL(t, testdb.Require(t, product), nil)))
 			test(t, product)
 		})
 	}
@@ -100,12 +100,12 @@ func (p *places) take(t testing.TB) dbtest.Place {
 // settings and what change makes of them; nil changes nothing.
 func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtest.Place {
 	t.Helper()
-	handle := open(t, dsn, change)
+	handle := testdb.OpenMySQL(t, dsn, change)
 	client := applock.NewMySQL(handle)
 	if _, err := client.MigrateUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	plain := open(t, dsn, func(config *driver.Config) {
+	plain := testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
 		if change != nil {
 			change(config)
 		}
@@ -135,27 +135,6 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 		KeepsView:         func(level sql.IsolationLevel) bool { return level == sql.LevelRepeatableRead },
 		RefusalsLock:      true,
 	}
-}
-
-// open returns a pool on dsn with the client's default settings and what change makes of them.
-func open(t testing.TB, dsn string, change func(config *driver.Config)) *sql.DB {
-	t.Helper()
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if change != nil {
-		change(config)
-	}
-	connector, err := driver.NewConnector(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handle := sql.OpenDB(connector)
-	handle.SetMaxOpenConns(12)
-	handle.SetMaxIdleConns(12)
-	t.Cleanup(func() { _ = handle.Close() })
-	return handle
 }
 
 func clientsOn(t testing.TB, dsn string) func() *applock.Client {

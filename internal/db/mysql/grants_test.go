@@ -152,7 +152,7 @@ func TestGrants(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) { // one after the other: they call for the same locks
 				as := account(t, place.SQL, role.grants...)
-				user := open(t, place.DSN, func(config *driver.Config) { as(config); config.DBName = "" })
+				user := testdb.OpenMySQL(t, place.DSN, func(config *driver.Config) { as(config); config.DBName = "" })
 				for _, statement := range statementsOn(t, place.SQL) {
 					want := statement.denied
 					if slices.Contains(role.allowed, statement.operation) {
@@ -162,7 +162,7 @@ func TestGrants(t *testing.T) {
 						t.Errorf("%s: %v, want error %d", statement.text, err, want)
 					}
 				}
-				err := open(t, place.DSN, as).PingContext(t.Context())
+				err := testdb.OpenMySQL(t, place.DSN, as).PingContext(t.Context())
 				if denied := numberOf(err) == errorDatabaseDenied; denied != (role.allowed == nil) || !denied && err != nil {
 					t.Errorf("connect to the database: %v", err)
 				}
@@ -178,7 +178,7 @@ func TestGrantsSurviveUpgrade(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		user := open(t, place.DSN, account(t, place.SQL, "operator"))
+		user := testdb.OpenMySQL(t, place.DSN, account(t, place.SQL, "operator"))
 		const call = "CALL get_appl_lock_row('customer', '42', 'JDOE', '', NULL)"
 		create := fmt.Sprint(mustQuery(t, place.SQL, "SHOW CREATE PROCEDURE get_appl_lock_core")[0]["Create Procedure"])
 		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
@@ -200,9 +200,9 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		dsn := testdb.MySQL(t, product)
-		root := open(t, dsn, nil)
+		root := testdb.OpenMySQL(t, dsn, nil)
 		as := account(t, root, "owner")
-		owner := open(t, dsn, as)
+		owner := testdb.OpenMySQL(t, dsn, as)
 		client := applock.NewMySQL(owner)
 		for range 2 {
 			if _, err := client.MigrateUp(t.Context()); err != nil {

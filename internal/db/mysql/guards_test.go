@@ -501,7 +501,7 @@ func TestTimeZonesAgree(t *testing.T) {
 		dsn := newPlace(t, product).DSN
 		var clients []*applock.Client
 		for _, zone := range []string{"+00:00", "+13:00", "-11:00"} {
-			clients = append(clients, applock.NewMySQL(open(t, dsn, func(config *driver.Config) {
+			clients = append(clients, applock.NewMySQL(testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
 				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
 			})))
 		}
@@ -710,7 +710,7 @@ func TestForeignTableIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := open(t, testdb.MySQL(t, product), nil)
+		handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), nil)
 		mustQuery(t, handle, "CREATE TABLE appl_lock (id INTEGER PRIMARY KEY)")
 		client := applock.NewMySQL(handle)
 		if done, err := client.MigrateUp(t.Context()); err == nil {

@@ -32,7 +32,7 @@ func inMode(mode string) func(config *driver.Config) {
 // newSchema returns the name of a database that does not exist yet, and drops it when the test ends.
 func newSchema(t *testing.T, dsn string) string {
 	t.Helper()
-	handle := open(t, dsn, nil)
+	handle := testdb.OpenMySQL(t, dsn, nil)
 	name := strings.Replace(value(t, handle, "SELECT DATABASE()"), "_test_", "_also_", 1)
 	t.Cleanup(func() {
 		if _, err := handle.ExecContext(context.Background(), "DROP DATABASE IF EXISTS "+name); err != nil {
@@ -116,7 +116,7 @@ func TestPlainGoose(t *testing.T) {
 		for name, mode := range map[string]string{"no mode": "", "other syntax": otherSyntax} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				handle := open(t, testdb.MySQL(t, product), inMode(mode))
+				handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), inMode(mode))
 				handle.SetMaxOpenConns(1)
 				fsys, err := mysql.Migrations()
 				if err != nil {
@@ -213,12 +213,12 @@ func TestScriptRunsInClient(t *testing.T) {
 				if output := runClient(t, product, dsn, script); output != "" {
 					t.Errorf("the client answers\n%s", output)
 				}
-				handle := open(t, dsn, nil)
+				handle := testdb.OpenMySQL(t, dsn, nil)
 				client := applock.NewMySQL(handle)
 				installed := handle
 				if schema != "" {
 					client = withSchema(t, client, schema)
-					installed = open(t, dsn, func(config *driver.Config) { config.DBName = schema })
+					installed = testdb.OpenMySQL(t, dsn, func(config *driver.Config) { config.DBName = schema })
 					if found := contents(t, handle, value(t, handle, "SELECT DATABASE()")); len(found) != 0 {
 						t.Errorf("beside the schema the script created %q", found)
 					}
@@ -305,7 +305,7 @@ func TestStatusWithoutParseTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		for _, zone := range []string{"+00:00", "+09:00"} {
-			client := applock.NewMySQL(open(t, testdb.MySQL(t, product), func(config *driver.Config) {
+			client := applock.NewMySQL(testdb.OpenMySQL(t, testdb.MySQL(t, product), func(config *driver.Config) {
 				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
 			}))
 			if _, err := client.MigrateUp(t.Context()); err != nil {
@@ -335,7 +335,7 @@ func TestMigratingLeavesThePoolAlone(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				dsn := testdb.MySQL(t, product)
-				root := open(t, dsn, nil)
+				root := testdb.OpenMySQL(t, dsn, nil)
 				database := value(t, root, "SELECT DATABASE()")
 				as := func(*driver.Config) {}
 				if name == "failure" {
@@ -344,7 +344,7 @@ func TestMigratingLeavesThePoolAlone(t *testing.T) {
 					as(&config)
 					mustQuery(t, root, "GRANT CREATE, INSERT, SELECT, UPDATE ON "+database+".* TO '"+config.User+"'")
 				}
-				handle := open(t, dsn, func(config *driver.Config) { inMode(otherSyntax)(config); as(config) })
+				handle := testdb.OpenMySQL(t, dsn, func(config *driver.Config) { inMode(otherSyntax)(config); as(config) })
 				client := applock.NewMySQL(handle)
 				if name == "schema" {
 					client = withSchema(t, client, newSchema(t, dsn))

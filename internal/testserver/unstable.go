@@ -313,6 +313,8 @@ func (s aptSandbox) get(ctx context.Context, args ...string) error {
 		// Root's apt-get would download as another user, who cannot get here.
 		"APT::Sandbox::User=root",
 		"Acquire::Languages=none",
+		// A mirror may lag behind; what it has is signed all the same.
+		"Acquire::Check-Valid-Until=false",
 		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
 	} {
 		options = append(options, "-o", option)

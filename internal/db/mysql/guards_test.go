@@ -382,6 +382,7 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
 				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
 				"release_appl_lock_row('customer', '1', 'ASMITH', 0)",
+				"assert_appl_lock_row('customer', 'held', 'JDOE', (SELECT fence FROM appl_lock WHERE object_id = 'held'))",
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 1)",
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 0)",
 				"serialize_appl_lock_row('customer', '1')",

@@ -110,7 +110,8 @@ DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 -- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
 --            names the grant and is judged on the newest row once it is locked.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the lock.
--- Differs    The message names the holder only: MySQL cuts it off at 128 characters. A call that is killed
+-- Differs    The message names the holder only: MySQL cuts it off at 128 characters, and has a question mark
+--            for each character outside the basic plane. A call that is killed
 --            while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB judges the
 --            newest row.
 
@@ -618,11 +619,6 @@ BEGIN
         CALL appl_lock_refuse_number('list_appl_locks', 'p_max_rows', 10000);
     END IF;
 
-    -- A type is a range of the key: it also moves the start of the page there.
-    IF v_after_type < v_object_type THEN
-        SET v_after_type = v_object_type;
-        SET v_after_id = '';
-    END IF;
     SELECT
         l.object_type,
         l.object_id,
@@ -719,7 +715,6 @@ BEGIN
         FROM appl_lock AS l
         WHERE (l.object_type > v_object_type OR (l.object_type = v_object_type AND l.object_id > v_object_id))
             AND l.expires_ts < v_before
-            AND l.fence < v_now_us
         ORDER BY l.object_type, l.object_id
         LIMIT 1;
         IF v_more THEN

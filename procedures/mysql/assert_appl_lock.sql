@@ -15,7 +15,8 @@
 -- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
 --            names the grant and is judged on the newest row once it is locked.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the lock.
--- Differs    The message names the holder only: MySQL cuts it off at 128 characters. A call that is killed
+-- Differs    The message names the holder only: MySQL cuts it off at 128 characters, and has a question mark
+--            for each character outside the basic plane. A call that is killed
 --            while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB judges the
 --            newest row.
 

@@ -54,11 +54,6 @@ BEGIN
         CALL appl_lock_refuse_number('list_appl_locks', 'p_max_rows', 10000);
     END IF;
 
-    -- A type is a range of the key: it also moves the start of the page there.
-    IF v_after_type < v_object_type THEN
-        SET v_after_type = v_object_type;
-        SET v_after_id = '';
-    END IF;
     SELECT
         l.object_type,
         l.object_id,

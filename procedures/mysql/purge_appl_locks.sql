@@ -52,7 +52,6 @@ BEGIN
         FROM appl_lock AS l
         WHERE (l.object_type > v_object_type OR (l.object_type = v_object_type AND l.object_id > v_object_id))
             AND l.expires_ts < v_before
-            AND l.fence < v_now_us
         ORDER BY l.object_type, l.object_id
         LIMIT 1;
         IF v_more THEN

@@ -235,6 +235,39 @@ func TestNewObjectHasOneWinner(t *testing.T) {
 	})
 }
 
+// Goal: those who wait in transactions for a new object do not deadlock when it has been taken: none of them
+// takes a lock that keeps another one out, as a failed INSERT would. Method: two wait behind the winner.
+func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		inTx(t, place.SQL, func(winner *sql.Tx) {
+			mustQuery(t, winner, getCall, "1", "WINNER")
+			var waiters sync.WaitGroup
+			for i := range 2 {
+				waiters.Go(func() {
+					tx, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer func() { _ = tx.Rollback() }() // lets the other one go on
+					rows, err := query(t.Context(), tx, getCall, "1", fmt.Sprint("WAITER", i))
+					if err != nil || rows[0]["p_outcome"] != "HELD" {
+						t.Errorf("waiter %d: %v, %v, want HELD", i, rows, err)
+					}
+				})
+			}
+			untilWaiting(t, place, 2)
+			if err := winner.Commit(); err != nil {
+				t.Error(err)
+			}
+			waiters.Wait()
+		})
+	})
+}
+
 // Goal: serialize makes no deadlock with many sessions, on commit and on rollback, lets one in at a time,
 // and leaves nothing behind. Method: 32 connections serialize on 3 objects and count up a number in two
 // statements; every other transaction rolls back.
@@ -457,6 +490,32 @@ func TestPurgeLocksNothingElse(t *testing.T) {
 			}
 			for _, id := range []string{"b", "f", "a", "c", "e", "g"} {
 				mustQuery(t, place.SQL, getCall, id, "JDOE")
+			}
+		})
+	})
+}
+
+// Goal: a failed assert, after which MySQL goes on with the transaction, has not fixed what it sees.
+// Method: somebody else writes and releases after the assert; a get comes with the data.
+func TestFailedAssertFixesNoSnapshot(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "CREATE TABLE data (value INTEGER NOT NULL)")
+		mustQuery(t, place.SQL, getCall, "held", "JDOE")
+		mustQuery(t, place.SQL, getCall, "2", "JDOE")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			for _, id := range []string{"held", "nobody's"} {
+				if _, err := query(t.Context(), tx, "CALL assert_appl_lock_row('customer', ?, 'ASMITH', 1)", id); err == nil {
+					t.Fatalf("assert %s: no error", id)
+				}
+			}
+			mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
+			mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
+			mustQuery(t, tx, getCall, "2", "ASMITH")
+			if rows := value(t, tx, "SELECT COUNT(*) FROM data"); rows != "1" {
+				t.Errorf("the new holder sees %s rows of the former one, want 1", rows)
 			}
 		})
 	})

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -257,9 +258,11 @@ func runClient(t *testing.T, product, dsn, input string) string {
 		"--batch", "--skip-column-names", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
 	command.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
 	command.Stdin = strings.NewReader(input)
-	output, err := command.CombinedOutput()
+	var complaints bytes.Buffer // also warnings, of the password in the environment for example
+	command.Stderr = &complaints
+	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("the client of %s: %v\n%s", product, err, output)
+		t.Fatalf("the client of %s: %v\n%s%s", product, err, output, &complaints)
 	}
 	return string(output)
 }

@@ -226,6 +226,9 @@ func sqlState(err error) string {
 	}
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) {
+		if answer.Number == 1020 { // MariaDB's serialization failure has no state of its own
+			return "40001"
+		}
 		return string(answer.SQLState[:])
 	}
 	return ""

@@ -222,10 +222,10 @@ func (s server) run(t testing.TB, dsn, script string) {
 		"--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
 	client.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
 	client.Stdin = strings.NewReader(script)
-	var output bytes.Buffer
-	client.Stdout, client.Stderr = &output, &output
-	if err := client.Run(); err != nil || output.Len() > 0 {
-		t.Fatalf("the client says: %v %s", err, output.String())
+	var complaints bytes.Buffer // also warnings, of the password in the environment for example
+	client.Stderr = &complaints
+	if output, err := client.Output(); err != nil || len(output) > 0 {
+		t.Fatalf("the client says: %v %s%s", err, output, &complaints)
 	}
 }
 

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
     operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who holds the lock: a person, a service or a process.',
+        COMMENT 'Who holds the lock: a person, a service or a process. Empty once it has been released.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
     fence BIGINT NOT NULL
@@ -27,7 +27,6 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
-    CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
 )

@@ -86,7 +86,7 @@ CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
     CALL appl_lock_version_core();
 END;
 -- +goose StatementEnd
@@ -173,6 +173,7 @@ main: BEGIN
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
+        AND l.operator_id <> ''
         AND l.expires_ts > UTC_TIMESTAMP(6)
     LOCK IN SHARE MODE;
     SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = v_message;
@@ -192,7 +193,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );
@@ -212,7 +213,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );
@@ -242,7 +243,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.)
 --            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
 --            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
---            Release while S1 waits: S2 finds no live lock of somebody else, and the next round decides.
+--            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
+--            time is older than the release; a released grant never comes back.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
 --            is changing the row: a plain read would fix the caller's snapshot too early. The time
@@ -311,6 +313,7 @@ main: BEGIN
         SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
 
         -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
+        -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
         -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED, 0 for a refusal.
         INSERT INTO appl_lock (
             object_type,
@@ -334,18 +337,18 @@ main: BEGIN
         )
         ON DUPLICATE KEY UPDATE
             fence = LAST_INSERT_ID(CASE
-                WHEN expires_ts <= v_now THEN GREATEST(fence + 1, v_now_us) * 4 + 1
+                WHEN expires_ts <= v_now OR operator_id = '' THEN GREATEST(fence + 1, v_now_us) * 4 + 1
                 WHEN operator_id = v_operator_id THEN fence * 4 + 2
                 ELSE fence * 4
             END) DIV 4,
-            acquired_ts = IF(expires_ts <= v_now, v_now, acquired_ts),
+            acquired_ts = IF(expires_ts <= v_now OR operator_id = '', v_now, acquired_ts),
             -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
             lock_ts = CASE
-                WHEN expires_ts <= v_now THEN v_now
+                WHEN expires_ts <= v_now OR operator_id = '' THEN v_now
                 WHEN operator_id = v_operator_id THEN GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
                 ELSE lock_ts
             END,
-            operator_id = IF(expires_ts <= v_now, v_operator_id, operator_id),
+            operator_id = IF(expires_ts <= v_now OR operator_id = '', v_operator_id, operator_id),
             department_id = IF(operator_id = v_operator_id, v_department_id, department_id),
             expires_ts = IF(operator_id = v_operator_id, p_expires_ts, expires_ts);
         SET v_decision = LAST_INSERT_ID();
@@ -366,7 +369,7 @@ main: BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
-            AND l.operator_id <> v_operator_id
+            AND l.operator_id NOT IN (v_operator_id, '')
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF p_old_operator_id IS NOT NULL THEN
@@ -402,7 +405,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -430,7 +433,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
@@ -499,6 +502,7 @@ BEGIN
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
+        AND l.operator_id <> ''
         AND l.expires_ts > UTC_TIMESTAMP(6);
 END;
 -- +goose StatementEnd
@@ -521,7 +525,7 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
         p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
@@ -547,7 +551,7 @@ BEGIN
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
         v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
@@ -633,6 +637,7 @@ BEGIN
         AND (p_object_type IS NULL OR l.object_type = v_object_type)
         AND (p_operator_id IS NULL OR l.operator_id = v_operator_id)
         AND (p_department_id IS NULL OR l.department_id = v_department_id)
+        AND l.operator_id <> ''
         AND l.expires_ts > UTC_TIMESTAMP(6)
     ORDER BY l.object_type, l.object_id
     LIMIT v_max_rows;
@@ -654,7 +659,7 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL list_appl_locks_core(
         p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
     );
@@ -752,7 +757,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, p_purged
     );
@@ -771,7 +776,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_purged BIGINT;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, v_purged
     );
@@ -797,7 +802,8 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 -- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
 --            judged on the newest row once it is locked; a later grant never matches. What it did comes
 --            out of it through LAST_INSERT_ID(expr), not through ROW_COUNT.
---            Two releases: the second finds the row expired and answers FREE.
+--            Two releases: the second finds a row without an operator and answers FREE, also if its time is
+--            older than the first one's end of the grant.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
@@ -855,10 +861,13 @@ main: BEGIN
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);
 
-        -- S1: end this grant.
+        -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
+        -- older time than v_now.
         DO LAST_INSERT_ID(0);
         UPDATE appl_lock AS l
         SET l.fence = LAST_INSERT_ID(l.fence),
+            l.operator_id = '',
+            l.department_id = '',
             l.expires_ts = v_now
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -879,6 +888,7 @@ main: BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
+            AND l.operator_id <> ''
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF v_holds IS NULL OR NOT v_holds THEN
@@ -912,7 +922,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
@@ -937,7 +947,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
@@ -1039,7 +1049,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );
@@ -1057,7 +1067,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );
@@ -1186,6 +1196,7 @@ main: BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
+            AND l.operator_id <> ''
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF v_holds IS NULL OR NOT v_holds THEN
@@ -1224,7 +1235,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -1253,7 +1264,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts

@@ -80,6 +80,7 @@ main: BEGIN
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
+        AND l.operator_id <> ''
         AND l.expires_ts > UTC_TIMESTAMP(6)
     LOCK IN SHARE MODE;
     SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = v_message;
@@ -96,7 +97,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );
@@ -113,7 +114,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );

@@ -18,7 +18,8 @@
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.)
 --            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
 --            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
---            Release while S1 waits: S2 finds no live lock of somebody else, and the next round decides.
+--            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
+--            time is older than the release; a released grant never comes back.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
 --            is changing the row: a plain read would fix the caller's snapshot too early. The time
@@ -89,6 +90,7 @@ main: BEGIN
         SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
 
         -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
+        -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
         -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED, 0 for a refusal.
         INSERT INTO appl_lock (
             object_type,
@@ -112,18 +114,18 @@ main: BEGIN
         )
         ON DUPLICATE KEY UPDATE
             fence = LAST_INSERT_ID(CASE
-                WHEN expires_ts <= v_now THEN GREATEST(fence + 1, v_now_us) * 4 + 1
+                WHEN expires_ts <= v_now OR operator_id = '' THEN GREATEST(fence + 1, v_now_us) * 4 + 1
                 WHEN operator_id = v_operator_id THEN fence * 4 + 2
                 ELSE fence * 4
             END) DIV 4,
-            acquired_ts = IF(expires_ts <= v_now, v_now, acquired_ts),
+            acquired_ts = IF(expires_ts <= v_now OR operator_id = '', v_now, acquired_ts),
             -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
             lock_ts = CASE
-                WHEN expires_ts <= v_now THEN v_now
+                WHEN expires_ts <= v_now OR operator_id = '' THEN v_now
                 WHEN operator_id = v_operator_id THEN GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
                 ELSE lock_ts
             END,
-            operator_id = IF(expires_ts <= v_now, v_operator_id, operator_id),
+            operator_id = IF(expires_ts <= v_now OR operator_id = '', v_operator_id, operator_id),
             department_id = IF(operator_id = v_operator_id, v_department_id, department_id),
             expires_ts = IF(operator_id = v_operator_id, p_expires_ts, expires_ts);
         SET v_decision = LAST_INSERT_ID();
@@ -144,7 +146,7 @@ main: BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
-            AND l.operator_id <> v_operator_id
+            AND l.operator_id NOT IN (v_operator_id, '')
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF p_old_operator_id IS NOT NULL THEN
@@ -177,7 +179,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -202,7 +204,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts

@@ -68,6 +68,7 @@ BEGIN
         AND (p_object_type IS NULL OR l.object_type = v_object_type)
         AND (p_operator_id IS NULL OR l.operator_id = v_operator_id)
         AND (p_department_id IS NULL OR l.department_id = v_department_id)
+        AND l.operator_id <> ''
         AND l.expires_ts > UTC_TIMESTAMP(6)
     ORDER BY l.object_type, l.object_id
     LIMIT v_max_rows;
@@ -86,7 +87,7 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL list_appl_locks_core(
         p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
     );

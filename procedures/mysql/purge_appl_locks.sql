@@ -86,7 +86,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, p_purged
     );
@@ -102,7 +102,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_purged BIGINT;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, v_purged
     );

@@ -14,7 +14,8 @@
 -- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
 --            judged on the newest row once it is locked; a later grant never matches. What it did comes
 --            out of it through LAST_INSERT_ID(expr), not through ROW_COUNT.
---            Two releases: the second finds the row expired and answers FREE.
+--            Two releases: the second finds a row without an operator and answers FREE, also if its time is
+--            older than the first one's end of the grant.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
@@ -74,10 +75,13 @@ main: BEGIN
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);
 
-        -- S1: end this grant.
+        -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
+        -- older time than v_now.
         DO LAST_INSERT_ID(0);
         UPDATE appl_lock AS l
         SET l.fence = LAST_INSERT_ID(l.fence),
+            l.operator_id = '',
+            l.department_id = '',
             l.expires_ts = v_now
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -98,6 +102,7 @@ main: BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
+            AND l.operator_id <> ''
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF v_holds IS NULL OR NOT v_holds THEN
@@ -128,7 +133,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
@@ -150,7 +155,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again';
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id

@@ -312,7 +312,7 @@ func wrapper(operation db.Operation, prefix, declarations, answer string) string
 		arguments = append(arguments, name)
 	}
 	return fmt.Sprintf("BEGIN\n%sDECLARE EXIT HANDLER FOR 1305\n"+
-		"SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = '%[2]s: is being replaced; call again';\n"+
+		"SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = '%[2]s: is being replaced; call again, or install it again if that lasts';\n"+
 		"CALL %[2]s_core(%s);\n%sEND", declarations, operation.Name, strings.Join(arguments, ", "), answer)
 }
 

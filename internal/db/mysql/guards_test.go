@@ -235,6 +235,75 @@ func TestNewObjectHasOneWinner(t *testing.T) {
 	})
 }
 
+// Goal: a grant is released once, whatever its operator does in other sessions at the same time. Method: four
+// sessions of one operator get and release the grant that they got; no fence is RELEASED twice, nor granted
+// again after that.
+func TestGrantIsReleasedOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		var released sync.Map // by fence
+		var sessions sync.WaitGroup
+		for range 4 {
+			sessions.Go(func() {
+				for range 200 {
+					grant, err := query(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60)")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					answer, err := query(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?)", grant[0]["p_fence"])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if answer[0]["p_outcome"] != "RELEASED" {
+						continue
+					}
+					if _, before := released.LoadOrStore(grant[0]["p_fence"], true); before {
+						t.Errorf("the grant %v was released twice", grant[0]["p_fence"])
+					}
+				}
+			})
+		}
+		sessions.Wait()
+	})
+}
+
+// Goal: those who wait for a new object when its insertion is rolled back get an answer from the façade,
+// although InnoDB makes one of them a deadlock's victim. Method: two wait behind a transaction that rolls back.
+func TestWaitersSurviveARollback(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		var granted atomic.Int64
+		var waiters sync.WaitGroup
+		inTx(t, place.SQL, func(first *sql.Tx) {
+			mustQuery(t, first, getCall, "1", "FIRST")
+			for i := range 2 {
+				waiters.Go(func() {
+					_, err := place.Client.Get(t.Context(), applock.GetRequest{
+						Object: applock.Object{Type: "customer", ID: "1"},
+						Owner:  applock.Owner{Operator: fmt.Sprint("WAITER", i)},
+					})
+					if err == nil {
+						granted.Add(1)
+					} else if !errors.Is(err, applock.ErrHeld) {
+						t.Errorf("waiter %d: %v", i, err)
+					}
+				})
+			}
+			untilWaiting(t, place, 2)
+		})
+		waiters.Wait()
+		if granted.Load() != 1 {
+			t.Errorf("%d waiters have got it, want 1", granted.Load())
+		}
+	})
+}
+
 // Goal: those who wait in transactions for a new object do not deadlock when it has been taken: none of them
 // takes a lock that keeps another one out, as a failed INSERT would. Method: two wait behind the winner.
 func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {

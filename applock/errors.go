@@ -89,7 +89,7 @@ func explain(err error) error {
 	case db.KindAuthentication:
 		return fmt.Errorf("the server refused the user or the password of the DSN: %w", err)
 	case db.KindNoDatabase:
-		return fmt.Errorf("the server has no such database, check the DSN: %w", err)
+		return fmt.Errorf("the server has no such database, or the DSN names none: check it: %w", err)
 	case db.KindPrivilege:
 		return fmt.Errorf("a privilege is missing, ask the database administrator to grant it: %w", err)
 	case db.KindBusy:

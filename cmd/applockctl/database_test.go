@@ -159,7 +159,7 @@ func TestNoDatabaseInTheDSN(t *testing.T) {
 		for _, args := range []string{
 			"get customer:42 --operator jdoe", "inquire customer:42", "version", "migrate up", "migrate down", "migrate status",
 		} {
-			u.run(t, strings.Fields(args)...).check(t, exitError, "the server has no such database, check the DSN", "No database selected")
+			u.run(t, strings.Fields(args)...).check(t, exitError, "the server has no such database, or the DSN names none: check it", "No database selected")
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestMissingGrantAndDatabase(t *testing.T) {
 		for _, args := range []string{"list", "migrate status", "migrate up", "version"} {
 			words := strings.Fields(args)
 			userOf(withDatabase(t, dsn, "applock_no_such_database")).run(t, words...).check(t, exitError,
-				"applockctl: "+args+": the server has no such database, check the DSN")
+				"applockctl: "+args+": the server has no such database, or the DSN names none: check it")
 			got := userOf(withUser(t, dsn, name, "Geheim")).run(t, words...)
 			if s.isMySQL() { // a PostgreSQL server may trust its host, see TestRefusedLogin
 				got.check(t, exitError, "applockctl: "+args+": the server refused the user or the password of the DSN")

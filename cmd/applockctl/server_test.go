@@ -164,11 +164,11 @@ func TestRefusedLogin(t *testing.T) {
 	}{
 		{postgres, "28P01", `password authentication failed for user "jdoe"`, "the server refused the user or the password of the DSN"},
 		{postgres, "28000", `no pg_hba.conf entry for host "127.0.0.1"`, "the server refused the user or the password of the DSN"},
-		{postgres, "3D000", `database "crm" does not exist`, "the server has no such database, check the DSN"},
+		{postgres, "3D000", `database "crm" does not exist`, "the server has no such database, or the DSN names none: check it"},
 		{postgres, "42501", `permission denied for database "crm"`, "a privilege is missing, ask the database administrator to grant it"},
 		{postgres, "53300", "sorry, too\nmany clients already", "sorry, too many clients already"},
 		{mysql, "1045", "Access denied for user 'jdoe'@'%'", "the server refused the user or the password of the DSN"},
-		{mysql, "1049", "Unknown database 'crm'", "the server has no such database, check the DSN"},
+		{mysql, "1049", "Unknown database 'crm'", "the server has no such database, or the DSN names none: check it"},
 		{mysql, "1044", "Access denied to database 'crm'", "a privilege is missing, ask the database administrator to grant it"},
 		{mysql, "1040", "Too\nmany connections", "cannot reach the database, check that it runs and that the DSN names it: "},
 		{mysql, "1130", "Host '127.0.0.1' is not allowed to connect", "is not allowed to connect"},

@@ -13,8 +13,8 @@ DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
 -- Contract   Each always raises.
 -- Raises     LK001 with the routine, the argument and the reason in the message.
 -- Locks      Nothing.
--- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where
---            the binary log is on, and a call for each good argument costs more than the operation.
+-- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where the
+--            binary log is on, and a call for each good argument costs more than the operation.
 
 CREATE PROCEDURE appl_lock_refuse_text(
     IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -86,7 +86,8 @@ CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
     CALL appl_lock_version_core();
 END;
 -- +goose StatementEnd
@@ -106,14 +107,15 @@ DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 --            LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
---            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does.
+--            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does. A renewal or
+--            release in the same transaction may then deadlock with somebody who waits for the row (MariaDB).
+--            At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
 --            names the grant and is judged on the newest row once it is locked.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the lock.
 -- Differs    The message names the holder only: MySQL cuts it off at 128 characters, and has a question mark
---            for each character outside the basic plane. A call that is killed
---            while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB judges the
---            newest row.
+--            for each character outside the basic plane. No 40001: InnoDB judges the newest row. What a
+--            session's settings can do: procedures/README.md.
 
 CREATE PROCEDURE assert_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -193,7 +195,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );
@@ -213,7 +216,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );
@@ -230,7 +234,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
---            Trailing blanks are trimmed first. LONGTEXT, so that nothing is cut off before it is checked.
+--            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts.
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
@@ -240,18 +244,17 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            transaction, also after HELD. S2, which tells who holds it, locks the same row.
 -- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
 --            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
---            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.)
+--            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
+--            one that inserted rolls back, InnoDB may make all but one of those who wait a deadlock's victim.
 --            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
 --            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
 --            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
 --            time is older than the release; a released grant never comes back.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time
---            is read before a wait, so that a grant may begin up to 1 s before its answer; a session that
---            sets its variable timestamp sets its own time. A call that
---            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
---            judges the newest row.
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
+--            before a wait, so that a grant may begin up to 1 s before its answer. No 40001: InnoDB judges
+--            the newest row. What a session's settings can do: procedures/README.md.
 
 CREATE PROCEDURE get_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -405,7 +408,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -433,7 +437,8 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
@@ -461,8 +466,8 @@ DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
 -- Race-free  One read of one committed row version: what it says was true at one moment.
 --            REPEATABLE READ: that moment is the transaction's snapshot.
 -- Differs    At REPEATABLE READ it fixes the snapshot of the caller's transaction, as every plain read does:
---            a get, assert or serialize that is to see the newest data comes first. At SERIALIZABLE InnoDB
---            turns the read into a locking one, which waits.
+--            a get, assert or serialize that is to see the newest data comes first. In a transaction at
+--            SERIALIZABLE InnoDB turns the read into a locking one, which waits.
 
 CREATE PROCEDURE inquire_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -525,7 +530,8 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
         p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
@@ -551,7 +557,8 @@ BEGIN
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
         v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
@@ -582,7 +589,8 @@ DROP PROCEDURE IF EXISTS list_appl_locks_core;
 -- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
 --            because its key does not change; one that comes or goes meanwhile may be in it or not.
 -- Differs    A procedure with a result set. utf8mb4_bin sorts the control characters below blank as if a
---            value that ends before them went on with blanks. Snapshot and SERIALIZABLE as in inquire_appl_lock.
+--            value that ends before them went on with blanks. Snapshot and SERIALIZABLE as in
+--            inquire_appl_lock.
 
 CREATE PROCEDURE list_appl_locks_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -659,7 +667,8 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL list_appl_locks_core(
         p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
     );
@@ -683,8 +692,8 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a
---            transaction the plain read fixes the caller's snapshot.
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a transaction
+--            the plain read fixes the caller's snapshot.
 
 CREATE PROCEDURE purge_appl_locks_core(
     IN p_older_than_seconds BIGINT,
@@ -757,7 +766,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, p_purged
     );
@@ -776,7 +786,8 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_purged BIGINT;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, v_purged
     );
@@ -806,10 +817,10 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 --            older than the first one's end of the grant.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
--- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. A call that
---            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
---            judges the newest row.
+-- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
+--            caller's transaction ends, and waits for a transaction that is changing the row: a plain read
+--            would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
+--            session's settings can do: procedures/README.md.
 
 CREATE PROCEDURE release_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -922,7 +933,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
@@ -947,7 +959,8 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
@@ -980,9 +993,10 @@ DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 -- Race-free  Two callers: S1 locks the row for one, and for the next when the first has ended.
 --            The caller's next read sees all that the former one committed: S1 is a locking read, and
 --            S2 finds a snapshot that is older than S1, because every turn is counted (S3).
--- Differs    A row, not an advisory lock: GET_LOCK belongs to the session, not to the transaction. Two of
---            65536 objects share a row on average, and so wait for each other now and then. The turn is
---            counted so that Galera, too, sees that two nodes were inside (1213 at commit).
+-- Differs    A row, not an advisory lock: GET_LOCK belongs to the session, not to the transaction. One in
+--            65536 other objects has the same row, and so waits for this one; several of them in one
+--            transaction may deadlock in any order. The turn is counted so that Galera, too, sees that two
+--            nodes were inside (1213 at commit).
 
 CREATE PROCEDURE serialize_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1049,7 +1063,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );
@@ -1067,7 +1082,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );
@@ -1098,10 +1114,9 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 --            comes out of S1 through LAST_INSERT_ID(expr).
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time
---            is read before a wait, so that a grant may begin up to 1 s before its answer. A call that
---            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
---            judges the newest row.
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
+--            before a wait, so that a grant may begin up to 1 s before its answer. No 40001: InnoDB judges
+--            the newest row. What a session's settings can do: procedures/README.md.
 
 CREATE PROCEDURE transfer_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1235,7 +1250,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -1264,7 +1280,8 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts

@@ -4,8 +4,8 @@
 -- Contract   Each always raises.
 -- Raises     LK001 with the routine, the argument and the reason in the message.
 -- Locks      Nothing.
--- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where
---            the binary log is on, and a call for each good argument costs more than the operation.
+-- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where the
+--            binary log is on, and a call for each good argument costs more than the operation.
 
 DELIMITER $$
 

@@ -24,7 +24,8 @@ CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
     CALL appl_lock_version_core();
 END$$
 

@@ -11,14 +11,15 @@
 --            LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
---            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does.
+--            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does. A renewal or
+--            release in the same transaction may then deadlock with somebody who waits for the row (MariaDB).
+--            At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
 --            names the grant and is judged on the newest row once it is locked.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the lock.
 -- Differs    The message names the holder only: MySQL cuts it off at 128 characters, and has a question mark
---            for each character outside the basic plane. A call that is killed
---            while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB judges the
---            newest row.
+--            for each character outside the basic plane. No 40001: InnoDB judges the newest row. What a
+--            session's settings can do: procedures/README.md.
 
 DELIMITER $$
 
@@ -97,7 +98,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );
@@ -114,7 +116,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL assert_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence
     );

@@ -5,7 +5,7 @@
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
---            Trailing blanks are trimmed first. LONGTEXT, so that nothing is cut off before it is checked.
+--            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts.
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
@@ -15,18 +15,17 @@
 --            transaction, also after HELD. S2, which tells who holds it, locks the same row.
 -- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
 --            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
---            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.)
+--            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
+--            one that inserted rolls back, InnoDB may make all but one of those who wait a deadlock's victim.
 --            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
 --            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
 --            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
 --            time is older than the release; a released grant never comes back.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time
---            is read before a wait, so that a grant may begin up to 1 s before its answer; a session that
---            sets its variable timestamp sets its own time. A call that
---            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
---            judges the newest row.
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
+--            before a wait, so that a grant may begin up to 1 s before its answer. No 40001: InnoDB judges
+--            the newest row. What a session's settings can do: procedures/README.md.
 
 DELIMITER $$
 
@@ -179,7 +178,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -204,7 +204,8 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts

@@ -9,8 +9,8 @@
 -- Race-free  One read of one committed row version: what it says was true at one moment.
 --            REPEATABLE READ: that moment is the transaction's snapshot.
 -- Differs    At REPEATABLE READ it fixes the snapshot of the caller's transaction, as every plain read does:
---            a get, assert or serialize that is to see the newest data comes first. At SERIALIZABLE InnoDB
---            turns the read into a locking one, which waits.
+--            a get, assert or serialize that is to see the newest data comes first. In a transaction at
+--            SERIALIZABLE InnoDB turns the read into a locking one, which waits.
 
 DELIMITER $$
 
@@ -72,7 +72,8 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
         p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
@@ -95,7 +96,8 @@ BEGIN
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
         v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts

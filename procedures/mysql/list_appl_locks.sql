@@ -11,7 +11,8 @@
 -- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
 --            because its key does not change; one that comes or goes meanwhile may be in it or not.
 -- Differs    A procedure with a result set. utf8mb4_bin sorts the control characters below blank as if a
---            value that ends before them went on with blanks. Snapshot and SERIALIZABLE as in inquire_appl_lock.
+--            value that ends before them went on with blanks. Snapshot and SERIALIZABLE as in
+--            inquire_appl_lock.
 
 DELIMITER $$
 
@@ -87,7 +88,8 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL list_appl_locks_core(
         p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
     );

@@ -13,8 +13,8 @@
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a
---            transaction the plain read fixes the caller's snapshot.
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a transaction
+--            the plain read fixes the caller's snapshot.
 
 DELIMITER $$
 
@@ -86,7 +86,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, p_purged
     );
@@ -102,7 +103,8 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_purged BIGINT;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
         p_older_than_seconds, p_max_rows, v_purged
     );

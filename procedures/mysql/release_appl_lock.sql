@@ -18,10 +18,10 @@
 --            older than the first one's end of the grant.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
--- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. A call that
---            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
---            judges the newest row.
+-- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
+--            caller's transaction ends, and waits for a transaction that is changing the row: a plain read
+--            would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
+--            session's settings can do: procedures/README.md.
 
 DELIMITER $$
 
@@ -133,7 +133,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
@@ -155,7 +156,8 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id

@@ -16,9 +16,10 @@
 -- Race-free  Two callers: S1 locks the row for one, and for the next when the first has ended.
 --            The caller's next read sees all that the former one committed: S1 is a locking read, and
 --            S2 finds a snapshot that is older than S1, because every turn is counted (S3).
--- Differs    A row, not an advisory lock: GET_LOCK belongs to the session, not to the transaction. Two of
---            65536 objects share a row on average, and so wait for each other now and then. The turn is
---            counted so that Galera, too, sees that two nodes were inside (1213 at commit).
+-- Differs    A row, not an advisory lock: GET_LOCK belongs to the session, not to the transaction. One in
+--            65536 other objects has the same row, and so waits for this one; several of them in one
+--            transaction may deadlock in any order. The turn is counted so that Galera, too, sees that two
+--            nodes were inside (1213 at commit).
 
 DELIMITER $$
 
@@ -84,7 +85,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );
@@ -99,7 +101,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );

@@ -19,10 +19,9 @@
 --            comes out of S1 through LAST_INSERT_ID(expr).
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time
---            is read before a wait, so that a grant may begin up to 1 s before its answer. A call that
---            is killed while it waits leaves innodb_lock_wait_timeout at 1 in its session. No 40001: InnoDB
---            judges the newest row.
+--            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
+--            before a wait, so that a grant may begin up to 1 s before its answer. No 40001: InnoDB judges
+--            the newest row. What a session's settings can do: procedures/README.md.
 
 DELIMITER $$
 
@@ -155,7 +154,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
@@ -181,7 +181,8 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts

@@ -64,7 +64,8 @@ func parse(dsn string) (*mysql.Config, error) {
 		return nil, err
 	}
 	// User and password go around the client's parser, to which some of their characters mean something.
-	config, err := mysql.ParseDSN("tcp(" + parsed.Host + ")/?" + parsed.RawQuery)
+	// In a URL an option may have a slash, as in loc=Europe/Berlin.
+	config, err := mysql.ParseDSN("tcp(" + parsed.Host + ")/?" + strings.ReplaceAll(parsed.RawQuery, "/", "%2F"))
 	if err != nil {
 		return nil, err
 	}

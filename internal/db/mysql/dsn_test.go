@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/internal/db/mysql"
 )
@@ -45,6 +46,18 @@ func TestRecognizes(t *testing.T) {
 		if got := mysql.Recognizes(dsn); got != want {
 			t.Errorf("Recognizes(%q) = %t, want %t", dsn, got, want)
 		}
+	}
+}
+
+// Goal: options are the client's, also those with a slash, which that wants escaped. Method: two of them.
+func TestOptionsOfAURL(t *testing.T) {
+	t.Parallel()
+	config, err := mysql.ParseDSN("mysql://user@db.example.org/shop?loc=Europe/Berlin&timeout=3s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Loc.String() != "Europe/Berlin" || config.Timeout != 3*time.Second {
+		t.Errorf("loc %s, timeout %s, want Europe/Berlin and 3s", config.Loc, config.Timeout)
 	}
 }
 

@@ -117,10 +117,11 @@ main: BEGIN
                 WHEN operator_id = v_operator_id THEN fence * 4 + 2
                 ELSE fence * 4
             END) DIV 4,
-            acquired_ts = IF(expires_ts <= v_now OR operator_id = '', v_now, acquired_ts),
+            -- Not before the release that S1 has waited for.
+            acquired_ts = IF(expires_ts <= v_now OR operator_id = '', GREATEST(v_now, expires_ts), acquired_ts),
             -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
             lock_ts = CASE
-                WHEN expires_ts <= v_now OR operator_id = '' THEN v_now
+                WHEN expires_ts <= v_now OR operator_id = '' THEN acquired_ts
                 WHEN operator_id = v_operator_id THEN GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
                 ELSE lock_ts
             END,

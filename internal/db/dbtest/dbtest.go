@@ -53,6 +53,8 @@ type Place struct {
 	SnapshotConflicts func(level sql.IsolationLevel) bool
 	// KeepsView tells whether all plain reads of a transaction see the same moment at that level.
 	KeepsView func(level sql.IsolationLevel) bool
+	// ChecksView tells whether locking a row fails at that level when it has changed since the view was fixed.
+	ChecksView func(level sql.IsolationLevel) bool
 	// RefusalsLock is true where a refused call locks the row, and so waits for whoever has it locked.
 	RefusalsLock bool
 }

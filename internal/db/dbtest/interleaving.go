@@ -57,7 +57,7 @@ type other struct {
 	waits bool
 }
 
-func traits() []trait { return []trait{"snapshot", "view", "locking"} }
+func traits() []trait { return []trait{"snapshot", "view", "checked", "locking"} }
 
 // has tells whether a trait belongs to the place at the level that is played.
 func (p *interleaving) has(t trait) bool {
@@ -66,6 +66,8 @@ func (p *interleaving) has(t trait) bool {
 		return p.place.SnapshotConflicts(p.level)
 	case "view":
 		return p.place.KeepsView(p.level)
+	case "checked":
+		return p.place.ChecksView(p.level)
 	case "locking":
 		return p.place.RefusalsLock
 	}

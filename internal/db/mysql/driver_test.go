@@ -133,8 +133,20 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 		Interpret:         mysql.InterpretError,
 		SnapshotConflicts: func(sql.IsolationLevel) bool { return false },
 		KeepsView:         func(level sql.IsolationLevel) bool { return level == sql.LevelRepeatableRead },
+		ChecksView:        checksView(t, plain),
 		RefusalsLock:      true,
 	}
+}
+
+// checksView is so on MariaDB with innodb_snapshot_isolation, which is the default since 11.6.
+func checksView(t testing.TB, handle *sql.DB) func(level sql.IsolationLevel) bool {
+	t.Helper()
+	rows, err := query(t.Context(), handle, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := len(rows) == 1 && rows[0]["Value"] == "ON"
+	return func(level sql.IsolationLevel) bool { return checks && level == sql.LevelRepeatableRead }
 }
 
 func clientsOn(t testing.TB, dsn string) func() *applock.Client {

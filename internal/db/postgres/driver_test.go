@@ -62,6 +62,7 @@ func newPlace(t testing.TB, dsn string) dbtest.Place {
 		Interpret:         postgres.InterpretError,
 		SnapshotConflicts: aboveReadCommitted,
 		KeepsView:         aboveReadCommitted,
+		ChecksView:        aboveReadCommitted,
 	}
 }
 

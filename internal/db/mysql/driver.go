@@ -8,9 +8,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -67,22 +65,12 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 	return &Driver{handle: d.handle, tx: sqlTx, schema: d.schema, close: func() error { return nil }}, nil
 }
 
-// schemaName is what may be a schema: never quoted, and no longer than every dialect's identifiers.
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,29}$`)
-
 // WithSchema shares the pool of d. A schema is what MySQL calls a database.
 func (d *Driver) WithSchema(schema string) (db.Driver, error) {
-	if err := checkSchema(schema); err != nil {
+	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
 	return &Driver{handle: d.handle, tx: d.tx, schema: schema, close: d.close}, nil
-}
-
-func checkSchema(schema string) error {
-	if !schemaName.MatchString(schema) {
-		return errors.New("must have 1 to 30 lower-case letters, digits and underscores, and not begin with a digit")
-	}
-	return nil
 }
 
 // qualify puts the schema before the name of a table or routine.

@@ -13,7 +13,7 @@ import (
 func Script(schema string) (string, error) {
 	target, use := "DATABASE ", ""
 	if schema != "" {
-		if err := checkSchema(schema); err != nil {
+		if err := db.CheckSchema(schema); err != nil {
 			return "", err
 		}
 		target, use = "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %[1]s;\nUSE %[1]s;\n", schema)

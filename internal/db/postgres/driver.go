@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,22 +91,12 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 	return &Driver{pool: d.pool, client: client, schema: d.schema, close: func() {}}, nil
 }
 
-// schemaName is what may be a schema: never quoted, and no longer than every dialect's identifiers.
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,29}$`)
-
 // WithSchema shares the pool of d.
 func (d *Driver) WithSchema(schema string) (db.Driver, error) {
-	if err := checkSchema(schema); err != nil {
+	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
 	return &Driver{pool: d.pool, client: d.client, schema: schema, close: d.close}, nil
-}
-
-func checkSchema(schema string) error {
-	if !schemaName.MatchString(schema) {
-		return errors.New("must have 1 to 30 lower-case letters, digits and underscores, and not begin with a digit")
-	}
-	return nil
 }
 
 func (d *Driver) queries() *queries.Queries {

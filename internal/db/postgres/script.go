@@ -10,7 +10,7 @@ import (
 
 // Script returns all migrations as SQL for psql, in one transaction.
 func Script(schema string) (string, error) {
-	if err := checkSchema(schema); err != nil {
+	if err := db.CheckSchema(schema); err != nil {
 		return "", err
 	}
 	fsys, err := Migrations()

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"net"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -210,22 +206,8 @@ func (s server) run(t testing.TB, dsn, script string) {
 		s.exec(t, dsn, script)
 		return
 	}
-	config, err := mysqldriver.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, err := net.SplitHostPort(config.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := exec.CommandContext(t.Context(), testdb.MySQLClient(t, string(s)),
-		"--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
-	client.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
-	client.Stdin = strings.NewReader(script)
-	var complaints bytes.Buffer // also warnings, of the password in the environment for example
-	client.Stderr = &complaints
-	if output, err := client.Output(); err != nil || len(output) > 0 {
-		t.Fatalf("the client says: %v %s%s", err, output, &complaints)
+	if output := testdb.RunMySQLClient(t, string(s), dsn, script); output != "" {
+		t.Fatalf("the client says: %s", output)
 	}
 }
 

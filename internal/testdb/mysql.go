@@ -1,9 +1,12 @@
 package testdb
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -89,6 +92,31 @@ func MySQLClient(t testing.TB, product string) string {
 		missing(t, product, path+" is of another product: set "+variable(product, "CLIENT"))
 	}
 	return path
+}
+
+// RunMySQLClient runs SQL with a product's command line client in the database of a DSN and returns what it prints, which
+// are the rows without the names of the columns. It fails the test if the client fails.
+func RunMySQLClient(t testing.TB, product, dsn, input string) string {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(config.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), MySQLClient(t, product), //nolint:gosec // the developer named it
+		"--batch", "--skip-column-names", "--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
+	command.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
+	command.Stdin = strings.NewReader(input)
+	var complaints bytes.Buffer // also warnings, of the password in the environment for example
+	command.Stderr = &complaints
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("the client of %s: %v\n%s%s", product, err, output, &complaints)
+	}
+	return string(output)
 }
 
 // checkProduct fails for a misspelt product, whose server would just be missing otherwise.

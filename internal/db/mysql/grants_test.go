@@ -46,7 +46,7 @@ func TestProceduresReadme(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		output := runClient(t, product, place.DSN, inDatabase(t, place.SQL, input))
+		output := testdb.RunMySQLClient(t, product, place.DSN, inDatabase(t, place.SQL, input))
 		output = regexp.MustCompile(`\b\d{16}\b`).ReplaceAllString(output, "FENCE")
 		output = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}`).ReplaceAllString(output, "TIME")
 		if got := strings.ReplaceAll(output, "\t", "|"); got != want || want == "" {

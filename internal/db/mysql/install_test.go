@@ -1,13 +1,9 @@
 package mysql_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
-	"net"
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -211,7 +207,7 @@ func TestScriptRunsInClient(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if output := runClient(t, product, dsn, script); output != "" {
+				if output := testdb.RunMySQLClient(t, product, dsn, script); output != "" {
 					t.Errorf("the client answers\n%s", output)
 				}
 				handle := testdb.OpenMySQL(t, dsn, nil)
@@ -240,31 +236,6 @@ func TestScriptRunsInClient(t *testing.T) {
 			})
 		}
 	})
-}
-
-// runClient runs SQL with the product's command-line client and returns what it prints, which are the rows
-// without the names of the columns.
-func runClient(t *testing.T, product, dsn, input string) string {
-	t.Helper()
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, err := net.SplitHostPort(config.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), testdb.MySQLClient(t, product),
-		"--batch", "--skip-column-names", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
-	command.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
-	command.Stdin = strings.NewReader(input)
-	var complaints bytes.Buffer // also warnings, of the password in the environment for example
-	command.Stderr = &complaints
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("the client of %s: %v\n%s%s", product, err, output, &complaints)
-	}
-	return string(output)
 }
 
 // Goal: uninstalling leaves nothing of ours, and everything of others: a database goes only if it was given

@@ -16,15 +16,13 @@ import (
 // MigrationTarget is a database as goose needs it.
 type MigrationTarget struct {
 	DB         *sql.DB
-	Dialect    database.Dialect
-	TableName  string
 	Migrations fs.FS
-	// Store changes how goose's version table is read and written; nil leaves it to goose.
-	Store func(versions database.Store) database.Store
+	// Versions reads and writes goose's version table.
+	Versions database.Store
 	// HasVersions tells whether goose's version table exists.
 	HasVersions func(ctx context.Context) (bool, error)
 	// Prepare creates what goose needs to begin with; nil where goose does that alone.
-	Prepare func(ctx context.Context, versions database.Store) error
+	Prepare func(ctx context.Context) error
 	// Remove removes what Prepare created, or goose in its place.
 	Remove func(ctx context.Context) error
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
@@ -43,9 +41,9 @@ type Migration struct {
 // MigrateUp applies all pending migrations and returns them. Any number of processes may run it on one
 // database at once: each migration is applied by one of them.
 func MigrateUp(ctx context.Context, driver Driver) ([]Migration, error) {
-	return withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
-		if prepare := versions.target.Prepare; prepare != nil {
-			if err := prepare(ctx, versions.Store); err != nil {
+	return withProvider(ctx, driver, func(provider *goose.Provider, target MigrationTarget) ([]Migration, error) {
+		if target.Prepare != nil {
+			if err := target.Prepare(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -72,8 +70,8 @@ func MigrateUp(ctx context.Context, driver Driver) ([]Migration, error) {
 
 // MigrateDown undoes the newest applied migration and returns it, or nothing when there is none.
 func MigrateDown(ctx context.Context, driver Driver) ([]Migration, error) {
-	return withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
-		migrations, err := status(ctx, provider, versions)
+	return withProvider(ctx, driver, func(provider *goose.Provider, target MigrationTarget) ([]Migration, error) {
+		migrations, err := status(ctx, provider, target)
 		if err != nil || migrations[0].AppliedAt.IsZero() {
 			return nil, err
 		}
@@ -91,15 +89,15 @@ func MigrateDown(ctx context.Context, driver Driver) ([]Migration, error) {
 // Uninstall undoes all migrations and removes what they needed: the version table, and the schema if it
 // is empty then.
 func Uninstall(ctx context.Context, driver Driver) error {
-	_, err := withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
-		exists, err := versions.target.HasVersions(ctx)
+	_, err := withProvider(ctx, driver, func(provider *goose.Provider, target MigrationTarget) ([]Migration, error) {
+		exists, err := target.HasVersions(ctx)
 		if err != nil || !exists {
 			return nil, err
 		}
 		if _, err := provider.DownTo(ctx, 0); err != nil {
 			return nil, err
 		}
-		return nil, versions.target.Remove(ctx)
+		return nil, target.Remove(ctx)
 	})
 	return err
 }
@@ -107,19 +105,13 @@ func Uninstall(ctx context.Context, driver Driver) error {
 // MigrationStatus returns all migrations in order, with the time each was applied. It changes nothing,
 // not even in a database that has never been migrated.
 func MigrationStatus(ctx context.Context, driver Driver) ([]Migration, error) {
-	return withProvider(ctx, driver, func(provider *goose.Provider, versions versions) ([]Migration, error) {
-		return status(ctx, provider, versions)
+	return withProvider(ctx, driver, func(provider *goose.Provider, target MigrationTarget) ([]Migration, error) {
+		return status(ctx, provider, target)
 	})
 }
 
-// versions is goose's version table in one database.
-type versions struct {
-	database.Store
-	target MigrationTarget
-}
-
-func status(ctx context.Context, provider *goose.Provider, versions versions) ([]Migration, error) {
-	exists, err := versions.target.HasVersions(ctx)
+func status(ctx context.Context, provider *goose.Provider, target MigrationTarget) ([]Migration, error) {
+	exists, err := target.HasVersions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +119,7 @@ func status(ctx context.Context, provider *goose.Provider, versions versions) ([
 	for _, source := range provider.ListSources() {
 		entry := migration(source)
 		if exists {
-			result, err := versions.GetMigration(ctx, versions.target.DB, source.Version)
+			result, err := target.Versions.GetMigration(ctx, target.DB, source.Version)
 			if err != nil && !errors.Is(err, database.ErrVersionNotFound) {
 				return nil, err
 			}
@@ -143,7 +135,7 @@ func status(ctx context.Context, provider *goose.Provider, versions versions) ([
 func withProvider(
 	ctx context.Context,
 	driver Driver,
-	run func(*goose.Provider, versions) ([]Migration, error),
+	run func(*goose.Provider, MigrationTarget) ([]Migration, error),
 ) (migrations []Migration, err error) {
 	target, err := driver.MigrationTarget(ctx)
 	if err != nil {
@@ -151,14 +143,7 @@ func withProvider(
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 
-	store, err := database.NewStore(target.Dialect, target.TableName)
-	if err != nil {
-		return nil, err
-	}
-	if target.Store != nil {
-		store = target.Store(store)
-	}
-	options := []goose.ProviderOption{goose.WithStore(store), goose.WithDisableGlobalRegistry(true)}
+	options := []goose.ProviderOption{goose.WithStore(target.Versions), goose.WithDisableGlobalRegistry(true)}
 	if target.SessionLocker != nil {
 		options = append(options, goose.WithSessionLocker(target.SessionLocker))
 	}
@@ -166,7 +151,7 @@ func withProvider(
 	if err != nil {
 		return nil, err
 	}
-	return run(provider, versions{Store: store, target: target})
+	return run(provider, target)
 }
 
 func applied(results []*goose.MigrationResult) []Migration {

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -13,15 +14,10 @@ import (
 )
 
 // Script returns all migrations of a dialect as plain SQL that also keeps goose's version table, so
-// that a database migrated by hand and one migrated by goose are the same. Statements end with ";", those
-// that have semicolons of their own as frame says.
-func Script(dialect database.Dialect, table string, migrations fs.FS, frame Frame) (string, error) {
-	versions, err := database.NewStore(dialect, table)
-	if err != nil {
-		return "", err
-	}
+// that a database migrated by hand and one migrated by goose are the same. The frame says how statements end.
+func Script(versions database.Store, migrations fs.FS, frame Frame) (string, error) {
 	var script strings.Builder
-	recorder := &recorder{out: &script}
+	recorder := &recorder{out: &script, end: cmp.Or(frame.Statement, ";"), yes: cmp.Or(frame.True, "true")}
 	ctx := context.Background()
 	if err := versions.CreateVersionTable(ctx, recorder); err != nil {
 		return "", err
@@ -50,9 +46,14 @@ func Script(dialect database.Dialect, table string, migrations fs.FS, frame Fram
 	return script.String(), nil
 }
 
-// Frame is what a dialect's client wants around a statement that has semicolons of its own.
+// Frame is how a dialect's client tells where a statement ends.
 type Frame struct {
+	// Begin and End stand around a statement that has semicolons of its own.
 	Begin, End string
+	// Statement ends each of the others; empty is ";".
+	Statement string
+	// True is how the dialect writes true; empty is "true".
+	True string
 }
 
 const (
@@ -74,6 +75,8 @@ func (f Frame) up(migration string) string {
 type recorder struct {
 	database.DBTxConn
 	out *strings.Builder
+	end string
+	yes string
 }
 
 var placeholder = regexp.MustCompile(`\$\d|\?`)
@@ -83,8 +86,11 @@ func (r *recorder) ExecContext(_ context.Context, query string, args ...any) (sq
 	next := 0
 	text := placeholder.ReplaceAllStringFunc(strings.TrimSpace(query), func(string) string {
 		next++
+		if args[next-1] == true { // goose's is_applied
+			return r.yes
+		}
 		return fmt.Sprint(args[next-1])
 	})
-	fmt.Fprintf(r.out, "%s;\n", strings.TrimSuffix(text, ";"))
+	fmt.Fprintf(r.out, "%s%s\n", strings.TrimSuffix(text, ";"), r.end)
 	return nil, nil
 }

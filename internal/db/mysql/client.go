@@ -3,9 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
@@ -50,28 +48,6 @@ func (c callClient) ExecContext(ctx context.Context, query string, args ...any) 
 		}
 	}
 	return nil, rows.Err()
-}
-
-// utc scans a DATETIME, which is UTC here, also where the caller's pool takes it for another zone or
-// does not parse it at all. NULL is the zero time.
-type utc struct{ time *time.Time }
-
-// Scan implements sql.Scanner.
-func (u utc) Scan(value any) error {
-	switch value := value.(type) {
-	case nil:
-		*u.time = time.Time{}
-		return nil
-	case time.Time:
-		*u.time = time.Date(value.Year(), value.Month(), value.Day(),
-			value.Hour(), value.Minute(), value.Second(), value.Nanosecond(), time.UTC)
-		return nil
-	case []byte:
-		parsed, err := time.Parse("2006-01-02 15:04:05.999999", string(value))
-		*u.time = parsed
-		return err
-	}
-	return fmt.Errorf("timestamp of type %T", value)
 }
 
 // into reads the one row of a row form.

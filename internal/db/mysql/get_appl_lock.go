@@ -18,7 +18,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 			DepartmentID: params.DepartmentID,
 			TtlSeconds:   params.TTLSeconds,
 		})
-	}, into(&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence, utc{&result.ExpiresTS}))
+	}, into(&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence, db.UTC(&result.ExpiresTS)))
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}

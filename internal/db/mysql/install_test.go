@@ -203,7 +203,7 @@ func TestScriptRunsInClient(t *testing.T) {
 				t.Parallel()
 				dsn := testdb.MySQL(t, product)
 				schema := schemaOf(t, dsn)
-				script, err := applock.MigrationScript("mysql", schema)
+				script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "mysql", Schema: schema})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -29,16 +29,17 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 	if err != nil {
 		return db.MigrationTarget{}, err
 	}
+	versions, err := database.NewStore(database.DialectMySQL, d.qualify(versionTable))
+	if err != nil {
+		return db.MigrationTarget{}, err
+	}
+	versions = versionStore{Store: versions, table: d.qualify(versionTable)}
 	return db.MigrationTarget{
-		DB:         d.handle,
-		Dialect:    database.DialectMySQL,
-		TableName:  d.qualify(versionTable),
-		Migrations: fsys,
-		Store: func(versions database.Store) database.Store {
-			return versionStore{Store: versions, table: d.qualify(versionTable)}
-		},
+		DB:            d.handle,
+		Migrations:    fsys,
+		Versions:      versions,
 		HasVersions:   d.connectedHasVersions,
-		Prepare:       d.prepare,
+		Prepare:       func(ctx context.Context) error { return d.prepare(ctx, versions) },
 		Remove:        d.remove,
 		SessionLocker: &migrationLock{driver: d},
 		Close:         func() error { return nil },
@@ -64,7 +65,7 @@ func (s versionStore) GetMigration(ctx context.Context, client database.DBTxConn
 	var result database.GetMigrationResult
 	row := client.QueryRowContext(ctx,
 		"SELECT tstamp, is_applied FROM "+s.table+" WHERE version_id = ? ORDER BY tstamp DESC LIMIT 1", version)
-	err := row.Scan(utc{&result.Timestamp}, &result.IsApplied)
+	err := row.Scan(db.UTC(&result.Timestamp), &result.IsApplied)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %d", database.ErrVersionNotFound, version)
 	}

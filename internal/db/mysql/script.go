@@ -22,8 +22,12 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	versions, err := database.NewStore(database.DialectMySQL, versionTable)
+	if err != nil {
+		return "", err
+	}
 	// A body has semicolons of its own.
-	script, err := db.Script(database.DialectMySQL, versionTable, fsys, db.Frame{Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n"})
+	script, err := db.Script(versions, fsys, db.Frame{Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n"})
 	if err != nil {
 		return "", err
 	}

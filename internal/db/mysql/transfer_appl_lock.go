@@ -19,7 +19,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			ToDepartmentID: params.ToDepartmentID,
 			TtlSeconds:     params.TTLSeconds,
 		})
-	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence, utc{&result.ExpiresTS}))
+	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence, db.UTC(&result.ExpiresTS)))
 	if err != nil {
 		return db.TransferApplLockResult{}, err
 	}

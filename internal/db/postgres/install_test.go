@@ -96,7 +96,7 @@ func TestScriptRunsInPsql(t *testing.T) {
 		t.Run(schema, func(t *testing.T) {
 			t.Parallel()
 			dsn := testdb.Postgres(t)
-			script, err := applock.MigrationScript("postgres", schema)
+			script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "postgres", Schema: schema})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,14 +28,17 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 	if err != nil {
 		return db.MigrationTarget{}, err
 	}
+	versions, err := database.NewStore(database.DialectPostgres, versionTable(d.schema))
+	if err != nil {
+		return db.MigrationTarget{}, err
+	}
 	conn := stdlib.OpenDBFromPool(d.pool)
 	return db.MigrationTarget{
 		DB:            conn,
-		Dialect:       database.DialectPostgres,
-		TableName:     versionTable(d.schema),
 		Migrations:    fsys,
+		Versions:      versions,
 		HasVersions:   func(ctx context.Context) (bool, error) { return d.hasVersions(ctx, conn) },
-		Prepare:       func(ctx context.Context, versions database.Store) error { return d.prepare(ctx, conn, versions) },
+		Prepare:       func(ctx context.Context) error { return d.prepare(ctx, conn, versions) },
 		Remove:        func(ctx context.Context) error { return d.remove(ctx, conn) },
 		SessionLocker: migrationLock{schema: d.schema},
 		Close:         conn.Close,

@@ -17,7 +17,11 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(database.DialectPostgres, versionTable(schema), fsys, db.Frame{})
+	versions, err := database.NewStore(database.DialectPostgres, versionTable(schema))
+	if err != nil {
+		return "", err
+	}
+	script, err := db.Script(versions, fsys, db.Frame{})
 	if err != nil {
 		return "", err
 	}

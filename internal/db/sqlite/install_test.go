@@ -50,7 +50,7 @@ func TestPlainGoose(t *testing.T) {
 func TestScript(t *testing.T) {
 	t.Parallel()
 	handle := newHandle(t)
-	script, err := applock.MigrationScript("sqlite", "")
+	script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "sqlite"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireInstalled(t, handle)
-	if _, err := applock.MigrationScript("sqlite", "locks"); !errors.Is(err, applock.ErrInvalid) {
+	if _, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "sqlite", Schema: "locks"}); !errors.Is(err, applock.ErrInvalid) {
 		t.Errorf("script for a schema: %v, want ErrInvalid", err)
 	}
 }

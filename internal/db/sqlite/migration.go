@@ -26,6 +26,10 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 	if err != nil {
 		return db.MigrationTarget{}, err
 	}
+	versions, err := database.NewStore(database.DialectSQLite3, versionTable)
+	if err != nil {
+		return db.MigrationTarget{}, err
+	}
 	handle, closeHandle := d.handle, func() error { return nil }
 	if d.migrators != nil {
 		if handle, err = d.migrators(); err != nil {
@@ -35,14 +39,13 @@ func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
 	}
 	return db.MigrationTarget{
 		DB:         handle,
-		Dialect:    database.DialectSQLite3,
-		TableName:  versionTable,
 		Migrations: fsys,
+		Versions:   versions,
 		HasVersions: func(ctx context.Context) (bool, error) {
 			exists, err := hasTable(ctx, handle, versionTable)
 			return exists, d.interpretError(ctx, err)
 		},
-		Prepare: func(ctx context.Context, versions database.Store) error { return d.prepare(ctx, handle, versions) },
+		Prepare: func(ctx context.Context) error { return d.prepare(ctx, handle, versions) },
 		Remove: func(ctx context.Context) error {
 			_, err := handle.ExecContext(ctx, "DROP TABLE "+versionTable)
 			return d.interpretError(ctx, err)

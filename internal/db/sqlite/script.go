@@ -17,7 +17,11 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(database.DialectSQLite3, versionTable, fsys, db.Frame{})
+	versions, err := database.NewStore(database.DialectSQLite3, versionTable)
+	if err != nil {
+		return "", err
+	}
+	script, err := db.Script(versions, fsys, db.Frame{})
 	if err != nil {
 		return "", err
 	}

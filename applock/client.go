@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/db/registry"
@@ -72,6 +73,14 @@ func NewPostgres(pool *pgxpool.Pool) *Client {
 // leave its loc at UTC: with another one, an hour of the year has no name there and is shown as the next.
 func NewMySQL(handle *sql.DB) *Client {
 	return newClient(mysql.New(handle))
+}
+
+// NewDB2 returns a client on the caller's pool for Db2, which Close leaves open. The pool's driver is
+// github.com/ibmdb/go_ibm_db, and the program is built with the tag db2, which has the errors of that driver
+// understood. It keeps dead connections in the pool: the client discards those it meets; bound the life of
+// the others with SetConnMaxIdleTime. A context that ends during a call ends the wait for it, not the call.
+func NewDB2(handle *sql.DB) *Client {
+	return newClient(db2.New(handle))
 }
 
 // NewSQLite returns a client on the caller's handle, which Close leaves open. The handle's driver is

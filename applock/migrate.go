@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -37,18 +38,30 @@ func (c *Client) MigrationStatus(ctx context.Context) ([]Migration, error) {
 	return migrations, migrateError("status", err)
 }
 
+// ScriptRequest says which script MigrationScript returns.
+type ScriptRequest struct {
+	// Dialect is postgres, mysql, db2 or sqlite.
+	Dialect string
+	// Platform is luw (Linux, UNIX and Windows) or zos for db2; empty is luw. The others have none.
+	Platform string
+	// Schema is where to install; empty is the dialect's default.
+	Schema string
+}
+
 // MigrationScript returns the steps as SQL for the database's own command-line client, in one
-// transaction where the dialect has transactions around DDL. The dialect is postgres, mysql or sqlite; an
-// empty schema is the dialect's default.
-func MigrationScript(dialect, schema string) (string, error) {
-	entry, err := registry.ByName(dialect)
+// transaction where the dialect has transactions around DDL. It returns ErrInvalid for a dialect, platform or
+// schema that cannot be.
+func MigrationScript(request ScriptRequest) (string, error) {
+	dialect, err := registry.ByName(request.Dialect)
 	if err != nil {
-		return "", &InvalidError{Argument: "dialect", Reason: fmt.Sprintf("%q %s", dialect, err)}
+		return "", &InvalidError{Argument: "dialect", Reason: fmt.Sprintf("%q %s", request.Dialect, err)}
 	}
-	if schema == "" {
-		schema = entry.DefaultSchema
+	scriptFor, err := dialect.ScriptFor(request.Platform)
+	if err != nil {
+		return "", &InvalidError{Argument: "platform", Reason: fmt.Sprintf("%q %s", request.Platform, err)}
 	}
-	script, err := entry.Script(schema)
+	schema := cmp.Or(request.Schema, dialect.DefaultSchema)
+	script, err := scriptFor(schema)
 	if err != nil {
 		return "", &InvalidError{Argument: "schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
 	}

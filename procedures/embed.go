@@ -4,7 +4,7 @@ package procedures
 
 import "embed"
 
-// FS has a folder for each server dialect.
+// FS has a folder for each server dialect; db2/zos has the texts for another platform of the same dialect.
 //
-//go:embed postgres/*.sql mysql/*.sql
+//go:embed postgres/*.sql mysql/*.sql db2/*.sql db2/zos/*.sql
 var FS embed.FS

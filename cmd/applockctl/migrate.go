@@ -154,22 +154,27 @@ func (a *app) printSteps(steps []applock.Migration, none string) error {
 }
 
 func (a *app) migratePrintCommand() *cobra.Command {
-	var dialect string
+	var dialect, platform string
 	command := &cobra.Command{
-		Use:   "print [--dialect NAME]",
+		Use:   "print [--dialect NAME] [--platform NAME]",
 		Short: "Print all steps as SQL",
 		Long: `Prints all steps as SQL for the database's own command-line client, for a database administrator to
 read and to run by hand: in one transaction, except on MySQL, which has none around CREATE. A database
 installed that way and one installed by "applockctl migrate up" are the same. It does not connect, and
-prints SQL with --output json, too.`,
+prints SQL with --output json, too.
+
+For Db2 --platform says luw (Linux, UNIX and Windows, for the command line processor) or zos (for SPUFI or
+DSNTEP2, which get no line longer than 72 columns).`,
 		Example: `  applockctl migrate print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -
   applockctl migrate print --dialect mysql | mysql crm
+  applockctl migrate print --dialect db2 > applock.sql && db2 +c -s -td@ -vf applock.sql && db2 commit
+  applockctl --schema crmlock migrate print --dialect db2 --platform zos > applock.sql
   applockctl --schema crm_lock migrate print --dialect postgres > applock.sql`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(context.Context, []string) error {
-			return a.migratePrint(dialect)
+			return a.migratePrint(dialect, platform)
 		}),
 	}
 	var names []string
@@ -178,10 +183,12 @@ prints SQL with --output json, too.`,
 	}
 	command.Flags().StringVar(&dialect, "dialect", "", "the kind of database; without it that of the DSN")
 	complete(command, "dialect", names...)
+	command.Flags().StringVar(&platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
+	complete(command, "platform", "luw", "zos")
 	return command
 }
 
-func (a *app) migratePrint(dialect string) error {
+func (a *app) migratePrint(dialect, platform string) error {
 	if dialect == "" {
 		ofDSN, err := registry.ByDSN(a.database())
 		if err != nil {
@@ -189,7 +196,7 @@ func (a *app) migratePrint(dialect string) error {
 		}
 		dialect = ofDSN.Name
 	}
-	script, err := applock.MigrationScript(dialect, a.schema)
+	script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: dialect, Platform: platform, Schema: a.schema})
 	if err != nil {
 		return fmt.Errorf("migrate print: %w", err)
 	}

@@ -66,10 +66,12 @@ The database is named by --dsn, else by the environment variable APPLOCK_DSN:
   sqlite:PATH                                  a file, created on first use
   postgres://USER:PASSWORD@HOST:PORT/DATABASE  PostgreSQL
   mysql://USER:PASSWORD@HOST:PORT/DATABASE     MySQL or MariaDB; or USER:PASSWORD@tcp(HOST:PORT)/DATABASE
+  db2://USER:PASSWORD@HOST:PORT/DATABASE       Db2, in a program built by "make build-db2"
 On a server "applockctl migrate up" comes first. Prefer APPLOCK_DSN for a DSN with a password: other
 users of the host can see command lines.
 
-On PostgreSQL the table and the procedures are in the schema applock unless --schema names another one.
+On PostgreSQL and Db2 the table and the procedures are in the schema applock unless --schema names
+another one.
 MySQL and MariaDB take schema and database for the same: there they are in the database of the DSN, or
 in the one that --schema names.
 

@@ -16,7 +16,7 @@ import (
 
 // frames has, for each dialect, what every migration of procedures begins and ends with.
 //
-//go:embed */before.sql */after.sql
+//go:embed */before.sql */after.sql db2/zos/before.sql db2/zos/after.sql
 var frames embed.FS
 
 func main() {
@@ -27,11 +27,10 @@ func main() {
 }
 
 func run(folder string) error {
-	dialects, err := serverDialects()
-	if err != nil {
+	if err := writeZOS("procedures"); err != nil {
 		return err
 	}
-	for _, dialect := range dialects {
+	for _, dialect := range serverDialects() {
 		files, err := procedureMigrations(dialect)
 		if err != nil {
 			return err
@@ -49,14 +48,8 @@ func run(folder string) error {
 	return nil
 }
 
-func serverDialects() ([]string, error) {
-	entries, err := procedures.FS.ReadDir(".")
-	var dialects []string
-	for _, entry := range entries {
-		dialects = append(dialects, entry.Name())
-	}
-	return dialects, err
-}
+// serverDialects are the folders of procedures/, and of migrations/.
+func serverDialects() []string { return []string{"db2", zosFolder, "mysql", "postgres"} }
 
 // procedureMigrations returns the file names of the dialect's migrations of procedures in order. All but the
 // last are released and never change again.
@@ -81,15 +74,23 @@ func renderNewest(dialect string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
-	if err != nil {
-		return "", err
-	}
-	sources, err := readAll(procedures.FS, names)
+	sources, err := sourcesOf(dialect)
 	if err != nil {
 		return "", err
 	}
 	return render(dialect, sources, released)
+}
+
+func sourcesOf(dialect string) ([]string, error) {
+	if dialect == zosFolder {
+		_, texts, err := zosSources()
+		return texts, err
+	}
+	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	return readAll(procedures.FS, names)
 }
 
 func readAll(fsys fs.ReadFileFS, names []string) ([]string, error) {

@@ -21,13 +21,17 @@ const (
 	delimiter      = "$$\n"
 )
 
-// stepsOf installs the sources. Where the dialect has CREATE OR REPLACE, a source is one step and all of them
-// run again. Where it has not, and so delimits its routines, only those run whose text differs from what
+// stepsOf installs the sources. Where the dialect has CREATE OR REPLACE, all of them run again: a source in one
+// step, or, where the client is told of a terminator, each statement. Where it has not, and so delimits its routines, only those run whose text differs from what
 // the released migrations have left.
 func stepsOf(sources, released []string) (*steps, error) {
 	var result steps
 	installed := installedBy(released)
 	for _, source := range sources {
+		if statements, found := terminated(source); found {
+			result.replaceEach(statements)
+			continue
+		}
 		if !strings.Contains(source, delimiterBegin) {
 			result.replace(source)
 			continue
@@ -46,7 +50,7 @@ func stepsOf(sources, released []string) (*steps, error) {
 }
 
 var (
-	createOrReplace = regexp.MustCompile(`(?m)^CREATE OR REPLACE (FUNCTION|PROCEDURE) (\w+)`)
+	createOrReplace = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(FUNCTION|PROCEDURE) (\w+)`)
 	create          = regexp.MustCompile(`(?m)^CREATE PROCEDURE (\w+)`)
 	goosedBlock     = regexp.MustCompile(`(?s)-- \+goose StatementBegin\n(.*?)-- \+goose StatementEnd\n`)
 )
@@ -56,6 +60,34 @@ func (s *steps) replace(source string) {
 	writeBlock(&s.up, source)
 	for _, match := range createOrReplace.FindAllStringSubmatch(source, -1) {
 		fmt.Fprintf(&s.down, "DROP %s %s;\n", match[1], match[2])
+	}
+}
+
+const terminatorLine = "--#SET TERMINATOR @\n"
+
+// terminated returns the statements of a source for Db2's clients, without the terminator that they are told
+// of: it must not reach the server.
+func terminated(source string) (statements []string, found bool) {
+	_, text, found := strings.Cut(source, terminatorLine)
+	for statement := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(text), "@"), "\n@\n") {
+		statements = append(statements, strings.TrimSpace(statement)+"\n")
+	}
+	return statements, found
+}
+
+// replaceEach runs statement by statement, and undoes them in the opposite order: what calls goes before what
+// is called.
+func (s *steps) replaceEach(statements []string) {
+	down := s.down.String()
+	s.down.Reset()
+	for _, statement := range slices.Backward(statements) {
+		if match := createOrReplace.FindStringSubmatch(statement); match != nil {
+			writeBlock(&s.down, fmt.Sprintf("DROP %s %s\n", match[1], match[2]))
+		}
+	}
+	s.down.WriteString(down)
+	for _, statement := range statements {
+		writeBlock(&s.up, statement)
 	}
 }
 

@@ -35,6 +35,23 @@ func Require(t testing.TB, dialect string) string {
 	return dsn
 }
 
+// HSQLDB returns the path of HSQLDB's jar, on which the Db2 procedures run. Without it, or without a Java development
+// kit, the test ends as in Require.
+func HSQLDB(t testing.TB) string {
+	t.Helper()
+	name := variable("hsqldb", "JAR")
+	jar := os.Getenv(name)
+	if jar == "" {
+		missing(t, "hsqldb", name+" is not set: set it to the path of hsqldb.jar, or run the tests by go run ./internal/testserver -- go test ./...")
+	}
+	for _, program := range []string{"java", "javac"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, "hsqldb", "there is no "+program+" in PATH: install a Java development kit")
+		}
+	}
+	return jar
+}
+
 // client returns the path of a dialect's command line client: the one that the variable ending in what names, or the
 // program in PATH. Without one the test ends as in Require.
 func client(t testing.TB, dialect, what, program string) string {

@@ -101,7 +101,7 @@ func (l *launcher) tolerate(name string, err error, require []string) error {
 	case err == nil || !errors.As(err, new(*absentError)):
 		return err
 	case slices.Contains(require, name):
-		return fmt.Errorf("%s is required and missing: %w; set %s or provide one of these", name, err, variable(name, "DSN"))
+		return fmt.Errorf("%s is required and missing: %w; provide one of these", name, err)
 	default:
 		l.say("running without %s: %v", name, err)
 		return nil

@@ -142,7 +142,7 @@ func TestAMissingRequirementEndsTheRun(t *testing.T) {
 			if got := l.run(append(arrange(l), "--", "sh", "-c", "echo was run >&2")); got != 1 {
 				t.Errorf("exit code = %d", got)
 			}
-			l.wantOutput(t, "db is required and missing: none here; set APPLOCK_TEST_DB_DSN")
+			l.wantOutput(t, "db is required and missing: none here; provide")
 			if strings.Contains(l.stderr.String(), "was run") {
 				t.Error("the command was run")
 			}

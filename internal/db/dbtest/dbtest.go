@@ -27,6 +27,8 @@ type Backend struct {
 	Ways []string
 	// Levels are the isolation levels that the interleavings run at; none skips them.
 	Levels []sql.IsolationLevel
+	// Excluded are interleavings that the backend cannot play, with the reason.
+	Excluded map[string]string
 	// OneWriter is true where all writers of a database wait for each other.
 	OneWriter bool
 }
@@ -57,6 +59,8 @@ type Place struct {
 	ChecksView func(level sql.IsolationLevel) bool
 	// RefusalsLock is true where a refused call locks the row, and so waits for whoever has it locked.
 	RefusalsLock bool
+	// PurgesWait is true where a purge waits for a transaction that is changing a row it wants.
+	PurgesWait bool
 }
 
 // eachFile parses all files of a folder of testdata and hands each on with its name.

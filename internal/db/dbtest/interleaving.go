@@ -21,7 +21,13 @@ func Interleavings(t *testing.T, backend Backend) {
 		t.Log("this dialect runs no interleavings")
 		return
 	}
+	played := map[string]bool{}
 	eachFile(t, "interleavings", parseInterleaving, func(name string, moments []moment) {
+		played[name] = true
+		if reason, excluded := backend.Excluded[name]; excluded {
+			t.Logf("%s is not played: %s", name, reason)
+			return
+		}
 		for _, level := range backend.Levels {
 			t.Run(name+"/"+level.String(), func(t *testing.T) {
 				t.Parallel()
@@ -29,6 +35,11 @@ func Interleavings(t *testing.T, backend Backend) {
 			})
 		}
 	})
+	for name := range backend.Excluded {
+		if !played[name] {
+			t.Errorf("there is no interleaving %s to exclude", name)
+		}
+	}
 }
 
 // moment is one line of an interleaving: a session does something, or its pending answer arrives.
@@ -57,7 +68,7 @@ type other struct {
 	waits bool
 }
 
-func traits() []trait { return []trait{"snapshot", "view", "checked", "locking"} }
+func traits() []trait { return []trait{"snapshot", "view", "checked", "locking", "patient"} }
 
 // has tells whether a trait belongs to the place at the level that is played.
 func (p *interleaving) has(t trait) bool {
@@ -70,6 +81,8 @@ func (p *interleaving) has(t trait) bool {
 		return p.place.ChecksView(p.level)
 	case "locking":
 		return p.place.RefusalsLock
+	case "patient":
+		return p.place.PurgesWait
 	}
 	return false
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/db/sqlite"
@@ -33,7 +35,26 @@ type Dialect struct {
 	// Migrations returns the dialect's goose migrations.
 	Migrations func() (fs.FS, error)
 	// Script returns all migrations as SQL for the dialect's own client, for a schema.
-	Script func(schema string) (string, error)
+	Script Script
+	// Platforms has the scripts of a dialect that differs from platform to platform, by name.
+	Platforms map[string]Script
+}
+
+// Script returns SQL that installs into a schema.
+type Script func(schema string) (string, error)
+
+// ScriptFor returns the script for a platform, for the usual one when the name is empty.
+func (d Dialect) ScriptFor(platform string) (Script, error) {
+	if platform == "" {
+		return d.Script, nil
+	}
+	if script, known := d.Platforms[platform]; known {
+		return script, nil
+	}
+	if len(d.Platforms) == 0 {
+		return nil, fmt.Errorf("is not for %s, which is the same on all", d.Name)
+	}
+	return nil, fmt.Errorf("must be one of %s", strings.Join(slices.Sorted(maps.Keys(d.Platforms)), ", "))
 }
 
 // Dialects returns all dialects, the reference first.
@@ -54,6 +75,15 @@ func Dialects() []Dialect {
 			Open:       mysql.Open,
 			Migrations: mysql.Migrations,
 			Script:     mysql.Script,
+		},
+		{
+			Name:          "db2",
+			Schemes:       []string{"db2"},
+			DefaultSchema: db2.DefaultSchema,
+			Open:          db2.Open,
+			Migrations:    db2.Migrations,
+			Script:        db2.Script,
+			Platforms:     map[string]Script{"luw": db2.Script, "zos": db2.ScriptZOS},
 		},
 		{
 			Name:       "sqlite",

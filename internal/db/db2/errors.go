@@ -1,0 +1,133 @@
+package db2
+
+import (
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// answerError is an error of Db2 whose text names SQLSTATE and SQLCODE, as its users expect them.
+type answerError struct {
+	Diagnosis
+	err error
+}
+
+func (e *answerError) Error() string { return e.Text }
+
+func (e *answerError) Unwrap() error { return e.err }
+
+// answerOf finds Db2's answer in an error of go_ibm_db, or of another client whose errors name both codes.
+func answerOf(err error) (Diagnosis, bool) {
+	if diagnosis, found := diagnose(err); found {
+		return diagnosis, true
+	}
+	var answer interface {
+		error
+		SQLState() string
+		SQLCode() int
+	}
+	if !errors.As(err, &answer) {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{State: answer.SQLState(), Code: answer.SQLCode(), Text: answer.Error()}, true
+}
+
+// interpretError wraps an error of a statement with its kind; nil stays nil.
+func interpretError(err error) error {
+	if err == nil {
+		return nil
+	}
+	diagnosis, answered := answerOf(err)
+	if !answered {
+		return &db.Error{Kind: kindWithoutAnswer(err), Err: err}
+	}
+	return &db.Error{Kind: kindOf(diagnosis), Err: &answerError{Diagnosis: diagnosis, err: err}}
+}
+
+// connectError wraps an error from before there was a connection.
+func connectError(err error) error {
+	interpreted := interpretError(err)
+	var dbErr *db.Error
+	if errors.As(interpreted, &dbErr) && dbErr.Kind == db.KindInFlight {
+		dbErr.Kind = db.KindUnreachable
+	}
+	return interpreted
+}
+
+func kindWithoutAnswer(err error) db.Kind {
+	if errors.Is(err, driver.ErrBadConn) { // database/sql's word for: nothing was sent
+		return db.KindUnreachable
+	}
+	// Cut off, unreadable: sent, and no answer that counts.
+	return db.KindInFlight
+}
+
+func kindOf(diagnosis Diagnosis) db.Kind {
+	switch diagnosis.State {
+	case "LK001":
+		return db.KindInvalid
+	case "LK002":
+		return db.KindAssertion
+	case "LK003":
+		return db.KindContention
+	}
+	switch diagnosis.Code {
+	case -911, -913:
+		return kindOfRollback(diagnosis.Text)
+	}
+	if lostConnection(diagnosis) {
+		return db.KindInFlight
+	}
+	return kindOfCode(diagnosis.Code)
+}
+
+// kindOfRollback tells a wait that was cut off from a deadlock. Db2 has rolled the transaction back (-911), or
+// expects that of the caller (-913). Reasons of LUW are numbers, those of z/OS hexadecimal:
+// https://www.ibm.com/docs/en/db2/11.5?topic=messages-sql0750-sql0999, "SQL0911N".
+func kindOfRollback(text string) db.Kind {
+	for _, timeout := range []string{`"68"`, "00C9008E"} {
+		if strings.Contains(text, timeout) {
+			return db.KindBusy
+		}
+	}
+	return db.KindRetry
+}
+
+// https://www.ibm.com/docs/en/db2/11.5?topic=messages-sql
+func kindOfCode(code int) db.Kind {
+	switch code {
+	case -204, -440, -471, -472: // undefined name, no such routine, routine not to be had (z/OS)
+		return db.KindSchema
+	case -1013, -1031: // database or its directory not found
+		return db.KindNoDatabase
+	case -30082, -1403: // refused user or password
+		return db.KindAuthentication
+	case -551, -552, -567, -1060, -1092: // no privilege on the object, for the operation, to connect, authority
+		return db.KindPrivilege
+	case -1032, -1040, -1226: // not started, too many connections
+		return db.KindUnreachable
+	case -952: // interrupted
+		return db.KindInFlight
+	}
+	return db.KindOther
+}
+
+// isDead reports whether the connection that gave the error is of no use any more. The client leaves such
+// ones in the pool.
+func isDead(err error) bool {
+	diagnosis, answered := answerOf(err)
+	return answered && lostConnection(diagnosis)
+}
+
+// lostConnection: communication errors, one that has been rerouted, agents that were forced off, and all of
+// class 08, but for a refusal of the user.
+func lostConnection(diagnosis Diagnosis) bool {
+	if diagnosis.Code == -30082 {
+		return false
+	}
+	return strings.HasPrefix(diagnosis.State, "08") ||
+		slices.Contains([]int{-30080, -30081, -30108, -1224, -1229, -900}, diagnosis.Code)
+}

@@ -1,0 +1,22 @@
+package db2
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// GetApplLock calls get_appl_lock_row.
+func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	var result db.GetApplLockResult
+	err := d.call(ctx, "get_appl_lock_row",
+		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.TTLSeconds},
+		into(
+			&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
+			&result.Fence, db.UTC(&result.ExpiresTS),
+		))
+	if err != nil {
+		return db.GetApplLockResult{}, err
+	}
+	return result, nil
+}

@@ -1,0 +1,192 @@
+package db2_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/migrations"
+	"github.com/applock/applock/procedures"
+)
+
+// No Db2 server can be had, so what the catalogue shows in the other dialects is read out of the text here.
+
+// lintRule finds what is wrong in files.
+type lintRule struct {
+	name  string
+	check func(files []sqlFile) []string
+}
+
+func lintRules() []lintRule {
+	return []lintRule{
+		{"replace", eachRoutine(isReplaced)},
+		{"options", eachRoutine(optionsAreTheWantedOnes)},
+		{"parameters", eachRoutine(parametersAreTheContracts)},
+		{"row form", eachRoutine(rowFormOnlyCalls)},
+		{"list columns", eachRoutine(listColumnsAreTheTables)},
+		{"comments", eachSource(everyRoutineHasItsComment)},
+		{"header", eachSource(headerHasItsSections)},
+
+		{"permitted statements", eachStep(statementIsPermitted)},
+		{"balance", eachStep(stepIsBalanced)},
+		{"forbidden phrases", eachStep(nothingForbidden)},
+		{"handlers", eachStep(insertIsCaught)},
+		{"variable types", eachStep(variableHasParametersType)},
+		{"lengths", eachStep(lengthIsOfCharacters)},
+		{"out set", eachRoutine(outParametersAreSetFirst)},
+		{"out only set", eachStep(outParameterIsOnlySet)},
+		{"registers", eachStep(currentIsClockOrTimeout)},
+		{"durations", eachStep(durationIsParenthesised)},
+		{"bigint", eachStep(epochIsBigint)},
+		{"clock", eachStep(clockIsReadBehindRow)},
+		{"lock timeout", eachRoutine(lockTimeoutIsSet)},
+		{"isolation", eachStep(readHasIsolation)},
+		{"one row", eachStep(selectGivesOneRow)},
+		{"row read", eachStep(changeIsOfTheRowRead)},
+		{"row count", eachStep(changeIsCounted)},
+		{"signals", eachStep(signalIsOurs)},
+		{"refusals", eachStep(refusalNamesItsArgument)},
+		{"message length", refusalsFitIntoMessages},
+
+		{"terminators", eachSource(statementsAreTerminated)},
+		{"readable", eachSource(statementsAreReadable)},
+		{"characters", eachSource(charactersAreASCII)},
+		{"names", eachSource(namesAreShort)},
+		{"goose statements", eachMigration(gooseStatementsAreWrapped)},
+		{"goose terminators", eachMigration(gooseFileHasNoTerminators)},
+	}
+}
+
+func eachFile(migration bool, check func(f sqlFile) []string) func(files []sqlFile) []string {
+	return func(files []sqlFile) []string {
+		var complaints []string
+		for _, file := range files {
+			if file.migration() == migration {
+				complaints = append(complaints, check(file)...)
+			}
+		}
+		return complaints
+	}
+}
+
+func eachMigration(check func(f sqlFile) []string) func(files []sqlFile) []string {
+	return eachFile(true, check)
+}
+
+func eachSource(check func(f sqlFile) []string) func(files []sqlFile) []string {
+	return eachFile(false, check)
+}
+
+func eachRoutine(check func(r sqlRoutine) []string) func(files []sqlFile) []string {
+	return eachSource(func(f sqlFile) []string {
+		var complaints []string
+		for _, routine := range f.routines {
+			complaints = append(complaints, check(routine)...)
+		}
+		return complaints
+	})
+}
+
+// eachStep asks for a complaint about one step of a routine, "" if there is none.
+func eachStep(check func(r sqlRoutine, i int) string) func(files []sqlFile) []string {
+	return eachRoutine(func(r sqlRoutine) []string {
+		var complaints []string
+		for i, step := range r.steps {
+			if complaint := check(r, i); complaint != "" {
+				complaints = append(complaints, r.complaint(step.sqlTokens[0].line, "%s", complaint))
+			}
+		}
+		return complaints
+	})
+}
+
+// lintedFolders returns the files of each folder with Db2's text.
+func lintedFolders(t *testing.T) map[string][]sqlFile {
+	t.Helper()
+	return map[string][]sqlFile{
+		"procedures/db2":     readSQL(t, procedures.FS, "db2/*.sql", "procedures/"),
+		"procedures/db2/zos": readSQL(t, procedures.FS, "db2/zos/*.sql", "procedures/"),
+		"migrations/db2":     readSQL(t, migrations.FS, "db2/*.sql", "migrations/"),
+		"migrations/db2/zos": readSQL(t, migrations.FS, "db2/zos/*.sql", "migrations/"),
+	}
+}
+
+// Goal: Db2's text keeps the contract and the rules that make it right. Method: every rule reads every file.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	for _, files := range lintedFolders(t) {
+		for _, rule := range lintRules() {
+			for _, complaint := range rule.check(files) {
+				t.Errorf("%s: %s", rule.name, complaint)
+			}
+		}
+	}
+}
+
+// Goal: the sources are exactly the contract, in both forms, and what refuses arguments. Method: compare the
+// two; without one of its files, or with one too many, each folder differs.
+func TestSourcesEqualContract(t *testing.T) {
+	t.Parallel()
+	folders := lintedFolders(t)
+	for _, folder := range []string{"procedures/db2", "procedures/db2/zos"} {
+		files := folders[folder]
+		for _, complaint := range filesAreTheContracts(files) {
+			t.Error(complaint)
+		}
+		for i := range files {
+			if len(filesAreTheContracts(slices.Delete(slices.Clone(files), i, i+1))) == 0 {
+				t.Errorf("nothing is missed without %s", files[i].path)
+			}
+		}
+		if len(filesAreTheContracts(append(files, parseSQL(folder+"/one_more.sql", "")))) == 0 {
+			t.Errorf("%s may have one file more", folder)
+		}
+	}
+}
+
+var breaksPattern = regexp.MustCompile(`(?m)^-- breaks: ([^:\n]+): (.+)$`)
+
+// Goal: every rule can fail. Method: each file of testdata/lint is a short procedure with one thing broken, and
+// says which rule complains how; that rule does, and no other. Every rule and every forbidden phrase has one.
+func TestLintCanFail(t *testing.T) {
+	t.Parallel()
+	broken := map[string]bool{}
+	for _, file := range readSQL(t, os.DirFS("testdata/lint"), "*.sql", "") {
+		breaks := breaksPattern.FindAllStringSubmatch(strings.Join(file.lines, "\n"), -1)
+		if breaks == nil {
+			t.Errorf("%s does not say what it breaks", file.path)
+		}
+		var complaints []string
+		for _, rule := range lintRules() {
+			for _, complaint := range rule.check([]sqlFile{file}) {
+				complaints = append(complaints, rule.name+": "+complaint)
+			}
+		}
+		for _, expected := range breaks {
+			broken[expected[1]] = true
+			broken[expected[2]] = true
+			isExpected := func(complaint string) bool {
+				return strings.HasPrefix(complaint, expected[1]+": ") && strings.Contains(complaint, expected[2])
+			}
+			if !slices.ContainsFunc(complaints, isExpected) {
+				t.Errorf("%s: no complaint %q of %s", file.path, expected[2], expected[1])
+			}
+			complaints = slices.DeleteFunc(complaints, isExpected)
+		}
+		for _, complaint := range complaints {
+			t.Errorf("not expected: %s", complaint)
+		}
+	}
+	for _, rule := range lintRules() {
+		if !broken[rule.name] {
+			t.Errorf("no file of testdata/lint breaks the rule %s", rule.name)
+		}
+	}
+	for phrase := range forbiddenPhrases() {
+		if !broken[phrase] {
+			t.Errorf("no file of testdata/lint has %s", phrase)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package db2
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/migrations"
+)
+
+const (
+	// versionTable is goose's own default.
+	versionTable = "goose_db_version"
+	// migrationTable has one row while somebody migrates.
+	migrationTable = "appl_lock_migration"
+)
+
+// Migrations returns the dialect's goose migrations.
+func Migrations() (fs.FS, error) {
+	return fs.Sub(migrations.FS, "db2")
+}
+
+// MigrationTarget shares the pool. Goose's version table lives in the schema it is about.
+func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
+	fsys, err := Migrations()
+	if err != nil {
+		return db.MigrationTarget{}, err
+	}
+	versions, err := database.NewStoreFromQuerier(d.qualify(versionTable), versionQueries{})
+	if err != nil {
+		return db.MigrationTarget{}, err
+	}
+	return db.MigrationTarget{
+		DB:            d.handle,
+		Migrations:    fsys,
+		Versions:      versions,
+		HasVersions:   d.connectedHasVersions,
+		Prepare:       func(ctx context.Context) error { return d.prepare(ctx, versions) },
+		Remove:        d.remove,
+		SessionLocker: &migrationLock{driver: d, owner: rand.Text()},
+		Close:         func() error { return nil },
+	}, nil
+}
+
+// versionQueries are goose's statements. None ends with ";", which Db2 refuses. A version can be there only
+// once: of two migrators that have chosen the same migration one is rolled back.
+type versionQueries struct{}
+
+func (versionQueries) CreateTable(table string) string {
+	return "CREATE TABLE " + table + " (" +
+		"version_id BIGINT NOT NULL, " +
+		"is_applied SMALLINT NOT NULL, " +
+		"tstamp TIMESTAMP NOT NULL, " +
+		"CONSTRAINT goose_db_version_pk PRIMARY KEY (version_id))"
+}
+
+func (versionQueries) InsertVersion(table string) string {
+	return "INSERT INTO " + table + " (version_id, is_applied, tstamp) VALUES (?, ?, " + now + ")"
+}
+
+func (versionQueries) DeleteVersion(table string) string {
+	return "DELETE FROM " + table + " WHERE version_id = ?"
+}
+
+func (versionQueries) GetMigrationByVersion(table string) string {
+	return "SELECT tstamp, is_applied FROM " + table + " WHERE version_id = ?"
+}
+
+func (versionQueries) ListMigrations(table string) string {
+	return "SELECT version_id, is_applied FROM " + table + " ORDER BY version_id DESC"
+}
+
+func (versionQueries) GetLatestVersion(table string) string {
+	return "SELECT MAX(version_id) FROM " + table
+}
+
+func (d *Driver) connectedHasVersions(ctx context.Context) (bool, error) {
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return false, connectError(err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	return d.exists(ctx, conn, versionTable)
+}
+
+// exists asks the table itself, because the catalogue's tables have other names on z/OS.
+func (d *Driver) exists(ctx context.Context, conn *sql.Conn, table string) (bool, error) {
+	err := rows(ctx, conn, "SELECT COUNT(*) FROM "+d.qualify(table), nil, into(new(int64)))
+	err = interpretError(err)
+	if db.KindOf(err) == db.KindSchema {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// prepare creates the tables that migrating needs, unless another migrator is faster.
+func (d *Driver) prepare(ctx context.Context, versions database.Store) (err error) {
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return connectError(err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	err = d.create(ctx, conn, migrationTable, func() error {
+		_, err := conn.ExecContext(ctx, "CREATE TABLE "+d.qualify(migrationTable)+" ("+
+			"id INTEGER NOT NULL, "+
+			"owner VARCHAR(64) NOT NULL, "+
+			"expires_ts TIMESTAMP NOT NULL, "+
+			"CONSTRAINT appl_lock_migration_pk PRIMARY KEY (id))")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = d.create(ctx, conn, versionTable, func() error { return versions.CreateVersionTable(ctx, conn) })
+	if err != nil {
+		return err
+	}
+	_, err = versions.GetLatestVersion(ctx, conn)
+	if errors.Is(err, database.ErrVersionNotFound) {
+		err = versions.Insert(ctx, conn, database.InsertRequest{Version: 0})
+		if isDuplicate(err) {
+			return nil
+		}
+	}
+	return interpretError(err)
+}
+
+func (d *Driver) create(ctx context.Context, conn *sql.Conn, table string, create func() error) error {
+	exists, err := d.exists(ctx, conn, table)
+	if err != nil || exists {
+		return err
+	}
+	createErr := create()
+	if createErr == nil {
+		return nil
+	}
+	if exists, err := d.exists(ctx, conn, table); err == nil && exists {
+		return nil
+	}
+	return interpretError(createErr)
+}
+
+func isDuplicate(err error) bool {
+	diagnosis, answered := answerOf(err)
+	return answered && diagnosis.State == "23505"
+}
+
+// remove leaves the schema: nobody but an administrator may drop it, and an empty one does no harm.
+func (d *Driver) remove(ctx context.Context) error {
+	for _, table := range []string{versionTable, migrationTable} {
+		if _, err := d.handle.ExecContext(ctx, "DROP TABLE "+d.qualify(table)); err != nil {
+			return interpretError(err)
+		}
+	}
+	return nil
+}
+
+const (
+	// migrationSeconds is how long a migrator that has crashed keeps the others out.
+	migrationSeconds = "300"
+	migrationPause   = 200 * time.Millisecond
+)
+
+// migrationLock makes migrators take turns: the one whose row is in migrationTable migrates, for at most
+// migrationSeconds. Db2 has no lock that belongs to a session, and a lock of a transaction would be in the way
+// of the migrations' own. It also tells goose's connection the schema.
+type migrationLock struct {
+	driver *Driver
+	owner  string
+	// former are the schema and the path that the connection had before.
+	former registers
+}
+
+// registers are what unqualified names mean on a connection: those of tables by CURRENT SCHEMA, those of
+// procedures by CURRENT PATH.
+type registers struct {
+	schema, path string
+}
+
+func registersOf(schema string) registers {
+	return registers{schema: schema, path: "SYSTEM PATH, " + schema}
+}
+
+func (r registers) statements() []string {
+	return []string{"SET CURRENT SCHEMA = " + r.schema, "SET CURRENT PATH = " + r.path}
+}
+
+func (r registers) set(ctx context.Context, conn *sql.Conn) error {
+	for _, statement := range r.statements() {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return interpretError(err)
+		}
+	}
+	return nil
+}
+
+var _ lock.SessionLocker = (*migrationLock)(nil)
+
+// turns are the statements on migrationTable, whose name with schema it is.
+type turns string
+
+const now = "CURRENT TIMESTAMP - CURRENT TIMEZONE"
+
+func (t turns) endOverdue() string { return "DELETE FROM " + string(t) + " WHERE expires_ts < " + now }
+
+func (t turns) begin() string {
+	return "INSERT INTO " + string(t) + " (id, owner, expires_ts) VALUES (1, ?, " + now + " + (" + migrationSeconds + ") SECOND)"
+}
+
+func (t turns) end() string { return "DELETE FROM " + string(t) + " WHERE owner = ?" }
+
+// SessionLock waits for the other migrators.
+func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	for {
+		taken, err := l.take(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("wait for other migrators: %w", interpretError(err))
+		}
+		if taken {
+			return l.enterSchema(ctx, conn)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for other migrators: %w", ctx.Err())
+		case <-time.After(migrationPause):
+		}
+	}
+}
+
+func (l *migrationLock) take(ctx context.Context, conn *sql.Conn) (bool, error) {
+	table := turns(l.driver.qualify(migrationTable))
+	if _, err := conn.ExecContext(ctx, table.endOverdue()); err != nil {
+		return false, err
+	}
+	_, err := conn.ExecContext(ctx, table.begin(), l.owner)
+	if isDuplicate(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// enterSchema makes the migrations' unqualified names mean the schema.
+func (l *migrationLock) enterSchema(ctx context.Context, conn *sql.Conn) error {
+	row := conn.QueryRowContext(ctx, "SELECT CURRENT SCHEMA, CURRENT PATH FROM SYSIBM.SYSDUMMY1")
+	if err := row.Scan(&l.former.schema, &l.former.path); err != nil {
+		return interpretError(err)
+	}
+	l.former.schema = `"` + strings.TrimRight(l.former.schema, " ") + `"` // the path comes quoted
+	return registersOf(l.driver.schema).set(ctx, conn)
+}
+
+// SessionUnlock ends the turn and leaves the connection as the pool lent it.
+func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, turns(l.driver.qualify(migrationTable)).end(), l.owner)
+	return errors.Join(interpretError(err), l.former.set(ctx, conn))
+}

@@ -1,0 +1,41 @@
+package db2_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/readme"
+)
+
+// Goal: procedures/README.md grants each routine to somebody, and to the right role. Method: compare the statements
+// with the contract.
+func TestReadmeGrantsEqualContract(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../procedures/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants := readme.Under(string(page), "On Db2")
+	roles := map[string]string{"transfer_appl_lock": "supervisor", "purge_appl_locks": "janitor"}
+	for _, operation := range db.Contract() {
+		role := "operator"
+		if other := roles[operation.Name]; other != "" {
+			role = other
+		}
+		kind, names := "PROCEDURE", []string{operation.Name, operation.Name + "_row"}
+		if operation.ResultSet || operation.Version {
+			names = names[:1]
+		}
+		if operation.Version {
+			kind = "FUNCTION"
+		}
+		for _, name := range names {
+			grant := "GRANT EXECUTE ON " + kind + " applock." + name + " TO ROLE applock_" + role + "\n"
+			if !strings.Contains(grants, grant) {
+				t.Errorf("procedures/README.md lacks %s", grant)
+			}
+		}
+	}
+}

@@ -1,0 +1,13 @@
+package db2
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
+func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
+	var returnCD db.Flag
+	return d.call(ctx, "serialize_appl_lock_row", []any{params.ObjectType, params.ObjectID}, into(&returnCD))
+}

@@ -1,0 +1,36 @@
+-- breaks: lock timeout: twice, or in a branch
+-- breaks: lock timeout: the lock timeout is not set
+-- purge_appl_locks: remove the rows of objects that have been free for long.
+-- Contract   As in procedures/db2.
+-- In         As in procedures/db2.
+-- Out        As in procedures/db2.
+-- Raises     As in procedures/db2.
+-- Locks      As in procedures/db2.
+-- Race-free  As in procedures/db2.
+-- Differs    As in procedures/db2.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE purge_appl_locks (
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+SPECIFIC purge_appl_locks
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_max_rows BIGINT;
+    SET p_purged = 0;
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('purge_appl_locks', 'p_max_rows', 10000);
+    ELSE
+        SET CURRENT LOCK TIMEOUT 1;
+    END IF;
+END
+@
+
+COMMENT ON SPECIFIC PROCEDURE purge_appl_locks IS 'Remove the rows of objects that have been free for long.'
+@

@@ -1,0 +1,104 @@
+// Package hsqldb runs the Db2 texts where no Db2 can be had: on HSQLDB, which understands much of Db2's
+// SQL PL, through a small documented list of mechanical rewritings. It proves the logic of the procedures,
+// not that Db2 accepts them: docs/db2.md tells what that leaves open. For tests only.
+package hsqldb
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+//go:embed Bridge.java
+var bridgeJava []byte
+
+//go:embed prelude.sql
+var prelude string
+
+// Bridge is a Java process that serves databases in its memory.
+type Bridge struct {
+	address string
+}
+
+// Start compiles and starts a bridge with HSQLDB's jar, and stops it when the test ends. The time zone is that
+// of the database; one that is not UTC shows whether the texts mind it.
+func Start(t testing.TB, jar, timeZone string) *Bridge {
+	t.Helper()
+	folder := t.TempDir()
+	source := filepath.Join(folder, "Bridge.java")
+	if err := os.WriteFile(source, bridgeJava, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), "javac", "-d", folder, source).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, output)
+	}
+	command := exec.CommandContext(context.Background(), "java", "-Duser.timezone="+timeZone,
+		"-cp", jar+string(os.PathListSeparator)+folder, "Bridge")
+	command.Stderr = os.Stderr
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close() // it ends with its input
+		_, _ = io.Copy(io.Discard, stdout)
+		if err := command.Wait(); err != nil {
+			t.Errorf("the bridge: %v", err)
+		}
+	})
+	port, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the bridge printed no port: %v", err)
+	}
+	return &Bridge{address: "127.0.0.1:" + strings.TrimSpace(port)}
+}
+
+// Control is how HSQLDB keeps transactions apart.
+type Control string
+
+// The controls of HSQLDB that resemble Db2's.
+const (
+	// MVCC: writers of one row wait for each other, readers see what is committed, as on Db2 with cur_commit.
+	MVCC Control = "MVCC"
+	// Locks: whole tables are locked, for reading, too, as long as the isolation level says.
+	Locks Control = "LOCKS"
+)
+
+// Open makes a database with what Db2 has and HSQLDB has not, and returns a pool on it.
+func (b *Bridge) Open(ctx context.Context, database string, control Control) (*sql.DB, error) {
+	plain := b.pool(database, nil)
+	defer func() { _ = plain.Close() }() // nothing to tell
+	statements := append([]string{"SET DATABASE TRANSACTION CONTROL " + string(control)}, strings.Split(prelude, "\n\n")[1:]...)
+	for _, statement := range statements {
+		if _, err := plain.ExecContext(ctx, statement); err != nil {
+			return nil, fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return b.Again(database), nil
+}
+
+// Again returns another pool on a database that Open has made.
+func (b *Bridge) Again(database string) *sql.DB { return b.pool(database, rewritings()) }
+
+func (b *Bridge) pool(database string, rewritings []rewriting) *sql.DB {
+	return sql.OpenDB(connector{
+		address:    b.address,
+		database:   database + ";sql.syntax_db2=true",
+		rewritings: rewritings,
+	})
+}

@@ -1,0 +1,1 @@
+-- CURRENT SCHEMA and CURRENT PATH name the schema: the printed script sets them.

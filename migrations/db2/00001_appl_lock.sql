@@ -1,0 +1,93 @@
+-- Creates appl_lock, the table of all locks, and appl_lock_serialize, which Db2 needs for
+-- serialize_appl_lock. They are new: an older client notices nothing.
+
+-- +goose Up
+-- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
+-- space whose pages have 8 KB or more (SQL0614N says that they have not).
+-- TIMESTAMP in UTC: local time jumps when daylight saving begins and ends.
+-- VOLATILE: always by the primary key, whatever the statistics say of a table that was small once.
+-- No second index: a renewal or a release changes the one row of the primary key and nothing else.
+-- +goose StatementBegin
+CREATE TABLE appl_lock (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    fence BIGINT NOT NULL,
+    acquired_ts TIMESTAMP NOT NULL,
+    lock_ts TIMESTAMP NOT NULL,
+    expires_ts TIMESTAMP NOT NULL,
+    CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
+    CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
+    CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock IS 'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.object_id IS 'Which object of that kind.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock: a person, a service or a process.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.department_id IS 'The department of the operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for every later grant of the same object.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer, UTC. Equal to acquired_ts exactly until the first renewal.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC; releasing sets it to the moment of the release.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TABLE appl_lock_serialize (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    CONSTRAINT appl_lock_serialize_pk PRIMARY KEY (object_type, object_id)
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_serialize VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_serialize IS 'Where serialize_appl_lock takes turns. It has no committed rows.'
+-- +goose StatementEnd
+
+-- +goose Down
+-- All locks are lost.
+-- +goose StatementBegin
+DROP TABLE appl_lock_serialize
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock
+-- +goose StatementEnd

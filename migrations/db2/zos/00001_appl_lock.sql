@@ -1,0 +1,59 @@
+-- Creates appl_lock, the table of all locks, and appl_lock_serialize, for Db2 for z/OS. The text of the same
+-- number for Linux, UNIX and Windows is in the folder above.
+
+-- +goose Up
+-- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020.
+-- TIMESTAMP in UTC: local time jumps when daylight saving begins and ends.
+-- VOLATILE: always by the primary key, whatever the statistics say of a table that was small once.
+-- No second index: a renewal or a release changes the one row of the primary key and nothing else.
+-- A check may not call LOCATE here; the procedures refuse ":" in object_type.
+-- Give the table spaces, which are created implicitly, LOCKSIZE ROW LOCKMAX 0 (ALTER TABLESPACE; their names
+-- are in SYSIBM.SYSTABLES): with locks on pages, callers also wait for each other's objects.
+-- +goose StatementBegin
+CREATE TABLE appl_lock (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    fence BIGINT NOT NULL,
+    acquired_ts TIMESTAMP NOT NULL,
+    lock_ts TIMESTAMP NOT NULL,
+    expires_ts TIMESTAMP NOT NULL,
+    CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
+    CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> ''),
+    CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock IS 'Application locks. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TABLE appl_lock_serialize (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    CONSTRAINT appl_lock_serialize_pk PRIMARY KEY (object_type, object_id)
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_serialize IS 'It never has committed rows.'
+-- +goose StatementEnd
+
+-- +goose Down
+-- All locks are lost.
+-- +goose StatementBegin
+DROP TABLE appl_lock_serialize
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock
+-- +goose StatementEnd

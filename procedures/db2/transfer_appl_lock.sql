@@ -1,0 +1,184 @@
+-- transfer_appl_lock: hand a held object from one operator to another.
+--
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
+--            N FREE: nobody holds it; nothing changed.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
+--            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
+--            p_ttl_seconds 1..315360000, NULL = 604800 (7 days). Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
+--            p_fence (0 unless TRANSFERRED), p_expires_ts (UTC, NULL when FREE).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
+--            -911 and -913 as get_appl_lock.
+-- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE.
+--            S2 locks the object's one row and decides; held to the end of the caller's transaction.
+-- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still
+--            the very row that S1 read; of two transfers from the same operator one wins, and the other's
+--            next round answers HELD. The fence is greater than that row's.
+-- Differs    As get_appl_lock.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE transfer_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_from_operator_id VARCHAR(4000),
+    IN p_to_operator_id VARCHAR(4000),
+    IN p_to_department_id VARCHAR(4000),
+    IN p_ttl_seconds BIGINT,
+    OUT p_return_cd CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts TIMESTAMP
+)
+SPECIFIC transfer_appl_lock
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_from_operator_id VARCHAR(4000);
+    DECLARE v_to_operator_id VARCHAR(4000);
+    DECLARE v_to_department_id VARCHAR(4000);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+
+    SET p_return_cd = 'N';
+    SET p_outcome = '';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_fence = 0;
+    SET p_expires_ts = NULL;
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
+    SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
+    SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
+    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 604800);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    SET CURRENT LOCK TIMEOUT 1;
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+
+        -- S1: who holds it? The aggregates make it one row in any case.
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+        WITH CS;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+            SET p_outcome = 'FREE';
+            LEAVE main;
+        END IF;
+        IF v_old_operator_id <> v_from_operator_id THEN
+            SET p_outcome = 'HELD';
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            SET p_expires_ts = v_old_expires_ts;
+            LEAVE main;
+        END IF;
+
+        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+            + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+            + MICROSECOND(v_now);
+        IF v_old_fence >= v_fence THEN
+            SET v_fence = v_old_fence + 1;
+        END IF;
+
+        -- S2: a new grant for the other operator, if it is still so.
+        UPDATE appl_lock AS l
+        SET operator_id = v_to_operator_id,
+            department_id = v_to_department_id,
+            fence = v_fence,
+            acquired_ts = v_now,
+            lock_ts = v_now,
+            expires_ts = v_expires_ts
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.fence = v_old_fence
+            AND l.expires_ts = v_old_expires_ts;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 1 THEN
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'TRANSFERRED';
+            SET p_fence = v_fence;
+            SET p_expires_ts = v_expires_ts;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: changed hands during the call; call again';
+END main
+@
+
+CREATE OR REPLACE PROCEDURE transfer_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_from_operator_id VARCHAR(4000),
+    IN p_to_operator_id VARCHAR(4000),
+    IN p_to_department_id VARCHAR(4000),
+    IN p_ttl_seconds BIGINT
+)
+SPECIFIC transfer_appl_lock_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_return_cd CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+    CALL transfer_appl_lock(
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_return_cd AS p_return_cd,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_fence AS p_fence,
+                v_expires_ts AS p_expires_ts
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+@
+
+COMMENT ON SPECIFIC PROCEDURE transfer_appl_lock IS 'Hand a held object from one operator to another.'
+@
+
+COMMENT ON SPECIFIC PROCEDURE transfer_appl_lock_row IS 'Hand a held object from one operator to another; the answer is one row.'
+@

@@ -1,0 +1,233 @@
+-- For Db2 for z/OS 12, function level 507, and later. Made by `make snapshot` from procedures/db2/get_appl_lock.sql
+-- with the deltas of internal/snapshot/zos.go: edit it there. What is different from the text below:
+-- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
+-- transaction is updating is waited for by a plain read, too.
+--
+-- get_appl_lock: take or renew the lock on an object for one operator until it expires.
+--
+-- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
+--            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
+--            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
+--            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
+-- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
+--            p_fence (0 when HELD), p_expires_ts (UTC).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
+--            -911/40001 after 1 s of waiting for another transaction (reason 68) or as a deadlock's victim
+--            (reason 2): Db2 has rolled the whole transaction back then. -913/57033 where only the statement
+--            was rolled back: roll back and begin again.
+-- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD. S2 locks
+--            the object's one row or its key and decides; held to the end of the caller's transaction.
+-- Race-free  S2 changes the row only if it is still the very row that S1 read (same fence, same expiry), so
+--            its row count is the decision and what it wrote is known. Whoever was quicker makes it 0, and
+--            the next round reads the new row.
+--            Free object, two callers: both insert, the primary key lets one; the other waits, gets 23505,
+--            and the next round reads the winner's row.
+--            Release during the call: the clock is read after S1, so it is later than a release that S1 saw.
+--            Killed before commit: the row goes back to what it was, and the waiter goes on.
+-- Differs    A release, renewal or transfer that commits while S2 waits costs a round. The wait that is cut
+--            off ends the caller's whole transaction.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE get_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_ttl_seconds BIGINT,
+    OUT p_lock_fl CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts TIMESTAMP
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_department_id VARCHAR(4000);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_acquired_ts TIMESTAMP;
+    DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
+    DECLARE v_lock_ts TIMESTAMP;
+    DECLARE v_expires_ts TIMESTAMP;
+
+    SET p_lock_fl = 'N';
+    SET p_outcome = '';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_fence = 0;
+    SET p_expires_ts = NULL;
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
+    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 604800);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+
+        -- S1: what is there? The aggregates make it one row in any case.
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+        WITH CS;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id <> v_operator_id THEN
+            SET p_outcome = 'HELD';
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            SET p_expires_ts = v_old_expires_ts;
+            LEAVE main;
+        END IF;
+
+        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        IF v_rows = 1 AND v_old_expires_ts > v_now THEN
+            SET v_outcome = 'RENEWED';
+            SET v_fence = v_old_fence;
+            SET v_acquired_ts = v_old_acquired_ts;
+            SET v_lock_ts = v_now;
+            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+            IF v_lock_ts <= v_acquired_ts THEN
+                SET v_lock_ts = v_acquired_ts + (0.000001) SECOND;
+            END IF;
+        ELSE
+            SET v_outcome = 'ACQUIRED';
+            SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+                + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+                + MICROSECOND(v_now);
+            IF v_rows = 1 AND v_old_fence >= v_fence THEN
+                SET v_fence = v_old_fence + 1;
+            END IF;
+            SET v_acquired_ts = v_now;
+            SET v_lock_ts = v_now;
+        END IF;
+
+        -- S2: take or renew, if it is still so.
+        IF v_rows = 1 THEN
+            UPDATE appl_lock AS l
+            SET operator_id = v_operator_id,
+                department_id = v_department_id,
+                fence = v_fence,
+                acquired_ts = v_acquired_ts,
+                lock_ts = v_lock_ts,
+                expires_ts = v_expires_ts
+            WHERE l.object_type = v_object_type
+                AND l.object_id = v_object_id
+                AND l.fence = v_old_fence
+                AND l.expires_ts = v_old_expires_ts;
+            GET DIAGNOSTICS v_changed = ROW_COUNT;
+        ELSE
+            BEGIN
+                DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+                SET v_changed = 1;
+                INSERT INTO appl_lock (
+                    object_type,
+                    object_id,
+                    operator_id,
+                    department_id,
+                    fence,
+                    acquired_ts,
+                    lock_ts,
+                    expires_ts
+                )
+                VALUES (
+                    v_object_type,
+                    v_object_id,
+                    v_operator_id,
+                    v_department_id,
+                    v_fence,
+                    v_acquired_ts,
+                    v_lock_ts,
+                    v_expires_ts
+                );
+            END;
+        END IF;
+        IF v_changed = 1 THEN
+            SET p_lock_fl = 'Y';
+            SET p_outcome = v_outcome;
+            SET p_fence = v_fence;
+            SET p_expires_ts = v_expires_ts;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: changed hands during the call; call again';
+END main
+@
+
+CREATE OR REPLACE PROCEDURE get_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_ttl_seconds BIGINT
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_lock_fl CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+    CALL get_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_lock_fl AS p_lock_fl,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_fence AS p_fence,
+                v_expires_ts AS p_expires_ts
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+@
+

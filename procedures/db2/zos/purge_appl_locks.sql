@@ -1,0 +1,115 @@
+-- For Db2 for z/OS 12, function level 507, and later. Made by `make snapshot` from procedures/db2/purge_appl_locks.sql
+-- with the deltas of internal/snapshot/zos.go: edit it there. What is different from the text below:
+-- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
+-- transaction is updating is waited for by a plain read, too.
+--
+-- purge_appl_locks: remove the rows of objects that have been free for long.
+--
+-- Contract   Deletes at most p_max_rows rows that expired or were released more than
+--            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
+--            is ever touched. Call it again until it returns less than p_max_rows.
+-- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
+-- Out        p_purged, the number of rows removed.
+-- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
+-- Locks      The rows it removes, to the end of the caller's transaction.
+-- Race-free  Get of a row being purged: S2 removes the row only if it is still the very row that S1 read; a
+--            get that waited for S2 finds no row and inserts a new one.
+--            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
+--            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
+-- Differs    A row that another transaction is changing is waited for, up to 1 s: whether a DELETE may skip
+--            locked rows is not documented for LUW.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE purge_appl_locks (
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_older_than_seconds BIGINT;
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_now_us BIGINT;
+    DECLARE v_before TIMESTAMP;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_purged BIGINT DEFAULT 0;
+
+    SET p_purged = 0;
+    SET v_older_than_seconds = COALESCE(p_older_than_seconds, 2592000);
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('purge_appl_locks', 'p_older_than_seconds', 315360000);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('purge_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_limit = v_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_now_us = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+        + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+        + MICROSECOND(v_now);
+    SET v_before = v_now - (v_older_than_seconds) SECOND;
+    -- S1: what could go?
+    FOR candidate AS
+        SELECT
+            l.object_type AS c_object_type,
+            l.object_id AS c_object_id,
+            l.fence AS c_fence,
+            l.expires_ts AS c_expires_ts
+        FROM appl_lock AS l
+        WHERE l.expires_ts < v_before
+            AND l.fence < v_now_us
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S2: remove it, if it is still so.
+        DELETE FROM appl_lock
+        WHERE object_type = c_object_type
+            AND object_id = c_object_id
+            AND fence = c_fence
+            AND expires_ts = c_expires_ts;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        SET v_purged = v_purged + v_changed;
+    END FOR;
+    SET p_purged = v_purged;
+END
+@
+
+CREATE OR REPLACE PROCEDURE purge_appl_locks_row (
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_purged BIGINT;
+    CALL purge_appl_locks(
+        p_older_than_seconds, p_max_rows,
+        v_purged
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT v_purged AS p_purged
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+@
+

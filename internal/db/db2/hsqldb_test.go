@@ -110,6 +110,35 @@ func TestAssertionNamesTheHolder(t *testing.T) {
 	}
 }
 
+// Goal: a decision changes its own row only. Method: twins that differ in nothing but type or id; the operations
+// change one of them.
+func TestDecisionsChangeOneRow(t *testing.T) {
+	t.Parallel()
+	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "UTC")
+	for _, call := range []string{
+		"CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 7200)",
+		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)",
+		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL)",
+	} {
+		place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+		for _, object := range []string{"'a', '1'", "'a', '2'", "'b', '1'"} {
+			_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock VALUES ("+object+", 'JDOE', '', 1, "+
+				"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00')")
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := query(t.Context(), place.SQL, call); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := query(t.Context(), place.SQL, "SELECT object_type, object_id FROM applock.appl_lock "+
+			"WHERE expires_ts <> TIMESTAMP '2099-01-01 00:00:00'")
+		if err != nil || len(rows) != 1 || rows[0]["object_type"] != "a" || rows[0]["object_id"] != "1" {
+			t.Errorf("%s changed %v, %v", call, rows, err)
+		}
+	}
+}
+
 // excludedBut excludes all other interleavings.
 func excludedBut(played ...string) map[string]string {
 	excluded := map[string]string{}

@@ -408,6 +408,9 @@ func clock(t *testing.T, backend Backend) {
 	if err != nil || lock.AcquiredAt.Before(first.ExpiresAt) {
 		t.Errorf("taken over at %s, %v, before the end at %s", lock.AcquiredAt, err, first.ExpiresAt)
 	}
+	if now := lock.AcquiredAt.UnixMicro(); int64(second.Fence) < now {
+		t.Errorf("fence %d after the take-over, want at least the time, %d: a purge would let it go back", second.Fence, now)
+	}
 }
 
 // Goal: a call that is cancelled before it begins changes nothing and says so; repeating is safe.

@@ -6,13 +6,15 @@ GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Starts the private servers, runs what follows, and stops them.
 WITH_SERVERS := go run ./internal/testserver --
+# Finds IBM's Db2 driver, or fetches it, for what follows.
+WITH_IBM_DRIVER := go run ./internal/ibmdriver --
 PACKAGES := ./...
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Tell the whole story on a throw-away SQLite file; no server needed.
@@ -22,10 +24,19 @@ demo: ## Tell the whole story on a throw-away SQLite file; no server needed.
 build: ## Build bin/applockctl.
 	go build -o bin/applockctl ./cmd/applockctl
 
+.PHONY: build-db2
+build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME or pip has IBM's driver.
+	$(WITH_IBM_DRIVER) go build -tags db2 -o applockctl-db2 ./cmd/applockctl
+
 .PHONY: test
 test: ## Run all tests, on SQLite and on private servers that are started and stopped.
 	@test -n "$(RACE)" || echo "no C compiler: testing without the race detector" >&2
 	$(WITH_SERVERS) go test $(RACE) -shuffle=on -count=1 -timeout=20m $(PACKAGES)
+
+.PHONY: test-db2
+test-db2: ## Test with IBM's driver what can be tested without a Db2 server.
+	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
+	$(WITH_IBM_DRIVER) go test $(RACE) -tags db2 -shuffle=on -count=1 -timeout=10m ./internal/db/db2/... ./cmd/applockctl
 
 .PHONY: verify
 verify: ## Check what is generated, frozen or documented against its source.

@@ -18,6 +18,9 @@ func (d *Driver) call(ctx context.Context, procedure string, arguments []any, re
 }
 
 func (d *Driver) ask(ctx context.Context, query string, arguments []any, read func(row *sql.Rows) error) error {
+	if err := ctx.Err(); err != nil {
+		return &db.Error{Kind: db.KindOther, Err: err} // nothing has been sent
+	}
 	if d.tx != nil {
 		return abandonable(ctx, func(ctx context.Context) error {
 			return interpretError(rows(ctx, d.tx, query, arguments, read))
@@ -27,13 +30,9 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 	if err != nil {
 		return connectError(err)
 	}
-	return abandonable(ctx, func(ctx context.Context) error {
-		defer func() { _ = conn.Close() }() // gives it back to the pool
-		err := rows(ctx, conn, query, arguments, read)
-		if isDead(err) {
-			discard(conn)
-		}
-		return interpretError(err)
+	return abandonable(ctx, func(ctx context.Context) (err error) {
+		defer func() { giveBack(conn, err) }()
+		return interpretError(rows(ctx, conn, query, arguments, read))
 	})
 }
 
@@ -72,6 +71,14 @@ func rows(ctx context.Context, client querier, query string, arguments []any, re
 		}
 	}
 	return rows.Err()
+}
+
+// giveBack gives a connection back to the pool, unless err says that it is of no use any more.
+func giveBack(conn *sql.Conn, err error) {
+	if isDead(err) {
+		discard(conn)
+	}
+	_ = conn.Close()
 }
 
 // discard takes a connection out of the pool.

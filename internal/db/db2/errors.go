@@ -42,7 +42,9 @@ func interpretError(err error) error {
 	}
 	diagnosis, answered := answerOf(err)
 	if !answered {
-		return &db.Error{Kind: kindWithoutAnswer(err), Err: err}
+		// Cut off, unreadable: sent, and no answer that counts. Here driver.ErrBadConn is no promise that nothing was
+		// sent: go_ibm_db says it for CLI0108E, whose SQLSTATE 40003 is "statement completion unknown".
+		return &db.Error{Kind: db.KindInFlight, Err: err}
 	}
 	return &db.Error{Kind: kindOf(diagnosis), Err: &answerError{Diagnosis: diagnosis, err: err}}
 }
@@ -55,14 +57,6 @@ func connectError(err error) error {
 		dbErr.Kind = db.KindUnreachable
 	}
 	return interpreted
-}
-
-func kindWithoutAnswer(err error) db.Kind {
-	if errors.Is(err, driver.ErrBadConn) { // database/sql's word for: nothing was sent
-		return db.KindUnreachable
-	}
-	// Cut off, unreadable: sent, and no answer that counts.
-	return db.KindInFlight
 }
 
 func kindOf(diagnosis Diagnosis) db.Kind {
@@ -101,7 +95,7 @@ func kindOfCode(code int) db.Kind {
 	switch code {
 	case -204, -440, -471, -472: // undefined name, no such routine, routine not to be had (z/OS)
 		return db.KindSchema
-	case -1013, -1031: // database or its directory not found
+	case -1013, -1031, -30061: // database or its directory not found, here or on the server
 		return db.KindNoDatabase
 	case -30082, -1403: // refused user or password
 		return db.KindAuthentication
@@ -119,13 +113,13 @@ func kindOfCode(code int) db.Kind {
 // ones in the pool.
 func isDead(err error) bool {
 	diagnosis, answered := answerOf(err)
-	return answered && lostConnection(diagnosis)
+	return answered && lostConnection(diagnosis) || errors.Is(err, driver.ErrBadConn)
 }
 
 // lostConnection: communication errors, one that has been rerouted, agents that were forced off, and all of
-// class 08, but for a refusal of the user.
+// class 08 that has no other meaning: a refused user and an unknown database have states of it, too.
 func lostConnection(diagnosis Diagnosis) bool {
-	if diagnosis.Code == -30082 {
+	if kindOfCode(diagnosis.Code) != db.KindOther {
 		return false
 	}
 	return strings.HasPrefix(diagnosis.State, "08") ||

@@ -83,12 +83,12 @@ func (versionQueries) GetLatestVersion(table string) string {
 	return "SELECT MAX(version_id) FROM " + table
 }
 
-func (d *Driver) connectedHasVersions(ctx context.Context) (bool, error) {
+func (d *Driver) connectedHasVersions(ctx context.Context) (exists bool, err error) {
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
 		return false, connectError(err)
 	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
+	defer func() { giveBack(conn, err) }()
 	return d.exists(ctx, conn, versionTable)
 }
 
@@ -108,16 +108,8 @@ func (d *Driver) prepare(ctx context.Context, versions database.Store) (err erro
 	if err != nil {
 		return connectError(err)
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	err = d.create(ctx, conn, migrationTable, func() error {
-		_, err := conn.ExecContext(ctx, "CREATE TABLE "+d.qualify(migrationTable)+" ("+
-			"id INTEGER NOT NULL, "+
-			"owner VARCHAR(64) NOT NULL, "+
-			"expires_ts TIMESTAMP NOT NULL, "+
-			"CONSTRAINT appl_lock_migration_pk PRIMARY KEY (id))")
-		return err
-	})
-	if err != nil {
+	defer func() { giveBack(conn, err) }()
+	if err := d.createMigrationTable(ctx, conn); err != nil {
 		return err
 	}
 	err = d.create(ctx, conn, versionTable, func() error { return versions.CreateVersionTable(ctx, conn) })
@@ -132,6 +124,17 @@ func (d *Driver) prepare(ctx context.Context, versions database.Store) (err erro
 		}
 	}
 	return interpretError(err)
+}
+
+func (d *Driver) createMigrationTable(ctx context.Context, conn *sql.Conn) error {
+	return d.create(ctx, conn, migrationTable, func() error {
+		_, err := conn.ExecContext(ctx, "CREATE TABLE "+d.qualify(migrationTable)+" ("+
+			"id INTEGER NOT NULL, "+
+			"owner VARCHAR(64) NOT NULL, "+
+			"expires_ts TIMESTAMP NOT NULL, "+
+			"CONSTRAINT appl_lock_migration_pk PRIMARY KEY (id))")
+		return err
+	})
 }
 
 func (d *Driver) create(ctx context.Context, conn *sql.Conn, table string, create func() error) error {
@@ -220,13 +223,25 @@ func (t turns) end() string { return "DELETE FROM " + string(t) + " WHERE owner 
 
 // SessionLock waits for the other migrators.
 func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	// A database that was migrated with the printed script does not have it.
+	if err := l.driver.createMigrationTable(ctx, conn); err != nil {
+		return err
+	}
 	for {
 		taken, err := l.take(ctx, conn)
 		if err != nil {
-			return fmt.Errorf("wait for other migrators: %w", interpretError(err))
+			err = fmt.Errorf("wait for other migrators: %w", interpretError(err))
+		} else if taken {
+			err = l.enterSchema(ctx, conn)
+		}
+		if err != nil {
+			// The turn may have been taken, also when the client says that the context has ended, and goose ends it only
+			// after a success.
+			_ = l.SessionUnlock(context.WithoutCancel(ctx), conn) // if that fails, the turn expires
+			return err
 		}
 		if taken {
-			return l.enterSchema(ctx, conn)
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -258,8 +273,32 @@ func (l *migrationLock) enterSchema(ctx context.Context, conn *sql.Conn) error {
 	return registersOf(l.driver.schema).set(ctx, conn)
 }
 
-// SessionUnlock ends the turn and leaves the connection as the pool lent it.
+// SessionUnlock leaves the connection as the pool lent it and ends the turn. A connection on which that fails is
+// given up, and the turn ended on another one.
 func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, turns(l.driver.qualify(migrationTable)).end(), l.owner)
-	return errors.Join(interpretError(err), l.former.set(ctx, conn))
+	if err := l.leave(ctx, conn); err == nil {
+		return nil
+	}
+	discard(conn) // waits for the end of a transaction that the connection still has
+	_, err := l.driver.handle.ExecContext(ctx, turns(l.driver.qualify(migrationTable)).end(), l.owner)
+	return interpretError(err)
+}
+
+// leave ends the turn in a transaction of its own, which is refused while a migration's is not rolled back yet: that
+// is done behind goose's back when a context ends, and would take with it what is done before.
+func (l *migrationLock) leave(ctx context.Context, conn *sql.Conn) error {
+	if l.former != (registers{}) {
+		if err := l.former.set(ctx, conn); err != nil {
+			return err
+		}
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	if _, err := tx.ExecContext(ctx, turns(l.driver.qualify(migrationTable)).end(), l.owner); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

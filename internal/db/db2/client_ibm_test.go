@@ -1,0 +1,301 @@
+//go:build db2
+
+package db2
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	ibm "github.com/ibmdb/go_ibm_db"
+)
+
+// None of these tests is parallel: they count goroutines, and the client reads variables of the process.
+
+var _ error = (*ibm.Error)(nil) // what diagnose looks for
+
+const (
+	// patience bounds what should take no time, and what the client's own limit of testTimeout should end.
+	patience    = 30 * time.Second
+	testTimeout = "2"
+)
+
+func dsnOf(listener net.Listener) string {
+	return "db2://alice:s3cretWord@" + listener.Addr().String() + "/SHOP?ConnectTimeout=" + testTimeout
+}
+
+func open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	pool, err := openPool(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	return pool
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// connects reports whether a goroutine is still connecting.
+func connects() bool {
+	stacks := make([]byte, 1<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*connector).Connect")
+}
+
+// Goal: a server that is none gives an error soon, with SQLSTATE and SQLCODE, without the password, and leaves
+// nothing behind. Method: a port that is closed, and listeners that talk nonsense, hang up, or are silent.
+func TestNoServer(t *testing.T) {
+	for name, behaviour := range map[string]func(conn net.Conn){
+		"Closed": nil,
+		"Nonsense": func(conn net.Conn) {
+			defer conn.Close()
+			_, _ = conn.Read(make([]byte, 1000))
+			_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nNonsense"))
+		},
+		"HangsUp": func(conn net.Conn) { _ = conn.Close() },
+		"Silent":  func(conn net.Conn) { t.Cleanup(func() { _ = conn.Close() }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener := listen(t)
+			if behaviour == nil {
+				_ = listener.Close()
+			}
+			go func() {
+				for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+					behaviour(conn)
+				}
+			}()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			err := open(t, dsnOf(listener)).PingContext(ctx)
+			diagnosis, found := diagnose(fmt.Errorf("wrapped: %w", err))
+			if !found || diagnosis.State != "08001" || diagnosis.Code != -30081 || !strings.Contains(diagnosis.Text, "SQL30081N") {
+				t.Errorf("diagnosed %t %+v of %v", found, diagnosis, err)
+			}
+			if err == nil || strings.Contains(err.Error(), "s3cretWord") || ctx.Err() != nil {
+				t.Errorf("error = %v, context %v", err, ctx.Err())
+			}
+			eventually(t, "no goroutine is left", func() bool { return !connects() })
+		})
+	}
+}
+
+// Goal: nobody waits longer than his context, and what goes on in the background ends with ConnectTimeout.
+func TestConnectEndsWithItsContext(t *testing.T) {
+	silent := listen(t)
+	pool := open(t, dsnOf(silent))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if err := pool.PingContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want that of the context", err)
+	}
+	if !connects() {
+		t.Error("the client's attempt has ended already: then this test shows nothing")
+	}
+	eventually(t, "no goroutine is left", func() bool { return !connects() })
+}
+
+// Goal: a connection that comes too late is closed. Method: a server that answers the login when asked to.
+func TestLateConnectionIsClosed(t *testing.T) {
+	server := &fakeServer{delayLogin: make(chan struct{})}
+	startFakeServer(t, server)
+	pool := open(t, dsnOf(server.listener))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for server.count("connect") == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	if err := pool.PingContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want that of the context", err)
+	}
+	close(server.delayLogin)
+	eventually(t, "the connection is closed", func() bool { return server.count("disconnect") == server.count("connect") })
+	eventually(t, "no goroutine is left", func() bool { return !connects() })
+}
+
+// Goal: a refused login is told as such, without the password.
+func TestWrongPassword(t *testing.T) {
+	server := &fakeServer{refuseLogin: true}
+	startFakeServer(t, server)
+	err := open(t, dsnOf(server.listener)).PingContext(t.Context())
+	diagnosis, found := diagnose(err)
+	if !found || diagnosis.State != "08001" || diagnosis.Code != -30082 || strings.Contains(diagnosis.Text, "s3cretWord") {
+		t.Errorf("diagnosed %t %+v of %v", found, diagnosis, err)
+	}
+}
+
+// Goal: Security=SSL means TLS, and not the silence of a client that has not understood it. Method: a listener that
+// looks at the first byte, which is 22 in TLS.
+func TestTLS(t *testing.T) {
+	const handshake = 22
+	listener := listen(t)
+	first := make(chan byte, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		bytes := make([]byte, 1)
+		_, _ = conn.Read(bytes)
+		first <- bytes[0]
+	}()
+	err := open(t, dsnOf(listener)+"&Security=SSL").PingContext(t.Context())
+	if _, found := diagnose(err); !found {
+		t.Errorf("error = %v", err)
+	}
+	select {
+	case got := <-first:
+		if got != handshake {
+			t.Errorf("the first byte is %d, want %d", got, handshake)
+		}
+	case <-time.After(patience):
+		t.Errorf("no connection: %v", err)
+	}
+}
+
+// Goal: no character of a password has a meaning to the client but those that connectionString refuses.
+func TestPasswordArrives(t *testing.T) {
+	const password = `{a'b"c=d}`
+	server := &fakeServer{}
+	startFakeServer(t, server)
+	pool := open(t, "db2://alice:%7Ba'b%22c=d%7D@"+server.listener.Addr().String()+"/SHOP")
+	if err := pool.PingContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if server.count("password "+string(ebcdic(password))) == 0 {
+		t.Errorf("the server got %q", server.seen())
+	}
+}
+
+// Goal: the pool has a limit, statements run, and a pool that is closed hangs up.
+func TestPool(t *testing.T) {
+	server := &fakeServer{}
+	startFakeServer(t, server)
+	pool := open(t, dsnOf(server.listener))
+	if limit := pool.Stats().MaxOpenConnections; limit != maxConnections {
+		t.Errorf("limit of %d connections, want %d", limit, maxConnections)
+	}
+	for range 2 {
+		if _, err := pool.ExecContext(t.Context(), "UPDATE T SET X = 1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count := server.count("execute UPDATE T SET X = 1"); count != 2 || server.count("connect") > 2 {
+		t.Errorf("executed %d times: %q", count, server.seen())
+	}
+	_ = pool.Close()
+	eventually(t, "all have hung up", func() bool { return server.count("disconnect") == server.count("connect") })
+}
+
+// Goal: a statement whose answer was lost is not repeated behind our back, and the pool recovers. Method: a
+// server that executes a statement and hangs up.
+func TestLostStatementIsNotSentTwice(t *testing.T) {
+	const statement = "UPDATE T SET X = 2"
+	server := &fakeServer{loseAt: statement}
+	startFakeServer(t, server)
+	pool := open(t, dsnOf(server.listener))
+	_, err := pool.ExecContext(t.Context(), statement)
+	if diagnosis, found := diagnose(err); !found || diagnosis.State != "40003" || diagnosis.Code != -30081 {
+		t.Errorf("diagnosed %t %+v of %v", found, diagnosis, err)
+	}
+	if count := server.count("execute " + statement); count != 1 {
+		t.Errorf("executed %d times, want once", count)
+	}
+	if _, err := pool.ExecContext(t.Context(), "UPDATE T SET X = 3"); err != nil {
+		t.Errorf("the next statement: %v", err)
+	}
+}
+
+// Goal: the variable is left alone where it is set.
+func TestRetriesOfTheUser(t *testing.T) {
+	t.Setenv(retriesVariable, "3")
+	if err := neverSendTwice(); err != nil || os.Getenv(retriesVariable) != "3" {
+		t.Errorf("%s = %q, error %v", retriesVariable, os.Getenv(retriesVariable), err)
+	}
+}
+
+// Goal: a connection whose transaction could not be ended ends it, is closed, and not used again.
+func TestFailedCommit(t *testing.T) {
+	server := &fakeServer{failCommit: true}
+	startFakeServer(t, server)
+	pool := open(t, dsnOf(server.listener))
+	tx, err := pool.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "UPDATE T SET X = 1"); err != nil {
+		t.Fatal(err)
+	}
+	rollbacks := server.count("rollback")
+	err = tx.Commit()
+	if diagnosis, found := diagnose(err); !found || diagnosis.Code != -964 {
+		t.Errorf("diagnosed %t %+v of %v", found, diagnosis, err)
+	}
+	if open := pool.Stats().OpenConnections; open != 0 {
+		t.Errorf("%d connections are in the pool, want none", open)
+	}
+	eventually(t, "rolled back and closed", func() bool {
+		return server.count("rollback") > rollbacks && server.count("disconnect") == server.count("connect")
+	})
+}
+
+// Goal: nobody waits for ever for a server that does not hang up. Method: one that does not before the test ends.
+func TestCloseOfASilentServer(t *testing.T) {
+	server := &fakeServer{staysOn: true}
+	startFakeServer(t, server)
+	pool := open(t, dsnOf(server.listener))
+	if _, err := pool.ExecContext(t.Context(), "UPDATE T SET X = 1"); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- pool.Close() }()
+	select {
+	case err := <-closed:
+		if err == nil || server.count("disconnect") != 0 {
+			t.Errorf("error = %v, the server saw %q", err, server.seen())
+		}
+	case <-time.After(patience):
+		t.Errorf("not closed within %s", patience)
+	}
+}
+
+// tracing is set for the process that TestTraceInTheArguments starts.
+const tracing = "APPLOCK_TEST_TRACE_IN_THE_ARGUMENTS"
+
+// Goal: the word trace in an argument neither ends the program nor makes go_ibm_db print what it does.
+// Method: this test again, in a process with such arguments.
+func TestTraceInTheArguments(t *testing.T) {
+	closed := listen(t)
+	_ = closed.Close()
+	if os.Getenv(tracing) != "" {
+		_ = open(t, dsnOf(closed)).PingContext(t.Context())
+		if last := os.Args[len(os.Args)-1]; last != "trace:1" {
+			t.Errorf("the last argument is %q", last)
+		}
+		return
+	}
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTraceInTheArguments$", "trace:1")
+	again.Env = append(os.Environ(), tracing+"=1")
+	output, err := again.CombinedOutput()
+	if err != nil || strings.Contains(string(output), "s3cretWord") || strings.Contains(string(output), "ENTRY") {
+		t.Errorf("%v\n%s", err, output)
+	}
+}

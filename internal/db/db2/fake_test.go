@@ -1,0 +1,329 @@
+package db2_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fake plays Db2 behind go_ibm_db v0.5.4, as far as it matters here: statements with arguments are prepared, a
+// context is looked at only when the server has answered, and a row is read into the buffers of the row before.
+type fake struct {
+	// answer is what the server says; it may take its time.
+	answer func(statement fakeStatement) fakeAnswer
+	// withGoose means that not all who call are ours: goose reads one row and closes, and hands over contexts.
+	withGoose bool
+	pool      *sql.DB
+
+	mu sync.Mutex
+	// refusal is what the server says to those who want to connect.
+	refusal error
+	log     []fakeStatement
+	working int
+	// connections counts all there have been.
+	connections                                           int
+	openConnections, openStatements, openRows, unreadRows int
+	// closed are the numbers of connections that are no more.
+	closed []int
+}
+
+// fakeStatement is what has reached the server. The text of a transaction's beginning or end is BEGIN, COMMIT or
+// ROLLBACK.
+type fakeStatement struct {
+	// conn is the number of the connection, from 1.
+	conn int
+	inTx bool
+	text string
+	args []driver.Value
+}
+
+// fakeAnswer is a result set if it has columns.
+type fakeAnswer struct {
+	columns []string
+	rows    [][]driver.Value
+	// err is the answer to the statement, rowsErr the one behind the last row, closeErr the one to closing the cursor.
+	err, rowsErr, closeErr error
+}
+
+// db2Error is an error whose codes the driver reads without IBM's client.
+type db2Error struct {
+	state string
+	code  int
+	text  string
+}
+
+func (e *db2Error) Error() string    { return e.text }
+func (e *db2Error) SQLState() string { return e.state }
+func (e *db2Error) SQLCode() int     { return e.code }
+
+// newFake returns a pool on a server. When the test ends nothing may be left open or half read.
+func newFake(t *testing.T, answer func(statement fakeStatement) fakeAnswer) (*fake, *sql.DB) {
+	t.Helper()
+	server := &fake{answer: answer}
+	pool := sql.OpenDB(server)
+	server.pool = pool
+	t.Cleanup(func() {
+		if used := pool.Stats().InUse; used != 0 {
+			t.Errorf("%d connections were not given back to the pool", used)
+		}
+		_ = pool.Close()
+		server.mu.Lock()
+		defer server.mu.Unlock()
+		if server.openConnections != 0 || server.openStatements != 0 || server.openRows != 0 || server.unreadRows != 0 {
+			t.Errorf("left open: %d connections, %d statements, %d cursors; closed before their end: %d",
+				server.openConnections, server.openStatements, server.openRows, server.unreadRows)
+		}
+	})
+	return server, pool
+}
+
+// statements returns what has reached the server since it was asked last.
+func (f *fake) statements() []fakeStatement {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	log := f.log
+	f.log = nil
+	return log
+}
+
+// open returns how many connections there are.
+func (f *fake) open() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.openConnections
+}
+
+// works returns how many statements the server is working on.
+func (f *fake) works() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.working
+}
+
+func (f *fake) isClosed(conn int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.closed, conn)
+}
+
+func (f *fake) refuse(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusal = err
+}
+
+func (f *fake) change(count *int, by int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*count += by
+}
+
+// Connect implements driver.Connector.
+func (f *fake) Connect(context.Context) (driver.Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refusal != nil {
+		return nil, f.refusal
+	}
+	f.connections++
+	f.openConnections++
+	return &fakeConn{server: f, number: f.connections}, nil
+}
+
+// Driver implements driver.Connector. Nobody needs it.
+func (f *fake) Driver() driver.Driver { return nil }
+
+func (f *fake) run(statement fakeStatement) fakeAnswer {
+	f.mu.Lock()
+	f.log = append(f.log, statement)
+	f.working++
+	f.mu.Unlock()
+	defer f.change(&f.working, -1)
+	return f.answer(statement)
+}
+
+type fakeConn struct {
+	server *fake
+	number int
+	inTx   bool
+}
+
+var _ driver.ConnPrepareContext = (*fakeConn)(nil)
+
+func (c *fakeConn) Prepare(query string) (driver.Stmt, error) {
+	return c.PrepareContext(context.Background(), query)
+}
+
+func (c *fakeConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // the real one forgets the statement here
+	}
+	c.server.change(&c.server.openStatements, 1)
+	return &fakeStmt{conn: c, query: query}, nil
+}
+
+func (c *fakeConn) Close() error {
+	c.server.change(&c.server.openConnections, -1)
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.server.closed = append(c.server.closed, c.number)
+	return nil
+}
+
+func (c *fakeConn) Begin() (driver.Tx, error) {
+	if c.inTx {
+		return nil, errors.New("already in a transaction")
+	}
+	if err := c.run("BEGIN", nil).err; err != nil {
+		return nil, err
+	}
+	c.inTx = true
+	return c, nil
+}
+
+func (c *fakeConn) Commit() error   { return c.end("COMMIT") }
+func (c *fakeConn) Rollback() error { return c.end("ROLLBACK") }
+
+func (c *fakeConn) end(text string) error {
+	if !c.inTx {
+		return errors.New("not in a transaction")
+	}
+	defer func() { c.inTx = false }()
+	return c.run(text, nil).err
+}
+
+// Query is what database/sql calls for a statement without arguments.
+func (c *fakeConn) Query(query string, args []driver.Value) (driver.Rows, error) {
+	if len(args) > 0 {
+		return nil, driver.ErrSkip
+	}
+	return c.query(query, nil)
+}
+
+func (c *fakeConn) query(query string, args []driver.Value) (driver.Rows, error) {
+	answer := c.run(query, args)
+	if answer.err != nil {
+		return nil, answer.err
+	}
+	if len(answer.columns) == 0 {
+		return nil, errors.New("Query executed successfully but did not create a result set")
+	}
+	c.server.change(&c.server.openRows, 1)
+	return &fakeRows{server: c.server, answer: answer, buffers: make([][]byte, len(answer.columns))}, nil
+}
+
+func (c *fakeConn) run(text string, args []driver.Value) fakeAnswer {
+	return c.server.run(fakeStatement{conn: c.number, inTx: c.inTx, text: text, args: args})
+}
+
+type fakeStmt struct {
+	conn   *fakeConn
+	query  string
+	closed bool
+}
+
+var (
+	_ driver.StmtQueryContext = (*fakeStmt)(nil)
+	_ driver.StmtExecContext  = (*fakeStmt)(nil)
+)
+
+var commentOrLiteral = regexp.MustCompile(`--[^\n]*|'(?:[^']|'')*'`)
+
+// NumInput counts as IBM's client does: not in comments and literals.
+func (s *fakeStmt) NumInput() int {
+	return strings.Count(commentOrLiteral.ReplaceAllString(s.query, ""), "?")
+}
+
+func (s *fakeStmt) Close() error {
+	if s.closed {
+		return errors.New("Stmt is already closed")
+	}
+	s.closed = true
+	s.conn.server.change(&s.conn.server.openStatements, -1)
+	return nil
+}
+
+func (s *fakeStmt) Exec([]driver.Value) (driver.Result, error) { return nil, errors.ErrUnsupported }
+func (s *fakeStmt) Query([]driver.Value) (driver.Rows, error)  { return nil, errors.ErrUnsupported }
+
+func (s *fakeStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if answer := s.conn.run(s.query, valuesOf(args)); answer.err != nil {
+		return nil, answer.err
+	}
+	return driver.RowsAffected(0), ctx.Err()
+}
+
+func (s *fakeStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.conn.query(s.query, valuesOf(args))
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		if s.conn.server.withGoose {
+			_ = rows.Close()
+		}
+		return nil, err // like the real one, which forgets the cursor
+	}
+	return rows, nil
+}
+
+func valuesOf(args []driver.NamedValue) []driver.Value {
+	var values []driver.Value
+	for _, arg := range args {
+		values = append(values, arg.Value)
+	}
+	return values
+}
+
+type fakeRows struct {
+	server  *fake
+	answer  fakeAnswer
+	buffers [][]byte
+	atEnd   bool
+}
+
+var _ driver.RowsNextResultSet = (*fakeRows)(nil)
+
+func (r *fakeRows) Columns() []string      { return r.answer.columns }
+func (r *fakeRows) HasNextResultSet() bool { return true } // so that database/sql closes nothing by itself
+func (r *fakeRows) NextResultSet() error   { return io.EOF }
+func (r *fakeRows) overwrite(i int, text []byte) []byte {
+	r.buffers[i] = append(slices.Grow(r.buffers[i], len(text)+1)[:0], text...)
+	return r.buffers[i]
+}
+
+func (r *fakeRows) Next(dest []driver.Value) error {
+	if len(r.answer.rows) == 0 {
+		r.atEnd = true
+		if r.answer.rowsErr != nil {
+			return r.answer.rowsErr
+		}
+		return io.EOF
+	}
+	for i, value := range r.answer.rows[0] {
+		if text, isText := value.([]byte); isText {
+			value = r.overwrite(i, text)
+		}
+		dest[i] = value
+	}
+	r.answer.rows = r.answer.rows[1:]
+	return nil
+}
+
+func (r *fakeRows) Close() error {
+	for i := range r.buffers {
+		r.overwrite(i, []byte(strings.Repeat("#", len(r.buffers[i]))))
+	}
+	r.server.change(&r.server.openRows, -1)
+	if !r.atEnd && !r.server.withGoose {
+		r.server.change(&r.server.unreadRows, 1)
+	}
+	return r.answer.closeErr
+}

@@ -1,0 +1,696 @@
+package db2_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/db2"
+)
+
+const (
+	lockTable    = "applock.appl_lock_migration"
+	versionTable = "applock.goose_db_version"
+	// theirSchema and theirPath are what a connection has before we get it.
+	theirSchema = "ALICE"
+	theirPath   = `"SYSIBM","SYSFUN","SYSPROC","SYSIBMADM","ALICE"`
+)
+
+// turn is the row of the migrator whose turn it is.
+type turn struct {
+	owner   string
+	expires time.Time
+}
+
+// catalog is a server that knows the tables of the migrators. A transaction is rolled back as a whole.
+type catalog struct {
+	// hook may answer in place of the catalog; what it lets the catalog do it does before or after.
+	hook func(statement fakeStatement, do func() fakeAnswer) fakeAnswer
+
+	server   *fake
+	mu       sync.Mutex
+	tables   map[string]bool
+	versions map[int64]driver.Value
+	turns    []turn
+	// registers are those of each connection.
+	registers map[int][2]string
+	// before is what a rollback brings back, by connection.
+	before map[int]catalogState
+}
+
+type catalogState struct {
+	tables   map[string]bool
+	versions map[int64]driver.Value
+	turns    []turn
+}
+
+func newCatalog(t *testing.T) (*catalog, *fake, *applock.Client) {
+	t.Helper()
+	c := &catalog{
+		tables:    map[string]bool{},
+		versions:  map[int64]driver.Value{},
+		registers: map[int][2]string{},
+		before:    map[int]catalogState{},
+	}
+	server, pool := newFake(t, c.answer)
+	server.withGoose = true
+	c.server = server
+	return c, server, applock.NewDB2(pool)
+}
+
+func (c *catalog) answer(statement fakeStatement) fakeAnswer {
+	do := func() fakeAnswer { return c.plainly(statement) }
+	if c.hook != nil {
+		return c.hook(statement, do)
+	}
+	return do()
+}
+
+// plainly answers without the hook.
+func (c *catalog) plainly(statement fakeStatement) fakeAnswer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.do(statement)
+}
+
+func (c *catalog) state() catalogState {
+	return catalogState{maps.Clone(c.tables), maps.Clone(c.versions), slices.Clone(c.turns)}
+}
+
+func row(values ...driver.Value) fakeAnswer {
+	return fakeAnswer{columns: make([]string, len(values)), rows: [][]driver.Value{values}}
+}
+
+var tableName = regexp.MustCompile(`applock\.\w+`)
+
+func (c *catalog) do(statement fakeStatement) fakeAnswer {
+	text := statement.text
+	switch text {
+	case "BEGIN":
+		c.before[statement.conn] = c.state()
+		return fakeAnswer{}
+	case "ROLLBACK":
+		if state, begun := c.before[statement.conn]; begun {
+			c.tables, c.versions, c.turns = state.tables, state.versions, state.turns
+		}
+		return fakeAnswer{}
+	case "COMMIT":
+		return fakeAnswer{}
+	}
+	if table := tableName.FindString(text); table != "" {
+		return c.doTable(table, statement)
+	}
+	registers, known := c.registers[statement.conn]
+	if !known {
+		registers = [2]string{theirSchema, theirPath}
+	}
+	if strings.HasPrefix(text, "SELECT CURRENT SCHEMA, CURRENT PATH FROM") {
+		return row([]byte(registers[0]+"    "), []byte(registers[1]))
+	}
+	for i, set := range []string{"SET CURRENT SCHEMA = ", "SET CURRENT PATH = "} {
+		if value, found := strings.CutPrefix(text, set); found {
+			registers[i] = strings.Trim(value, map[int]string{0: `"`}[i])
+			c.registers[statement.conn] = registers
+		}
+	}
+	return fakeAnswer{} // a migration's
+}
+
+func (c *catalog) doTable(table string, statement fakeStatement) fakeAnswer {
+	create := strings.HasPrefix(statement.text, "CREATE TABLE")
+	if c.tables[table] == create {
+		if create {
+			return fakeAnswer{err: answer(-601, "42710", `The name of the object to be created is identical to the existing name.`)}
+		}
+		return fakeAnswer{err: answer(-204, "42704", `"`+strings.ToUpper(table)+`" is an undefined name.`)}
+	}
+	switch {
+	case create, strings.HasPrefix(statement.text, "DROP TABLE"):
+		c.tables[table] = create
+		return fakeAnswer{}
+	case strings.HasPrefix(statement.text, "SELECT COUNT(*)"):
+		return row(int32(0)) // nobody wants to know how many
+	case table == lockTable:
+		return c.doTurn(statement)
+	case table == versionTable:
+		return c.doVersion(statement)
+	}
+	return fakeAnswer{err: answer(-104, "42601", "An unexpected token was found.")}
+}
+
+func duplicate() fakeAnswer {
+	return fakeAnswer{err: answer(-803, "23505", "One or more values in the INSERT statement are not valid because of a primary key.")}
+}
+
+func (c *catalog) doTurn(statement fakeStatement) fakeAnswer {
+	switch {
+	case strings.Contains(statement.text, "WHERE expires_ts < CURRENT TIMESTAMP - CURRENT TIMEZONE"):
+		c.turns = slices.DeleteFunc(c.turns, func(t turn) bool { return t.expires.Before(time.Now()) })
+	case strings.HasSuffix(statement.text, "WHERE owner = ?"):
+		c.turns = slices.DeleteFunc(c.turns, func(t turn) bool { return t.owner == statement.args[0] })
+	case len(c.turns) > 0:
+		return duplicate()
+	default:
+		c.turns = append(c.turns, turn{statement.args[0].(string), time.Now().Add(300 * time.Second)})
+	}
+	return fakeAnswer{}
+}
+
+func (c *catalog) doVersion(statement fakeStatement) fakeAnswer {
+	now := time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC)
+	answer := fakeAnswer{columns: []string{"1", "2"}}
+	switch {
+	case strings.HasPrefix(statement.text, "SELECT MAX(version_id)"):
+		if len(c.versions) == 0 {
+			return row(nil)
+		}
+		return row(slices.Max(slices.Collect(maps.Keys(c.versions))))
+	case strings.HasPrefix(statement.text, "SELECT tstamp, is_applied"):
+		if _, found := c.versions[statement.args[0].(int64)]; found {
+			answer.rows = [][]driver.Value{{now, int32(1)}}
+		}
+		return answer
+	case strings.HasPrefix(statement.text, "SELECT version_id, is_applied"):
+		for _, version := range slices.Backward(slices.Sorted(maps.Keys(c.versions))) {
+			answer.rows = append(answer.rows, []driver.Value{version, int32(1)})
+		}
+		return answer
+	case strings.HasPrefix(statement.text, "DELETE"):
+		delete(c.versions, statement.args[0].(int64))
+	default:
+		version := statement.args[0].(int64)
+		if _, found := c.versions[version]; found {
+			return duplicate()
+		}
+		c.versions[version] = statement.args[1]
+	}
+	return fakeAnswer{}
+}
+
+// check wants some versions to be there, besides what checkTurn wants.
+func (c *catalog) check(t *testing.T, versions ...int64) {
+	t.Helper()
+	c.checkTurn(t)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if got := slices.Sorted(maps.Keys(c.versions)); !slices.Equal(got, versions) {
+		t.Errorf("versions %d, want %d", got, versions)
+	}
+	for version, applied := range c.versions {
+		if applied != true { // which go_ibm_db sends as the number 1
+			t.Errorf("version %d is applied: %v", version, applied)
+		}
+	}
+}
+
+// checkTurn wants it to be nobody's turn, and each connection that there still is to be as it was lent.
+func (c *catalog) checkTurn(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.turns) != 0 {
+		t.Errorf("it is still the turn of %v", c.turns)
+	}
+	for conn, registers := range c.registers {
+		if registers != [2]string{theirSchema, theirPath} && !c.server.isClosed(conn) {
+			t.Errorf("connection %d is left with %q", conn, registers)
+		}
+	}
+}
+
+// shortened cuts statements down to their first words, and drops repetitions.
+func shortened(statements []fakeStatement) []string {
+	words := regexp.MustCompile(`^(BEGIN|COMMIT|ROLLBACK|SET .*|[A-Z]+( .*?)? FROM [\w.]+( WHERE \w+)?|[A-Z]+ \w+ [\w.]+|[A-Z]+ \w+)`)
+	var texts []string
+	for _, statement := range statements {
+		text := words.FindString(statement.text)
+		if tableName.FindString(statement.text) == "" && statement.inTx && text != "COMMIT" && text != "ROLLBACK" {
+			text = "(migration)"
+		}
+		for _, arg := range statement.args {
+			if owner, isText := arg.(string); isText && owner != "" {
+				arg = "me"
+			}
+			text += fmt.Sprintf(" %v", arg)
+		}
+		texts = append(texts, text)
+	}
+	return slices.Compact(texts)
+}
+
+const statementBegin = "-- +goose StatementBegin\n"
+
+// countStatements counts those of a migration's half.
+func countStatements(t *testing.T, up bool) int {
+	t.Helper()
+	migrations, err := db2.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.Glob(migrations, "*.sql")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("migrations %q, %v, want two", files, err)
+	}
+	count := 0
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upText, downText, _ := strings.Cut(string(text), "-- +goose Down\n")
+		if up {
+			count += strings.Count(upText, statementBegin)
+		} else {
+			count += strings.Count(downText, statementBegin)
+		}
+	}
+	return count
+}
+
+// checkTexts wants every statement to be one that Db2 can read, and returns how many are of migrations.
+func checkTexts(t *testing.T, statements []fakeStatement) int {
+	t.Helper()
+	count := 0
+	for _, statement := range statements {
+		text := strings.TrimSpace(statement.text)
+		if strings.HasSuffix(text, ";") || strings.Contains(text, "+goose") || strings.Contains(text, "--#SET") || strings.HasSuffix(text, "@") || text == "" {
+			t.Errorf("sent a statement that Db2 refuses:\n%s", text)
+		}
+		if statement.inTx && text != "COMMIT" && text != "ROLLBACK" && tableName.FindString(text) == "" {
+			count++
+		}
+	}
+	return count
+}
+
+// upStatements are what a first MigrateUp sends.
+func upStatements() []string {
+	return []string{
+		"SELECT COUNT(*) FROM " + lockTable, "CREATE TABLE " + lockTable,
+		"SELECT COUNT(*) FROM " + versionTable, "CREATE TABLE " + versionTable,
+		"SELECT MAX(version_id) FROM " + versionTable, "INSERT INTO " + versionTable + " 0 true",
+		"SELECT tstamp, is_applied FROM " + versionTable + " WHERE version_id 0",
+		"SELECT version_id, is_applied FROM " + versionTable,
+		"SELECT COUNT(*) FROM " + lockTable,
+		"DELETE FROM " + lockTable + " WHERE expires_ts", "INSERT INTO " + lockTable + " me",
+		"SELECT CURRENT SCHEMA, CURRENT PATH FROM SYSIBM.SYSDUMMY1",
+		"SET CURRENT SCHEMA = applock", "SET CURRENT PATH = SYSTEM PATH, applock",
+		"SELECT version_id, is_applied FROM " + versionTable,
+		"BEGIN", "(migration)", "INSERT INTO " + versionTable + " 1 true", "COMMIT",
+		"BEGIN", "(migration)", "INSERT INTO " + versionTable + " 2 true", "COMMIT",
+		"SELECT MAX(version_id) FROM " + versionTable,
+		`SET CURRENT SCHEMA = "` + theirSchema + `"`, "SET CURRENT PATH = " + theirPath,
+		"BEGIN", "DELETE FROM " + lockTable + " WHERE owner me", "COMMIT",
+	}
+}
+
+func compareStatements(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("sent\n%s\n\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Goal: what goes to the server is complete, in order, and readable for Db2: each migration is one transaction with
+// its version, all of it in one migrator's turn and with the schema in the registers. Method: the statements of a
+// first MigrateUp, of one that finds nothing to do, and of Uninstall, against the files.
+func TestMigrationStatements(t *testing.T) {
+	t.Parallel()
+	catalog, server, client := newCatalog(t)
+	done, err := client.MigrateUp(t.Context())
+	if err != nil || len(done) != 2 {
+		t.Fatalf("migrated %v, %v, want two", done, err)
+	}
+	got := server.statements()
+	compareStatements(t, shortened(got), upStatements())
+	if count, want := checkTexts(t, got), countStatements(t, true); count != want {
+		t.Errorf("sent %d statements of migrations, want %d", count, want)
+	}
+	catalog.check(t, 0, 1, 2)
+
+	if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+		t.Errorf("migrated %v, %v, want nothing to do", done, err)
+	}
+	checkTexts(t, server.statements())
+	catalog.check(t, 0, 1, 2)
+
+	if err := client.Uninstall(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got = server.statements()
+	if count, want := checkTexts(t, got), countStatements(t, false); count != want {
+		t.Errorf("sent %d statements of migrations, want %d", count, want)
+	}
+	texts := shortened(got)
+	compareStatements(t, texts[len(texts)-16:], []string{
+		"BEGIN", "(migration)", "DELETE FROM " + versionTable + " WHERE version_id 2", "COMMIT",
+		"BEGIN", "(migration)", "DELETE FROM " + versionTable + " WHERE version_id 1", "COMMIT",
+		"SELECT MAX(version_id) FROM " + versionTable,
+		`SET CURRENT SCHEMA = "` + theirSchema + `"`, "SET CURRENT PATH = " + theirPath,
+		"BEGIN", "DELETE FROM " + lockTable + " WHERE owner me", "COMMIT",
+		"DROP TABLE " + versionTable, "DROP TABLE " + lockTable,
+	})
+	catalog.check(t, 0)
+	if catalog.tables[lockTable] || catalog.tables[versionTable] {
+		t.Errorf("tables %v, want none", catalog.tables)
+	}
+}
+
+// atStatement has a server answer otherwise to the count-th statement that begins with a text.
+func atStatement(prefix string, count int, answer func(statement fakeStatement, do func() fakeAnswer) fakeAnswer,
+) func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
+	var mu sync.Mutex
+	seen := 0
+	return func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
+		mu.Lock()
+		if strings.HasPrefix(statement.text, prefix) {
+			seen++
+		}
+		isIt := strings.HasPrefix(statement.text, prefix) && seen == count
+		mu.Unlock()
+		if isIt {
+			return answer(statement, do)
+		}
+		return do()
+	}
+}
+
+func failing(err error) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+	return func(fakeStatement, func() fakeAnswer) fakeAnswer { return fakeAnswer{err: err} }
+}
+
+// losing has the server lose a connection for good, at some statement.
+func losing(c *catalog, prefix string, count int) func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
+	lost := fakeAnswer{err: answer(-30081, "08001", "A communication error has been detected.")}
+	var mu sync.Mutex
+	lostConn := 0
+	at := atStatement(prefix, count, func(statement fakeStatement, _ func() fakeAnswer) fakeAnswer {
+		mu.Lock()
+		defer mu.Unlock()
+		lostConn = statement.conn
+		return c.plainly(fakeStatement{conn: statement.conn, text: "ROLLBACK"})
+	})
+	return func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
+		answer := at(statement, func() fakeAnswer {
+			mu.Lock()
+			isLost := statement.conn == lostConn
+			mu.Unlock()
+			if isLost {
+				return lost
+			}
+			return do()
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		if statement.conn == lostConn {
+			return lost
+		}
+		return answer
+	}
+}
+
+// Goal: a migration that fails is named, and rolled back with its version; the turn ends and the connection is as it
+// was, so that the next migrator need not wait. Method: errors at each step, and the loss of the connection.
+func TestMigrationFails(t *testing.T) {
+	t.Parallel()
+	cause := answer(-964, "57011", "The transaction log for the database is full.")
+	for name, test := range map[string]struct {
+		hook     func(c *catalog) func(statement fakeStatement, do func() fakeAnswer) fakeAnswer
+		failed   string
+		versions []int64
+		// rollback is false if the server has rolled back by itself.
+		rollback bool
+	}{
+		"First": {func(*catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+			return atStatement("ALTER TABLE", 1, failing(cause))
+		}, "version:1", []int64{0}, true},
+		"Second": {func(*catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+			return atStatement("CREATE OR REPLACE PROCEDURE", 7, failing(cause))
+		}, "version:2", []int64{0, 1}, true},
+		"Version": {func(*catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+			return atStatement("INSERT INTO "+versionTable, 3, failing(cause))
+		}, "version:2", []int64{0, 1}, true},
+		"Commit": {func(c *catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+			return atStatement("COMMIT", 2, func(statement fakeStatement, _ func() fakeAnswer) fakeAnswer {
+				c.plainly(fakeStatement{conn: statement.conn, text: "ROLLBACK"})
+				return fakeAnswer{err: cause}
+			})
+		}, "version:2", []int64{0, 1}, false},
+		"Connection": {func(c *catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+			return losing(c, "CREATE OR REPLACE PROCEDURE", 7)
+		}, "version:2", []int64{0, 1}, true},
+		"ConnectionAtCommit": {func(c *catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+			return losing(c, "COMMIT", 1)
+		}, "version:1", []int64{0}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				catalog, server, client := newCatalog(t)
+				catalog.hook = test.hook(catalog)
+				done, err := client.MigrateUp(t.Context())
+				if err == nil || !strings.Contains(err.Error(), test.failed) || !strings.Contains(err.Error(), "SQLSTATE=") {
+					t.Errorf("migrated %v, %v, want an error of %s", done, err, test.failed)
+				}
+				statements := shortened(server.statements())
+				if slices.Contains(statements, "ROLLBACK") != test.rollback {
+					t.Errorf("rolled back: %t\n%s", !test.rollback, strings.Join(statements, "\n"))
+				}
+				catalog.check(t, test.versions...)
+				begun := time.Now()
+				if _, err := client.MigrateUp(t.Context()); err != nil {
+					t.Errorf("the next migrator: %v", err)
+				}
+				if waited := time.Since(begun); waited != 0 {
+					t.Errorf("the next migrator waited %s", waited)
+				}
+				catalog.check(t, 0, 1, 2)
+			})
+		})
+	}
+}
+
+// Goal: a migrator that is told to stop leaves nothing undone behind: the turn ends although database/sql rolls back
+// and closes the connection behind goose's back. Method: a context that ends while the server works, at each
+// statement of the turn; with a pool of one connection, too.
+func TestMigrationIsCancelled(t *testing.T) {
+	t.Parallel()
+	for prefix, count := range map[string]int{
+		"INSERT INTO " + lockTable: 1, "SELECT CURRENT SCHEMA": 1, "SET CURRENT SCHEMA": 1, "SET CURRENT PATH": 1,
+		"BEGIN": 2, "CREATE TABLE appl_lock": 1, "CREATE OR REPLACE PROCEDURE": 5, "INSERT INTO " + versionTable: 2, "COMMIT": 1,
+	} {
+		for _, connections := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s, pool of %d", prefix, connections), func(t *testing.T) {
+				t.Parallel()
+				catalog, server, client := newCatalog(t)
+				server.pool.SetMaxOpenConns(connections)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				catalog.hook = atStatement(prefix, count, func(_ fakeStatement, do func() fakeAnswer) fakeAnswer {
+					cancel()
+					time.Sleep(time.Millisecond) // database/sql wakes up and waits for the answer
+					return do()
+				})
+				if _, err := client.MigrateUp(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("error = %v, want %v", err, context.Canceled)
+				}
+				catalog.checkTurn(t)
+				ctx, cancelNext := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancelNext()
+				if _, err := client.MigrateUp(ctx); err != nil {
+					t.Errorf("the next migrator: %v", err)
+				}
+				catalog.check(t, 0, 1, 2)
+			})
+		}
+	}
+}
+
+// Goal: what goes wrong between taking the turn and having it ends it.
+func TestTurnThatCannotBeUsedEnds(t *testing.T) {
+	t.Parallel()
+	cause := answer(-551, "42501", "The required privilege is missing.")
+	for _, prefix := range []string{"SELECT CURRENT SCHEMA", "SET CURRENT SCHEMA", "SET CURRENT PATH"} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			catalog, server, client := newCatalog(t)
+			catalog.hook = atStatement(prefix, 1, failing(cause))
+			_, err := client.MigrateUp(t.Context())
+			checkText(t, err, cause)
+			if err == nil || !strings.Contains(err.Error(), "a privilege is missing") || strings.Contains(err.Error(), "other migrators") {
+				t.Errorf("error = %v", err)
+			}
+			if sent := shortened(server.statements()); slices.Contains(sent, "(migration)") {
+				t.Errorf("migrated all the same:\n%s", strings.Join(sent, "\n"))
+			}
+			catalog.check(t, 0)
+		})
+	}
+}
+
+// Goal: one migrator at a time: the others wait as long as their context lets them, and say so; who has crashed
+// keeps them out until his row expires, and no longer. Method: somebody's row, and the bubble's clock.
+func TestMigratorsTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		catalog, server, client := newCatalog(t)
+		somebody := turn{"somebody", time.Now().Add(time.Minute)}
+		catalog.turns = []turn{somebody}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := client.MigrateUp(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "wait for other migrators") {
+			t.Errorf("error = %v, want %v for having waited", err, context.DeadlineExceeded)
+		}
+		if !slices.Equal(catalog.turns, []turn{somebody}) {
+			t.Errorf("it is the turn of %v, want that of %v", catalog.turns, somebody)
+		}
+		sent := shortened(server.statements())
+		first := slices.Index(sent, "DELETE FROM "+lockTable+" WHERE expires_ts")
+		if first < 0 || slices.Contains(sent, "(migration)") || len(sent) < first+80 || len(sent) > first+120 {
+			t.Fatalf("sent\n%s", strings.Join(sent, "\n"))
+		}
+		for i, statement := range sent[first : first+80] {
+			if want := []string{"DELETE FROM " + lockTable + " WHERE expires_ts", "INSERT INTO " + lockTable + " me"}[i%2]; statement != want {
+				t.Fatalf("%s, want %s", statement, want)
+			}
+		}
+
+		begun := time.Now()
+		if _, err := client.MigrateUp(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begun); waited < 50*time.Second || waited > 51*time.Second {
+			t.Errorf("waited %s for a row that expires after 50s", waited)
+		}
+		catalog.check(t, 0, 1, 2)
+	})
+}
+
+// Goal: an error while waiting is told as one, in Db2's words.
+func TestWaitingFails(t *testing.T) {
+	t.Parallel()
+	cause := answer(-551, "42501", `"ALICE" does not have the required privilege.`)
+	for _, prefix := range []string{"DELETE FROM " + lockTable, "INSERT INTO " + lockTable} {
+		catalog, _, client := newCatalog(t)
+		catalog.hook = atStatement(prefix, 1, failing(cause))
+		_, err := client.MigrateUp(t.Context())
+		checkText(t, err, cause)
+		if err == nil || !strings.Contains(err.Error(), "wait for other migrators") || !strings.Contains(err.Error(), "a privilege is missing") {
+			t.Errorf("error = %v", err)
+		}
+		catalog.check(t, 0)
+	}
+}
+
+// Goal: two migrators on an empty database do not disturb each other. Method: each table, and the version 0, appears
+// just before this one creates it.
+func TestFasterMigrator(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"CREATE TABLE " + lockTable, "CREATE TABLE " + versionTable, "INSERT INTO " + versionTable} {
+		catalog, _, client := newCatalog(t)
+		catalog.hook = atStatement(prefix, 1, func(_ fakeStatement, do func() fakeAnswer) fakeAnswer {
+			do()
+			return do()
+		})
+		if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 2 {
+			t.Errorf("%s: migrated %v, %v", prefix, done, err)
+		}
+		catalog.check(t, 0, 1, 2)
+	}
+	catalog, _, client := newCatalog(t)
+	cause := answer(-552, "42502", `"ALICE" does not have the privilege to perform operation "CREATE TABLE".`)
+	catalog.hook = atStatement("CREATE TABLE", 1, failing(cause))
+	_, err := client.MigrateUp(t.Context())
+	checkText(t, err, cause)
+	if err == nil || !strings.Contains(err.Error(), "a privilege is missing") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// Goal: what the printed script has installed can be undone. Method: the script leaves the versions, and no table
+// of the migrators.
+func TestDownAfterScript(t *testing.T) {
+	t.Parallel()
+	catalog, _, client := newCatalog(t)
+	catalog.tables[versionTable] = true
+	catalog.versions = map[int64]driver.Value{0: true, 1: true, 2: true}
+	if done, err := client.MigrateDown(t.Context()); err != nil || len(done) != 1 || done[0].Version != 2 {
+		t.Errorf("undone %v, %v, want the second", done, err)
+	}
+	catalog.check(t, 0, 1)
+	if err := client.Uninstall(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if catalog.tables[lockTable] || catalog.tables[versionTable] {
+		t.Errorf("tables %v, want none", catalog.tables)
+	}
+}
+
+// Goal: the status only reads, tells what is there, and takes no error for an empty database.
+func TestMigrationStatus(t *testing.T) {
+	t.Parallel()
+	catalog, server, client := newCatalog(t)
+	status, err := client.MigrationStatus(t.Context())
+	if err != nil || len(status) != 2 || !status[0].AppliedAt.IsZero() || !status[1].AppliedAt.IsZero() {
+		t.Errorf("status %v, %v, want two pending", status, err)
+	}
+	if sent := server.statements(); len(sent) != 1 {
+		t.Errorf("sent %v, want one", sent)
+	}
+	catalog.tables[versionTable] = true
+	catalog.versions = map[int64]driver.Value{0: true, 1: true}
+	status, err = client.MigrationStatus(t.Context())
+	if err != nil || len(status) != 2 || status[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status[1].AppliedAt.IsZero() {
+		t.Errorf("status %v, %v, want the first applied", status, err)
+	}
+	for _, statement := range server.statements() {
+		if !strings.HasPrefix(statement.text, "SELECT ") {
+			t.Errorf("sent %v", statement)
+		}
+	}
+	cause := answer(-551, "42501", "The required privilege is missing.")
+	catalog.hook = atStatement("SELECT COUNT(*)", 1, failing(cause))
+	_, err = client.MigrationStatus(t.Context())
+	checkText(t, err, cause)
+}
+
+// Goal: a connection that is lost outside of the turn leaves the pool, too: a program that tries again must not get
+// it again.
+func TestMigratorLosesConnection(t *testing.T) {
+	t.Parallel()
+	for name, migrate := range map[string]func(client *applock.Client) error{
+		"Up": func(client *applock.Client) error {
+			_, err := client.MigrateUp(t.Context())
+			return err
+		},
+		"Status": func(client *applock.Client) error {
+			_, err := client.MigrationStatus(t.Context())
+			return err
+		},
+	} {
+		catalog, server, client := newCatalog(t)
+		catalog.hook = losing(catalog, "SELECT COUNT(*)", 1)
+		if err := migrate(client); db.KindOf(err) != db.KindInFlight {
+			t.Errorf("%s: error = %v", name, err)
+		}
+		if open := server.open(); open != 0 {
+			t.Errorf("%s: %d connections are open", name, open)
+		}
+		if err := migrate(client); err != nil {
+			t.Errorf("%s: the next try: %v", name, err)
+		}
+	}
+}

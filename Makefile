@@ -46,7 +46,7 @@ verify: ## Check what is generated, frozen or documented against its source.
 
 # The tests that compare: migration and procedures, README and contract, catalogue and contract, golden
 # schemas, stems, CLI tree.
-VERIFY := Equals|Golden|Stems|Readme|CommandTree
+VERIFY := Equals|Golden|Stems|Readme|CommandTree|Lint|Signature|TextsAgree
 
 .PHONY: lint
 lint: ## Run gofmt, go vet and, where it can be had, golangci-lint.

@@ -78,7 +78,8 @@ func NewMySQL(handle *sql.DB) *Client {
 // NewDB2 returns a client on the caller's pool for Db2, which Close leaves open. The pool's driver is
 // github.com/ibmdb/go_ibm_db, and the program is built with the tag db2, which has the errors of that driver
 // understood. It keeps dead connections in the pool: the client discards those it meets; bound the life of
-// the others with SetConnMaxIdleTime. A context that ends during a call ends the wait for it, not the call.
+// the others with SetConnMaxIdleTime, and set DB2_MAX_CLIENT_CONNRETRIES=0 in the environment, or IBM's client
+// repeats statements whose answer was lost. A context that ends during a call ends the wait for it, not the call.
 func NewDB2(handle *sql.DB) *Client {
 	return newClient(db2.New(handle))
 }

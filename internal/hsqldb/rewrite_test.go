@@ -104,7 +104,7 @@ func TestLogicIsSeen(t *testing.T) {
 }
 
 // Goal: docs/db2.md shows the whole list. Method: it has the reason of each rewriting, and no other row.
-func TestRewritingsEqualDocumentation(t *testing.T) {
+func TestDocumentationEqualsRewritings(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/db2.md")
 	if err != nil {

@@ -491,7 +491,7 @@ func TestConnectionIsGivenBack(t *testing.T) {
 			t.Parallel()
 			eachOperation(t, func(t *testing.T, operation db.Operation, operationCall operationCall) {
 				server, pool := newFake(t, onlyAnswer(answer))
-				server.withGoose = name == "WrongColumns"
+				server.lenient = name == "WrongColumns"
 				pool.SetMaxOpenConns(1)
 				caller := db2.New(pool)
 				result, err := operationCall.call(t.Context(), caller)

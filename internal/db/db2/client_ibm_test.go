@@ -51,10 +51,14 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// connects reports whether a goroutine is still connecting.
-func connects() bool {
+// connects reports whether a goroutine is still connecting, hangs whether one waits for a server to hang up.
+func connects() bool { return isRunning("(*connector).Connect") }
+
+func hangs() bool { return isRunning("(*conn).disconnect") }
+
+func isRunning(method string) bool {
 	stacks := make([]byte, 1<<20)
-	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*connector).Connect")
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), method)
 }
 
 // Goal: a server that is none gives an error soon, with SQLSTATE and SQLCODE, without the password, and leaves
@@ -260,6 +264,7 @@ func TestFailedCommit(t *testing.T) {
 // Goal: nobody waits for ever for a server that does not hang up. Method: one that does not before the test ends.
 func TestCloseOfASilentServer(t *testing.T) {
 	server := &fakeServer{staysOn: true}
+	t.Cleanup(func() { eventually(t, "the client has given up", func() bool { return !hangs() }) })
 	startFakeServer(t, server)
 	pool := open(t, dsnOf(server.listener))
 	if _, err := pool.ExecContext(t.Context(), "UPDATE T SET X = 1"); err != nil {

@@ -123,5 +123,5 @@ func lostConnection(diagnosis Diagnosis) bool {
 		return false
 	}
 	return strings.HasPrefix(diagnosis.State, "08") ||
-		slices.Contains([]int{-30080, -30081, -30108, -1224, -1229, -900}, diagnosis.Code)
+		slices.Contains([]int{-30080, -30081, -30108, -20542, -1224, -1229, -900}, diagnosis.Code)
 }

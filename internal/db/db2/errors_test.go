@@ -70,7 +70,7 @@ func errorCases() []errorCase {
 		lost("Forced", answer(-1224, "55032", "The database manager is not able to accept new requests.")),
 		lost("Stopped", answer(-1229, "40504", "The current transaction has been rolled back because of a system error.")),
 		lost("NoConnectionAnyMore", answer(-900, "08003", "A database connection does not exist.")),
-		lost("Protocol", answer(-30080, "08001", "A communication error occurred while sending or receiving data.")),
+		lost("Protocol", answer(-30080, "40003", "A communication error occurred while sending or receiving data.")),
 		lost("Class08", answer(-99999, "08S01", "Communication link failure.")),
 		// go_ibm_db says this of CLI0108E, too: 40003, the completion of the statement is unknown.
 		lost("BadConnection", driver.ErrBadConn),

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fake plays Db2 behind go_ibm_db v0.5.4, as far as it matters here: statements with arguments are prepared, a
@@ -18,9 +19,9 @@ import (
 type fake struct {
 	// answer is what the server says; it may take its time.
 	answer func(statement fakeStatement) fakeAnswer
-	// withGoose means that not all who call are ours: goose reads one row and closes, and hands over contexts.
-	withGoose bool
-	pool      *sql.DB
+	// lenient forgives what goose does, which reads one row and closes, and hands over its context.
+	lenient bool
+	pool    *sql.DB
 
 	mu sync.Mutex
 	// refusal is what the server says to those who want to connect.
@@ -70,18 +71,31 @@ func newFake(t *testing.T, answer func(statement fakeStatement) fakeAnswer) (*fa
 	pool := sql.OpenDB(server)
 	server.pool = pool
 	t.Cleanup(func() {
-		if used := pool.Stats().InUse; used != 0 {
-			t.Errorf("%d connections were not given back to the pool", used)
+		if !eventually(func() bool { return pool.Stats().InUse == 0 }) {
+			t.Errorf("%d connections were not given back to the pool", pool.Stats().InUse)
 		}
 		_ = pool.Close()
+		if !eventually(func() bool { return server.open() == 0 }) {
+			t.Errorf("%d connections were left open", server.open())
+		}
 		server.mu.Lock()
 		defer server.mu.Unlock()
-		if server.openConnections != 0 || server.openStatements != 0 || server.openRows != 0 || server.unreadRows != 0 {
-			t.Errorf("left open: %d connections, %d statements, %d cursors; closed before their end: %d",
-				server.openConnections, server.openStatements, server.openRows, server.unreadRows)
+		if server.openStatements != 0 || server.openRows != 0 || server.unreadRows != 0 {
+			t.Errorf("left open: %d statements, %d cursors; closed before their end: %d",
+				server.openStatements, server.openRows, server.unreadRows)
 		}
 	})
 	return server, pool
+}
+
+// eventually waits for what database/sql does in the background.
+func eventually(holds func() bool) bool {
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
 
 // statements returns what has reached the server since it was asked last.
@@ -266,7 +280,7 @@ func (s *fakeStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		if s.conn.server.withGoose {
+		if s.conn.server.lenient {
 			_ = rows.Close()
 		}
 		return nil, err // like the real one, which forgets the cursor
@@ -322,7 +336,7 @@ func (r *fakeRows) Close() error {
 		r.overwrite(i, []byte(strings.Repeat("#", len(r.buffers[i]))))
 	}
 	r.server.change(&r.server.openRows, -1)
-	if !r.atEnd && !r.server.withGoose {
+	if !r.atEnd && !r.server.lenient {
 		r.server.change(&r.server.unreadRows, 1)
 	}
 	return r.answer.closeErr

@@ -69,6 +69,8 @@ const (
 	typeReply           = 0x02
 )
 
+// startFakeServer starts a server that ends with the test, and hangs up then: a client that still waits for it
+// would keep the process from ending under the race detector, which runs IBM's exit handlers.
 func startFakeServer(t *testing.T, server *fakeServer) {
 	t.Helper()
 	server.listener = listen(t)
@@ -78,16 +80,19 @@ func startFakeServer(t *testing.T, server *fakeServer) {
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				server.note("connect")
-				session := fakeSession{fakeServer: server, conn: conn}
-				for session.answerNext() == nil {
-				}
-				server.note("disconnect")
-			}()
+			t.Cleanup(func() { _ = conn.Close() })
+			go server.serve(conn)
 		}
 	}()
+}
+
+func (s *fakeServer) serve(conn net.Conn) {
+	defer conn.Close()
+	s.note("connect")
+	session := fakeSession{fakeServer: s, conn: conn}
+	for session.answerNext() == nil {
+	}
+	s.note("disconnect")
 }
 
 func listen(t *testing.T) net.Listener {

@@ -59,6 +59,9 @@ type Place struct {
 	ChecksView func(level sql.IsolationLevel) bool
 	// RefusalsLock is true where a refused call locks the row, and so waits for whoever has it locked.
 	RefusalsLock bool
+	// RepeatsCalls is true where the engine, after a wait, now and then runs a call a second time on top of the
+	// first: a file in which a call that waited is answered wrongly is played once more, and must pass then.
+	RepeatsCalls bool
 	// PurgesWait is true where a purge waits for a transaction that is changing a row it wants.
 	PurgesWait bool
 }

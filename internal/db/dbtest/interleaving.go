@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -144,6 +145,7 @@ const replays = 50
 // played again, as a client would begin again. A needless yes never passes.
 func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, moments []moment) {
 	t.Helper()
+	again := false
 	for range replays {
 		place := backend.New(t)
 		createProtected(t, place)
@@ -152,9 +154,12 @@ func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, m
 			level:     level,
 			sessions:  map[string]*session{},
 			variables: map[string]string{},
+			// Twice in a row is no accident.
+			forgives: place.RepeatsCalls && !again,
 		}
 		play.all(t, moments)
-		if !play.needlessRetry {
+		again = again || play.repeatedCall
+		if !play.needlessRetry && !play.repeatedCall {
 			return
 		}
 	}
@@ -178,6 +183,8 @@ type interleaving struct {
 	variables map[string]string
 	// needlessRetry is set when the database answered RETRY where another answer was due.
 	needlessRetry bool
+	// forgives tells whether a wrong answer may be the engine's repeated call, repeatedCall that one was.
+	forgives, repeatedCall bool
 }
 
 func (p *interleaving) all(t *testing.T, moments []moment) {
@@ -322,6 +329,11 @@ func (p *interleaving) expectAnswer(t *testing.T, current *session, moment momen
 				p.needlessRetry = true
 				return false
 			}
+			if waited := moment.step.operation == ""; waited && p.forgives {
+				t.Logf("line %d: %s\n%s: played once more", moment.line, moment.text, problem)
+				p.repeatedCall = true
+				return false
+			}
 			t.Errorf("line %d: %s\n%s", moment.line, moment.text, problem)
 			return false
 		}
@@ -332,19 +344,19 @@ func (p *interleaving) expectAnswer(t *testing.T, current *session, moment momen
 	}
 }
 
-// end rolls back what is open and waits for what is under way, so that nothing outlives the test.
+// end rolls back what is open and waits for what is under way, so that nothing outlives the test. All at once: a
+// session may wait for another one that has its answer and is not asked for it any more.
 func (p *interleaving) end() {
+	var group sync.WaitGroup
 	for _, session := range p.sessions {
-		if session.pending == nil && session.tx != nil {
-			_ = session.tx.Rollback() // committed ones say so
-		}
-	}
-	for _, session := range p.sessions {
-		if session.pending != nil {
-			<-session.pending
-			if session.tx != nil {
-				_ = session.tx.Rollback()
+		group.Go(func() {
+			if session.pending != nil {
+				<-session.pending
 			}
-		}
+			if session.tx != nil {
+				_ = session.tx.Rollback() // committed ones say so
+			}
+		})
 	}
+	group.Wait()
 }

@@ -93,7 +93,7 @@ func kindOfRollback(text string) db.Kind {
 // https://www.ibm.com/docs/en/db2/11.5?topic=messages-sql
 func kindOfCode(code int) db.Kind {
 	switch code {
-	case -204, -440, -471, -472: // undefined name, no such routine, routine not to be had (z/OS)
+	case -204, -440: // undefined name, no such routine
 		return db.KindSchema
 	case -1013, -1031, -30061: // database or its directory not found, here or on the server
 		return db.KindNoDatabase

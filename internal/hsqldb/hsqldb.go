@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -101,4 +102,12 @@ func (b *Bridge) pool(database string, rewritings []rewriting) *sql.DB {
 		database:   database + ";sql.syntax_db2=true",
 		rewritings: rewritings,
 	})
+}
+
+// Between returns a pool on a database that Open has made, which calls a procedure before each second statement of a
+// Db2 text that is installed through it: what another caller could do at that moment, the procedure does.
+func (b *Bridge) Between(database, procedure string) *sql.DB {
+	return b.pool(database, append(rewritings(), rewriting{
+		regexp.MustCompile(`-- S2:`), "CALL " + procedure + "();\n-- S2:", "",
+	}))
 }

@@ -12,7 +12,7 @@ import (
 // password. Method: IBM's client connects to a port that is closed, and to one that answers nonsense.
 func TestNoDb2There(t *testing.T) {
 	t.Parallel()
-	for name, address := range map[string]string{"Closed": closedPort(t), "Nonsense": nonsensePort(t)} {
+	for name, address := range map[string]string{"Closed": "127.0.0.1:1", "Nonsense": fakeServer(t, talkNonsense)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, arguments := range [][]string{
@@ -28,35 +28,9 @@ func TestNoDb2There(t *testing.T) {
 	}
 }
 
-// closedPort returns an address where nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }() // that is its purpose
-	return listener.Addr().String()
-}
-
-// nonsensePort returns an address where somebody listens who speaks another protocol.
-func nonsensePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Read(make([]byte, 1000))
-			_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nNonsense"))
-			_ = conn.Close()
-		}
-	}()
-	return listener.Addr().String()
+// talkNonsense answers as a server of another protocol.
+func talkNonsense(conn net.Conn) {
+	_, _ = conn.Read(make([]byte, 1000))
+	_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nNonsense"))
+	_ = conn.Close()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/hsqldb"
 	"github.com/applock/applock/internal/testdb"
 )
@@ -146,7 +147,7 @@ func (s site) psql(t *testing.T, arguments ...string) string {
 
 // querier is a connection, a transaction, or a pool.
 type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	dbtest.Querier
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
@@ -213,32 +214,8 @@ func row(ctx context.Context, session querier, query string, args ...any) ([]any
 
 // rows returns the rows of a query.
 func rows(ctx context.Context, session querier, query string, args ...any) ([][]any, error) {
-	rows, err := session.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // Err tells what matters
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	var found [][]any
-	for rows.Next() {
-		values, targets := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			targets[i] = &values[i]
-		}
-		if err := rows.Scan(targets...); err != nil {
-			return nil, err
-		}
-		for i, value := range values {
-			if bytes, ok := value.([]byte); ok {
-				values[i] = string(bytes)
-			}
-		}
-		found = append(found, values)
-	}
-	return found, rows.Err()
+	_, found, err := dbtest.Rows(ctx, session, query, args...)
+	return found, err
 }
 
 // text returns the one value of a query.

@@ -39,6 +39,20 @@ const (
 	KindInFlight
 )
 
+// KindOfState returns the kind of the contract's own SQLSTATEs, the same in every server dialect, and KindOther
+// for any other.
+func KindOfState(state string) Kind {
+	switch state {
+	case "LK001":
+		return KindInvalid
+	case "LK002":
+		return KindAssertion
+	case "LK003":
+		return KindContention
+	}
+	return KindOther
+}
+
 // Error is an error of a driver. Its text is the database client's.
 type Error struct {
 	Kind Kind

@@ -77,9 +77,7 @@ func rewritings() []rewriting {
 	}
 }
 
-// Rewrite returns a statement for Db2 as HSQLDB understands it, empty when there is nothing left of it.
-func Rewrite(statement string) string { return rewrite(statement, rewritings()) }
-
+// rewrite returns a statement for Db2 as HSQLDB understands it, empty when there is nothing left of it.
 func rewrite(statement string, rewritings []rewriting) string {
 	for _, rewriting := range rewritings {
 		statement = rewriting.db2.ReplaceAllString(statement, rewriting.hsqldb)

@@ -22,8 +22,8 @@ const (
 )
 
 // stepsOf installs the sources. Where the dialect has CREATE OR REPLACE, all of them run again: a source in one
-// step, or, where the client is told of a terminator, each statement. Where it has not, and so delimits its routines, only those run whose text differs from what
-// the released migrations have left.
+// step, or, where the client is told of a terminator, each statement. Where it has not, and so delimits its
+// routines, only those run whose text differs from what the released migrations have left.
 func stepsOf(sources, released []string) (*steps, error) {
 	var result steps
 	installed := installedBy(released)

@@ -80,10 +80,14 @@ func (a apt) installPostgres(ctx context.Context) (err error) {
 
 // installMariaDB leaves out the package with the service, which would be started at once and at every boot.
 func (a apt) installMariaDB(ctx context.Context) error {
+	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client-core")
+}
+
+func (a apt) updateAndInstall(ctx context.Context, names ...string) error {
 	if err := a.get(ctx, "update"); err != nil {
 		return err
 	}
-	return a.install(ctx, "mariadb-server-core", "mariadb-client-core")
+	return a.install(ctx, names...)
 }
 
 // install adds packages. It fails if others had to go for them, like MySQL's for MariaDB's.

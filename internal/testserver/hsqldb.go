@@ -67,10 +67,7 @@ func (h hsqldb) fetched(ctx context.Context) (*server, error) {
 	}
 	h.host.say("installing the Debian packages %v, because HSQLDB or a Java development kit is missing and %s is not set",
 		packages, hsqldbVariable)
-	if err := a.get(ctx, "update"); err != nil {
-		return nil, absent("the Debian packages %v cannot be installed: %v", packages, err)
-	}
-	if err := a.install(ctx, packages...); err != nil {
+	if err := a.updateAndInstall(ctx, packages...); err != nil {
 		return nil, absent("the Debian packages %v cannot be installed: %v", packages, err)
 	}
 	return h.installed(ctx)

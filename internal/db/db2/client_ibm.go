@@ -33,6 +33,19 @@ const retriesVariable = "DB2_MAX_CLIENT_CONNRETRIES"
 
 // openPool returns a pool on IBM's client. It does not connect yet.
 func openPool(dsn string) (*sql.DB, error) {
+	connector, err := newConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxConnections)
+	pool.SetConnMaxIdleTime(maxIdleTime)
+	pool.SetConnMaxLifetime(maxLifetime)
+	return pool, nil
+}
+
+func newConnector(dsn string) (*connector, error) {
 	text, err := connectionString(dsn)
 	if err != nil {
 		return nil, err
@@ -44,12 +57,7 @@ func openPool(dsn string) (*sql.DB, error) {
 	if err := neverSendTwice(); err != nil {
 		return nil, err
 	}
-	pool := sql.OpenDB(&connector{client: client, connectionString: text})
-	pool.SetMaxOpenConns(maxConnections)
-	pool.SetMaxIdleConns(maxConnections)
-	pool.SetConnMaxIdleTime(maxIdleTime)
-	pool.SetConnMaxLifetime(maxLifetime)
-	return pool, nil
+	return &connector{client: client, connectionString: text}, nil
 }
 
 // neverSendTwice has the client report a lost connection. By default it connects again and repeats the statement

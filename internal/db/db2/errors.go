@@ -60,16 +60,10 @@ func connectError(err error) error {
 }
 
 func kindOf(diagnosis Diagnosis) db.Kind {
-	switch diagnosis.State {
-	case "LK001":
-		return db.KindInvalid
-	case "LK002":
-		return db.KindAssertion
-	case "LK003":
-		return db.KindContention
+	if kind := db.KindOfState(diagnosis.State); kind != db.KindOther {
+		return kind
 	}
-	switch diagnosis.Code {
-	case -911, -913:
+	if diagnosis.Code == -911 || diagnosis.Code == -913 {
 		return kindOfRollback(diagnosis.Text)
 	}
 	if lostConnection(diagnosis) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -20,16 +19,16 @@ func rowExecutor(handle *sql.DB, schema string) dbtest.Executor {
 		if name != "list_appl_locks" {
 			name += "_row"
 		}
-		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, placeholders(len(values))), values...)
+		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, dbtest.Placeholders(len(values))), values...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with OUT parameters.
 func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
 	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
-		outs, arguments := outParameters(called.Name), values
+		outs, arguments := dbtest.OutParameters(called.Name), values
 		if called.Name == "list_appl_locks" {
-			return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, placeholders(len(arguments))), arguments...)
+			return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, dbtest.Placeholders(len(arguments))), arguments...)
 		}
 		dests := make([]any, len(outs))
 		for i, out := range outs {
@@ -38,7 +37,7 @@ func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
 			}[out.Type]
 			arguments = append(arguments, sql.Out{Dest: dests[i]})
 		}
-		_, err := handle.ExecContext(ctx, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, placeholders(len(arguments))), arguments...)
+		_, err := handle.ExecContext(ctx, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, dbtest.Placeholders(len(arguments))), arguments...)
 		if err != nil {
 			return nil, err
 		}
@@ -66,64 +65,25 @@ func valueOf(dest any) any {
 	return nil
 }
 
-func outParameters(name string) []db.Parameter {
-	for _, operation := range db.Contract() {
-		if operation.Name == name {
-			var outs []db.Parameter
-			for _, parameter := range operation.Parameters {
-				if parameter.Direction == db.Out {
-					outs = append(outs, parameter)
-				}
-			}
-			return outs
-		}
-	}
-	return nil
-}
-
-func placeholders(count int) string {
-	return strings.TrimSuffix(strings.Repeat("?, ", count), ", ")
-}
-
-// query returns the rows by column.
+// query returns the rows by column, whose names Db2 has in upper case.
 func query(ctx context.Context, handle *sql.DB, query string, args ...any) ([]map[string]any, error) {
-	rows, err := handle.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // Err tells what matters
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	var result []map[string]any
-	for rows.Next() {
-		values, targets := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			targets[i] = &values[i]
+	rows, err := dbtest.RowsByColumn(ctx, handle, query, args...)
+	for i, row := range rows {
+		rows[i] = map[string]any{}
+		for column, value := range row {
+			rows[i][strings.ToLower(column)] = value
 		}
-		if err := rows.Scan(targets...); err != nil {
-			return nil, err
-		}
-		row := map[string]any{}
-		for i, column := range columns {
-			row[strings.ToLower(column)] = values[i]
-		}
-		result = append(result, row)
 	}
-	return result, rows.Err()
+	return rows, err
 }
 
-// refused takes the parameter from the message, which begins with routine and parameter.
+// refused takes the parameter from the message.
 func refused(err error) (code, parameter string) {
 	diagnosis, answered := db2.AnswerOf(err)
 	if !answered || !strings.HasPrefix(diagnosis.State, "LK") {
 		return "", ""
 	}
-	if match := regexp.MustCompile(`^\w+: (p_\w+) `).FindStringSubmatch(diagnosis.Text); match != nil {
-		parameter = match[1]
-	}
-	return diagnosis.State, parameter
+	return diagnosis.State, dbtest.RefusedParameter(diagnosis.Text)
 }
 
 // advance moves all rows of a schema into the past.

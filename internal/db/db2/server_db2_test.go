@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -157,10 +156,7 @@ func (c schemaConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range []string{
-		"SET CURRENT SCHEMA = " + c.schema,
-		fmt.Sprintf("SET CURRENT PATH = SYSTEM PATH, %s", c.schema),
-	} {
+	for _, statement := range db2.EnterSchema(c.schema) {
 		prepared, err := conn.Prepare(statement)
 		if err != nil {
 			return nil, err

@@ -2,10 +2,14 @@ package dbtest
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/applock/applock/internal/db"
 )
 
 // Routine is an operation's name and its IN parameters in order.
@@ -58,6 +62,83 @@ func Procedures(
 		}
 		return rowsAnswer(operation, rows), nil
 	}
+}
+
+// OutParameters returns the OUT parameters of a routine.
+func OutParameters(routine string) []db.Parameter {
+	var outs []db.Parameter
+	for _, operation := range db.Contract() {
+		for _, parameter := range operation.Parameters {
+			if operation.Name == routine && parameter.Direction == db.Out {
+				outs = append(outs, parameter)
+			}
+		}
+	}
+	return outs
+}
+
+// Placeholders returns so many question marks, as arguments of a call.
+func Placeholders(count int) string {
+	return strings.TrimSuffix(strings.Repeat("?, ", count), ", ")
+}
+
+// Querier is a pool, a connection or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Rows returns the columns and the rows of a query. Bytes are text.
+func Rows(ctx context.Context, client Querier, query string, args ...any) (columns []string, found [][]any, err error) {
+	rows, err := client.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err tells what matters
+	columns, err = rows.Columns()
+	if err != nil {
+		return nil, nil, err
+	}
+	for rows.Next() {
+		values, targets := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, nil, err
+		}
+		for i, value := range values {
+			if bytes, ok := value.([]byte); ok {
+				values[i] = string(bytes)
+			}
+		}
+		found = append(found, values)
+	}
+	return columns, found, rows.Err()
+}
+
+// RowsByColumn returns the rows of a query by the names of their columns, as the server has them.
+func RowsByColumn(ctx context.Context, client Querier, query string, args ...any) ([]map[string]any, error) {
+	columns, found, err := Rows(ctx, client, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	var result []map[string]any
+	for _, values := range found {
+		row := map[string]any{}
+		for i, column := range columns {
+			row[column] = values[i]
+		}
+		result = append(result, row)
+	}
+	return result, nil
+}
+
+// RefusedParameter returns the parameter from the message of an LK error, which begins with routine and parameter.
+func RefusedParameter(message string) string {
+	if match := regexp.MustCompile(`^\w+: (p_\w+) `).FindStringSubmatch(message); match != nil {
+		return match[1]
+	}
+	return ""
 }
 
 func isNumber(parameter string) bool {

@@ -184,7 +184,7 @@ func resultSet(t *testing.T, handle *sql.DB, operation db.Operation) []string {
 	if hasRowForm(operation) {
 		name += "_row"
 	}
-	rows, err := handle.QueryContext(t.Context(), fmt.Sprintf("CALL %s(%s)", name, placeholders(arguments)), arguments...)
+	rows, err := handle.QueryContext(t.Context(), fmt.Sprintf("CALL %s(%s)", name, dbtest.Placeholders(len(arguments))), arguments...)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -141,7 +141,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 // checksView is so on MariaDB with innodb_snapshot_isolation, which is the default since 11.6.
 func checksView(t testing.TB, handle *sql.DB) func(level sql.IsolationLevel) bool {
 	t.Helper()
-	rows, err := query(t.Context(), handle, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
+	rows, err := dbtest.RowsByColumn(t.Context(), handle, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,14 +39,11 @@ func kindOf(err error) db.Kind {
 }
 
 func kindOfAnswer(answer *mysql.MySQLError) db.Kind {
-	switch string(answer.SQLState[:]) {
-	case "LK001":
-		return db.KindInvalid
-	case "LK002":
-		return db.KindAssertion
-	case "LK003":
-		return db.KindContention
-	case "40001": // deadlock
+	state := string(answer.SQLState[:])
+	if kind := db.KindOfState(state); kind != db.KindOther {
+		return kind
+	}
+	if state == "40001" { // deadlock
 		return db.KindRetry
 	}
 	return kindOfNumber(answer.Number)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/readme"
 	"github.com/applock/applock/internal/testdb"
 )
@@ -105,7 +106,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 		for i := range variables {
 			variables[i] = fmt.Sprintf("@v%d", i)
 		}
-		list := placeholders(values)
+		list := dbtest.Placeholders(len(values))
 		both := strings.Trim(list+", "+strings.Join(variables, ", "), ", ")
 		call := func(suffix, arguments string) string {
 			return fmt.Sprintf("CALL %s.%s%s(%s)", database, operation.Name, suffix, arguments)
@@ -158,7 +159,7 @@ func TestGrants(t *testing.T) {
 					if slices.Contains(role.allowed, statement.operation) {
 						want = 0
 					}
-					if _, err := query(t.Context(), user, statement.text, statement.args...); numberOf(err) != want || (err == nil) != (want == 0) {
+					if _, err := dbtest.RowsByColumn(t.Context(), user, statement.text, statement.args...); numberOf(err) != want || (err == nil) != (want == 0) {
 						t.Errorf("%s: %v, want error %d", statement.text, err, want)
 					}
 				}
@@ -183,11 +184,11 @@ func TestGrantsSurviveUpgrade(t *testing.T) {
 		create := fmt.Sprint(mustQuery(t, place.SQL, "SHOW CREATE PROCEDURE get_appl_lock_core")[0]["Create Procedure"])
 		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
 		var answer *driver.MySQLError
-		if _, err := query(t.Context(), user, call); !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
+		if _, err := dbtest.RowsByColumn(t.Context(), user, call); !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
 			t.Errorf("in the middle of an upgrade: %v, want LK003", err)
 		}
 		mustQuery(t, place.SQL, create)
-		if _, err := query(t.Context(), user, call); err != nil {
+		if _, err := dbtest.RowsByColumn(t.Context(), user, call); err != nil {
 			t.Errorf("after an upgrade: %v", err)
 		}
 	})
@@ -219,7 +220,7 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 		var config driver.Config
 		as(&config)
 		mustQuery(t, root, "DROP USER '"+config.User+"'")
-		if _, err := query(t.Context(), root, "CALL appl_lock_version()"); numberOf(err) != errorNoDefiner {
+		if _, err := dbtest.RowsByColumn(t.Context(), root, "CALL appl_lock_version()"); numberOf(err) != errorNoDefiner {
 			t.Errorf("without the owner: %v, want error %d", err, errorNoDefiner)
 		}
 	})

@@ -41,9 +41,9 @@ func inTx(t *testing.T, handle *sql.DB, work func(tx *sql.Tx)) {
 }
 
 // mustQuery returns the rows of a statement, a CALL for example.
-func mustQuery(t *testing.T, client querier, statement string, args ...any) []map[string]any {
+func mustQuery(t *testing.T, client dbtest.Querier, statement string, args ...any) []map[string]any {
 	t.Helper()
-	rows, err := query(t.Context(), client, statement, args...)
+	rows, err := dbtest.RowsByColumn(t.Context(), client, statement, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
@@ -51,7 +51,7 @@ func mustQuery(t *testing.T, client querier, statement string, args ...any) []ma
 }
 
 // value returns the one column of the one row of a query as text.
-func value(t *testing.T, client querier, statement string, args ...any) string {
+func value(t *testing.T, client dbtest.Querier, statement string, args ...any) string {
 	t.Helper()
 	for _, value := range mustQuery(t, client, statement, args...)[0] {
 		return fmt.Sprint(value)
@@ -61,7 +61,7 @@ func value(t *testing.T, client querier, statement string, args ...any) string {
 }
 
 // status returns a counter of the session.
-func status(t *testing.T, client querier, name string) int {
+func status(t *testing.T, client dbtest.Querier, name string) int {
 	t.Helper()
 	count, err := strconv.Atoi(fmt.Sprint(mustQuery(t, client, "SHOW SESSION STATUS LIKE '"+name+"'")[0]["Value"]))
 	if err != nil {
@@ -176,17 +176,17 @@ func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
 			object := fmt.Sprint("hot", rand.IntN(10))
 			switch rand.IntN(8) {
 			case 0:
-				_, err := query(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
+				_, err := dbtest.RowsByColumn(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
 				return err
 			case 1:
-				_, err := query(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', 60)",
+				_, err := dbtest.RowsByColumn(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', 60)",
 					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), fmt.Sprint("OPERATOR", rand.IntN(stormConnections)))
 				return err
 			case 2, 3, 4:
-				_, err := query(t.Context(), conn, releaseCall, object, operator)
+				_, err := dbtest.RowsByColumn(t.Context(), conn, releaseCall, object, operator)
 				return err
 			}
-			rows, err := query(t.Context(), conn, getCall, object, operator)
+			rows, err := dbtest.RowsByColumn(t.Context(), conn, getCall, object, operator)
 			if err == nil && rows[0]["p_outcome"] == "HELD" && rows[0]["p_old_operator_id"] == operator {
 				return fmt.Errorf("%s is refused what it holds itself", operator)
 			}
@@ -218,7 +218,7 @@ func TestNewObjectHasOneWinner(t *testing.T) {
 				<-ctx.Done()
 				return nil
 			}
-			rows, err := query(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
+			rows, err := dbtest.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
 			if err == nil {
 				next[connection]++
 				if rows[0]["p_outcome"] == "ACQUIRED" {
@@ -248,12 +248,12 @@ func TestGrantIsReleasedOnce(t *testing.T) {
 		for range 4 {
 			sessions.Go(func() {
 				for range 200 {
-					grant, err := query(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60)")
+					grant, err := dbtest.RowsByColumn(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60)")
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					answer, err := query(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?)", grant[0]["p_fence"])
+					answer, err := dbtest.RowsByColumn(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?)", grant[0]["p_fence"])
 					if err != nil {
 						t.Error(err)
 						return
@@ -322,7 +322,7 @@ func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {
 						return
 					}
 					defer func() { _ = tx.Rollback() }() // lets the other one go on
-					rows, err := query(t.Context(), tx, getCall, "1", fmt.Sprint("WAITER", i))
+					rows, err := dbtest.RowsByColumn(t.Context(), tx, getCall, "1", fmt.Sprint("WAITER", i))
 					if err != nil || rows[0]["p_outcome"] != "HELD" {
 						t.Errorf("waiter %d: %v, %v, want HELD", i, rows, err)
 					}
@@ -357,7 +357,7 @@ func TestSerializeHasNoDeadlock(t *testing.T) {
 				return err
 			}
 			defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-			if _, err := query(t.Context(), tx, "CALL serialize_appl_lock_row('counter', ?)", fmt.Sprint(object)); err != nil {
+			if _, err := dbtest.RowsByColumn(t.Context(), tx, "CALL serialize_appl_lock_row('counter', ?)", fmt.Sprint(object)); err != nil {
 				return err
 			}
 			var read int
@@ -418,11 +418,11 @@ func TestDeadlockReachesTheCaller(t *testing.T) {
 				mustQuery(t, other, getCall, "2", "OTHER")
 				waited := make(chan error, 1)
 				go func() {
-					_, err := query(t.Context(), one, getCall, "2", "ONE")
+					_, err := dbtest.RowsByColumn(t.Context(), one, getCall, "2", "ONE")
 					waited <- err
 				}()
 				untilWaiting(t, place, 1)
-				_, err := query(t.Context(), other, getCall, "1", "OTHER")
+				_, err := dbtest.RowsByColumn(t.Context(), other, getCall, "1", "OTHER")
 				victim := <-waited
 				if victim == nil {
 					victim = err
@@ -491,7 +491,7 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"inquire_appl_lock_row('customer', '1')",
 				"purge_appl_locks_row(1, 1)",
 			} {
-				_, _ = query(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
+				_, _ = dbtest.RowsByColumn(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
 				if id, limit := value(t, conn, "SELECT LAST_INSERT_ID()"), value(t, conn, "SELECT @@SESSION.innodb_lock_wait_timeout"); id != "4711" || limit != "42" {
 					t.Fatalf("after %s: LAST_INSERT_ID() is %s, want 4711; innodb_lock_wait_timeout is %s, want 42", call, id, limit)
 				}
@@ -576,7 +576,7 @@ func TestFailedAssertFixesNoSnapshot(t *testing.T) {
 		mustQuery(t, place.SQL, getCall, "2", "JDOE")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			for _, id := range []string{"held", "nobody's"} {
-				if _, err := query(t.Context(), tx, "CALL assert_appl_lock_row('customer', ?, 'ASMITH', 1)", id); err == nil {
+				if _, err := dbtest.RowsByColumn(t.Context(), tx, "CALL assert_appl_lock_row('customer', ?, 'ASMITH', 1)", id); err == nil {
 					t.Fatalf("assert %s: no error", id)
 				}
 			}
@@ -685,7 +685,7 @@ func TestGrantBeginsAfterRelease(t *testing.T) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
 			waited := make(chan error, 1)
 			go func() {
-				_, err := query(t.Context(), place.SQL, getCall, "1", "ASMITH")
+				_, err := dbtest.RowsByColumn(t.Context(), place.SQL, getCall, "1", "ASMITH")
 				waited <- err
 			}()
 			untilWaiting(t, place, 1)
@@ -726,7 +726,7 @@ func TestWaitIsBounded(t *testing.T) {
 			} {
 				waiters.Go(func() {
 					began := time.Now()
-					_, err := query(ctx, place.SQL, "CALL "+call)
+					_, err := dbtest.RowsByColumn(ctx, place.SQL, "CALL "+call)
 					if numberOf(err) != 1205 || db.KindOf(mysql.InterpretError(err)) != db.KindBusy {
 						t.Errorf("%s: %v, want 1205", call, err)
 					}
@@ -797,7 +797,7 @@ func untilNobodyWaits(t *testing.T, place dbtest.Place) {
 }
 
 // killWaiter ends the sessions of the database that are in a call.
-func killWaiter(t *testing.T, client querier) {
+func killWaiter(t *testing.T, client dbtest.Querier) {
 	t.Helper()
 	for _, row := range mustQuery(t, client, `SELECT id FROM information_schema.processlist
 		WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Sleep'
@@ -817,7 +817,7 @@ func TestSnapshotIsolationOfMariaDB(t *testing.T) {
 	inTx(t, place.SQL, func(tx *sql.Tx) {
 		mustQuery(t, tx, "SELECT COUNT(*) FROM appl_lock")
 		mustQuery(t, place.SQL, releaseCall, "1", "JDOE")
-		_, err := query(t.Context(), tx, getCall, "1", "ASMITH")
+		_, err := dbtest.RowsByColumn(t.Context(), tx, getCall, "1", "ASMITH")
 		if numberOf(err) != 1020 || db.KindOf(mysql.InterpretError(err)) != db.KindRetry {
 			t.Errorf("get: %v, want 1020, to be begun again", err)
 		}
@@ -834,7 +834,7 @@ func TestAssertNamesTheHolder(t *testing.T) {
 		place := newPlace(t, product)
 		holder := strings.Repeat("日", 64)
 		mustQuery(t, place.SQL, getCall, strings.Repeat("x", 255), holder)
-		_, err := query(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))
+		_, err := dbtest.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))
 		var answer *driver.MySQLError
 		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, holder+" holds it with fence 1") {
 			t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)

@@ -40,12 +40,6 @@ func kindOf(err error) db.Kind {
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func kindOfState(state string) db.Kind {
 	switch state {
-	case "LK001":
-		return db.KindInvalid
-	case "LK002":
-		return db.KindAssertion
-	case "LK003":
-		return db.KindContention
 	case "42883", "42P01", "3F000": // undefined function, table, schema
 		return db.KindSchema
 	case "28000", "28P01": // invalid authorization, invalid password
@@ -62,5 +56,5 @@ func kindOfState(state string) db.Kind {
 	if strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "08") { // shutdown, connection exception
 		return db.KindInFlight
 	}
-	return db.KindOther
+	return db.KindOfState(state)
 }

@@ -36,20 +36,32 @@ func MySQLProducts() []string { return []string{"mariadb", "mysql"} }
 // skipped, or fails if APPLOCK_TEST_REQUIRE lists the product. The DSN holds a password: do not print it.
 func MySQL(t testing.TB, product string) string {
 	t.Helper()
-	server := mysqlServer(t, product)
+	checkProduct(t, product)
+	return mysqlServer(t, product).newDatabase(t)
+}
+
+// newDatabase creates a database, to be dropped when the test ends, and returns its DSN.
+func (s server) newDatabase(t testing.TB) string {
+	t.Helper()
 	name := randomName()
-	server.do(t, func(ctx context.Context, conn *sql.Conn) error {
+	s.do(t, func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, "CREATE DATABASE "+name)
 		return err
 	})
 	t.Cleanup(func() {
-		server.do(t, func(ctx context.Context, conn *sql.Conn) error { return dropDatabase(ctx, conn, name) })
+		s.do(t, func(ctx context.Context, conn *sql.Conn) error { return dropDatabase(ctx, conn, name) })
 	})
-	config := server.config.Clone()
+	return s.database(t, name)
+}
+
+// database returns the DSN of a database on the server.
+func (s server) database(t testing.TB, name string) string {
+	t.Helper()
+	config := s.config.Clone()
 	config.DBName = name
 	dsn, err := mysqldsn.Format(config)
 	if err != nil {
-		t.Fatalf("%s: %v", server.variable, err)
+		t.Fatalf("%s: %v", s.variable, err)
 	}
 	return dsn
 }
@@ -135,9 +147,13 @@ type server struct {
 
 func mysqlServer(t testing.TB, product string) server {
 	t.Helper()
-	checkProduct(t, product)
-	name := variable(product, "DSN")
-	config, err := mysqldriver.ParseDSN(Require(t, product))
+	return serverOf(t, variable(product, "DSN"), Require(t, product))
+}
+
+// serverOf is the server of a DSN, which a variable holds.
+func serverOf(t testing.TB, name, dsn string) server {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

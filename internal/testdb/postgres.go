@@ -9,7 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const dialectPostgres = "postgres"
+const (
+	dialectPostgres  = "postgres"
+	dialectPgBouncer = "pgbouncer"
+)
 
 // Postgres returns the DSN of a new, empty database on the server that APPLOCK_TEST_POSTGRES_DSN names. The database is
 // dropped again when the test ends, whoever is still connected to it. Without that variable the test is skipped, or
@@ -23,7 +26,16 @@ func Postgres(t testing.TB) string {
 	t.Cleanup(func() {
 		execPostgres(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
-	return withDatabase(t, server, name)
+	return withDatabase(t, dialectPostgres, server, name)
+}
+
+// PgBouncer returns the DSN of the database of dsn, made by Postgres, through the pooler that APPLOCK_TEST_PGBOUNCER_DSN
+// names. That hands a server's connection to a client for one transaction at a time: use no session state, and of pgx's
+// query modes only exec and simple protocol, which prepare nothing. Without the variable the test is skipped, or fails if
+// APPLOCK_TEST_REQUIRE lists pgbouncer.
+func PgBouncer(t testing.TB, dsn string) string {
+	t.Helper()
+	return withDatabase(t, dialectPgBouncer, Require(t, dialectPgBouncer), parsePostgres(t, dsn).Database)
 }
 
 // Psql returns the path of psql: the one that APPLOCK_TEST_POSTGRES_PSQL names, or the first in PATH. Without one the
@@ -60,16 +72,16 @@ func parsePostgres(t testing.TB, dsn string) *pgx.ConnConfig {
 	return config
 }
 
-// withDatabase returns dsn with another database. A DSN is either a URL or a list of key=value, where the last of two
+// withDatabase returns the DSN of a dialect's server with another database. A DSN is either a URL or a list of key=value, where the last of two
 // equal keys counts.
-func withDatabase(t testing.TB, dsn, name string) string {
+func withDatabase(t testing.TB, dialect, dsn, name string) string {
 	t.Helper()
 	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
 		return dsn + " dbname=" + name
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
-		t.Fatalf("%s is not a URL: write postgres://user:password@host:port/database", variable(dialectPostgres, "DSN"))
+		t.Fatalf("%s is not a URL: write postgres://user:password@host:port/database", variable(dialect, "DSN"))
 	}
 	u.Path, u.RawPath = "/"+name, ""
 	// A parameter would win over the path.

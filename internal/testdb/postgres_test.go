@@ -88,7 +88,7 @@ func TestWithDatabase(t *testing.T) {
 		"KeywordValue": {"host=h dbname=old password='a b'", "host=h dbname=old password='a b' dbname=new"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := withDatabase(t, test.dsn, "new")
+			got := withDatabase(t, "postgres", test.dsn, "new")
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -27,7 +27,12 @@ const serverLimit = 60 * time.Second
 // failed if APPLOCK_TEST_REQUIRE lists the dialect.
 func Require(t testing.TB, dialect string) string {
 	t.Helper()
-	name := variable(dialect, "DSN")
+	return requireDSN(t, dialect, variable(dialect, "DSN"))
+}
+
+// requireDSN returns the DSN that a variable holds. Without one the test ends as in Require.
+func requireDSN(t testing.TB, dialect, name string) string {
+	t.Helper()
 	dsn := os.Getenv(name)
 	if dsn == "" {
 		missing(t, dialect, name+" is not set: set it, or run the tests by go run ./internal/testserver -- go test ./...")
@@ -50,6 +55,14 @@ func HSQLDB(t testing.TB) string {
 		}
 	}
 	return jar
+}
+
+// Redis returns the DSN, redis://:password@host:port/database, of the server that APPLOCK_TEST_REDIS_DSN names. All tests
+// share its keys: begin yours with a random prefix. Without that variable the test ends as in Require. The DSN holds a
+// password: do not print it.
+func Redis(t testing.TB) string {
+	t.Helper()
+	return Require(t, "redis")
 }
 
 // client returns the path of a dialect's command line client: the one that the variable ending in what names, or the

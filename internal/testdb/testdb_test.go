@@ -82,6 +82,19 @@ func TestAMissingServerFailsIfRequired(t *testing.T) {
 	}
 }
 
+func TestRedisReturnsItsDSN(t *testing.T) {
+	t.Setenv("APPLOCK_TEST_REDIS_DSN", "redis://:p@h:1/0")
+	if got := Redis(t); got != "redis://:p@h:1/0" {
+		t.Errorf("Redis() = %q", got)
+	}
+	t.Setenv("APPLOCK_TEST_REDIS_DSN", "")
+	t.Setenv(requireVariable, "redis")
+	f := runFake(func(t testing.TB) { Redis(t) })
+	if !strings.Contains(f.failed, "APPLOCK_TEST_REDIS_DSN is not set") {
+		t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
+	}
+}
+
 // clientCase is what a test of a client sets in the environment, and what must come of it.
 type clientCase struct {
 	path, require            string

@@ -17,7 +17,7 @@ type account struct {
 	uid, gid uint32
 }
 
-// serverAccount chooses the account for a server that refuses to run as root, as all of them do: the best one, if this
+// serverAccount chooses the account for a server that refuses to run as root, as most of them do: the best one, if this
 // machine has it.
 func serverAccount(euid int, best string, lookup func(name string) (*account, error)) (*account, error) {
 	if euid != 0 {

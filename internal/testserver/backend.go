@@ -14,6 +14,9 @@ import (
 type backend struct {
 	name    string
 	sources []source
+
+	// promise is where those wait that stand on this backend's server; nil if none does.
+	promise *promise
 }
 
 // source supplies a server, or returns an absentError when this machine has nothing of its kind to offer. Any other
@@ -25,6 +28,7 @@ type server struct {
 	version string   // as the server states it, "15.18"
 	origin  string   // where it came from, for people; never a password or a DSN
 	env     []string // what the command is told, as KEY=value
+	dsn     string   // where it is, for servers that stand on it; "" if none can
 
 	// stop ends the server and removes all its traces; nil for a server that somebody else started.
 	stop func() error

@@ -67,8 +67,8 @@ func (c cluster) configure(s *privateServer) error {
 	return errors.Join(err, file.Close())
 }
 
-func (c cluster) command(s *privateServer) *exec.Cmd {
-	return exec.Command(c.programs.server, "-D", s.data(), "-p", strconv.Itoa(s.port))
+func (c cluster) command(s *privateServer) (*exec.Cmd, error) {
+	return exec.Command(c.programs.server, "-D", s.data(), "-p", strconv.Itoa(s.port)), nil
 }
 
 func (c cluster) dsn(s *privateServer) string {

@@ -38,6 +38,7 @@ func TestComposeTakesDownWhatItStarted(t *testing.T) {
 		"postgres": newFakePostgres,
 		"mariadb":  newFakeMariaDB,
 		"mysql":    newFakeMySQL,
+		"redis":    newFakeRedis,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +70,7 @@ func TestServicesAreAsTheFilePublishesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := (&fakeHost{}).host()
-	for _, p := range []product{newPostgres(h), newMariaDB(h), newMySQL(h)} {
+	for _, p := range []product{newPostgres(h), newMariaDB(h), newMySQL(h), newRedis(h)} {
 		_, text, found := strings.Cut(string(content), "\n  "+p.name+":\n")
 		if !found {
 			t.Errorf("there is no service %s", p.name)
@@ -81,7 +82,11 @@ func TestServicesAreAsTheFilePublishesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		password, _ := dsn.User.Password()
-		for _, part := range []string{"127.0.0.1:" + dsn.Port() + ":", "PASSWORD: " + password, ": " + strings.TrimPrefix(dsn.Path, "/")} {
+		parts := []string{"127.0.0.1:" + dsn.Port() + ":", "PASSWORD: " + password}
+		if p.name != "redis" { // whose databases have numbers
+			parts = append(parts, ": "+strings.TrimPrefix(dsn.Path, "/"))
+		}
+		for _, part := range parts {
 			if !strings.Contains(text, part) {
 				t.Errorf("the service %s lacks %q", p.name, part)
 			}
@@ -89,6 +94,25 @@ func TestServicesAreAsTheFilePublishesThem(t *testing.T) {
 		if dsn.Port() != strconv.Itoa(p.service.port) {
 			t.Errorf("%s: the port is %d or %s", p.name, p.service.port, dsn.Port())
 		}
+	}
+}
+
+// A product without a service must not start one that happens to have its name.
+func TestComposeIsForProductsThatHaveAService(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"galera", "pgbouncer"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, _ := newComposeHost(t, name)
+			f.env = map[string]string{cacheVariable: reachableDir(t)}
+			postgres := newPromise("PostgreSQL")
+			postgres.settle(&server{}, nil)
+			p := map[string]product{"galera": newFakeGalera(f), "pgbouncer": newFakePgBouncer(f, postgres)}[name]
+			if _, err := p.backend().supply(t.Context()); !errors.As(err, new(*absentError)) {
+				t.Errorf("error = %v, want an absence", err)
+			}
+			wantCommands(t, f.commands)
+		})
 	}
 }
 

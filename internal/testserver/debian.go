@@ -83,6 +83,11 @@ func (a apt) installMariaDB(ctx context.Context) error {
 	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client-core")
 }
 
+// installGalera leaves out the service as well: MariaDB's server has all of Galera but the library.
+func (a apt) installGalera(ctx context.Context) error {
+	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client-core", "galera-4")
+}
+
 func (a apt) updateAndInstall(ctx context.Context, names ...string) error {
 	if err := a.get(ctx, "update"); err != nil {
 		return err

@@ -118,23 +118,37 @@ func TestNothingIsInstalledWithoutRoot(t *testing.T) {
 // The package mariadb-server would start a service.
 func TestMariaDBIsInstalledWithoutItsService(t *testing.T) {
 	t.Parallel()
-	f := &fakeHost{
-		path:    map[string]string{"apt-get": "/usr/bin/apt-get"},
-		outputs: map[string]string{"/usr/sbin/mariadbd --version": "mariadbd  Ver 10.11.19-MariaDB"},
-		isRoot:  true,
-	}
-	p := newFakeMariaDB(f)
-	s := fetchedBy(t, p, f, func(command []string) {
-		if slices.Contains(command, "mariadb-client-core") {
-			f.files = append(f.files, "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db", "/usr/bin/mariadb")
-		}
-	})
-	wantCommands(t, f.commands,
-		aptUpdate,
-		aptInstall+"mariadb-server-core mariadb-client-core",
-		"/usr/sbin/mariadbd --version",
-		"start /usr/sbin/mariadbd /usr/bin/mariadb-install-db")
-	if want := []string{"APPLOCK_TEST_MARIADB_CLIENT=/usr/bin/mariadb"}; !slices.Equal(s.env, want) {
-		t.Errorf("env = %q, want %q", s.env, want)
+	for name, test := range map[string]struct {
+		newProduct func(*fakeHost) product
+		packages   string
+		client     string
+	}{
+		"MariaDB": {newFakeMariaDB, "mariadb-server-core mariadb-client-core", "APPLOCK_TEST_MARIADB_CLIENT"},
+		"Galera":  {newFakeGalera, "mariadb-server-core mariadb-client-core galera-4", "APPLOCK_TEST_GALERA_CLIENT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeHost{
+				path:    map[string]string{"apt-get": "/usr/bin/apt-get"},
+				outputs: map[string]string{"/usr/sbin/mariadbd --version": "mariadbd  Ver 10.11.19-MariaDB"},
+				isRoot:  true,
+			}
+			s := fetchedBy(t, test.newProduct(f), f, func(command []string) {
+				if slices.Contains(command, "mariadb-client-core") {
+					f.files = append(f.files, "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db", "/usr/bin/mariadb")
+				}
+				if slices.Contains(command, "galera-4") {
+					f.files = append(f.files, "/usr/lib/galera/libgalera_smm.so")
+				}
+			})
+			wantCommands(t, f.commands,
+				aptUpdate,
+				aptInstall+test.packages,
+				"/usr/sbin/mariadbd --version",
+				"start /usr/sbin/mariadbd /usr/bin/mariadb-install-db")
+			if want := []string{test.client + "=/usr/bin/mariadb"}; !slices.Equal(s.env, want) {
+				t.Errorf("env = %q, want %q", s.env, want)
+			}
+		})
 	}
 }

@@ -75,7 +75,7 @@ func (l *launcher) known() []string {
 	return names
 }
 
-// supply starts the backends, all at the same time. On an error it still returns those that run already, for the caller
+// supply starts the backends, all at the same time but for those that stand on another one's server. On an error it still returns those that run already, for the caller
 // to stop; the others are told to give up.
 func (l *launcher) supply(ctx context.Context, require []string) ([]outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -89,6 +89,8 @@ func (l *launcher) supply(ctx context.Context, require []string) ([]outcome, err
 			if err := l.tolerate(b.name, err, require); err != nil {
 				cancel(err)
 			}
+			// Last, so that a failure is told by its own backend and not by one that stands on it.
+			b.promise.settle(s, err)
 		})
 	}
 	wait.Wait()

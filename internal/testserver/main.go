@@ -3,12 +3,14 @@
 // Command testserver supplies the database servers that the test suite needs, runs a command with environment
 // variables that point at them, stops what it started and exits with the command's exit code:
 //
-//	go run ./internal/testserver [--require postgres,mariadb,mysql,hsqldb] -- go test ./...
+//	go run ./internal/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb] -- go test ./...
 //
 // For each product it takes the first of: a server named by APPLOCK_TEST_<PRODUCT>_DSN (never started, never stopped),
 // server binaries of this machine (a private server in a temporary directory), those of Debian, docker compose. Debian's
-// PostgreSQL and MariaDB are installed; its MySQL is unpacked from the unstable suite into the directory that
-// APPLOCK_TEST_CACHE names, or the user's own for such things, and stays there: delete it to get a newer one.
+// PostgreSQL, MariaDB and Galera are installed. Its PgBouncer and Redis, whose packages would start services, and its
+// MySQL, which only the unstable suite has, are unpacked into the directory that APPLOCK_TEST_CACHE names, or the user's
+// own for such things, and stay there: delete them to get newer ones.
+// A PgBouncer stands in front of the PostgreSQL of the same run. Galera is a cluster of two nodes of MariaDB.
 // HSQLDB, on which the Db2 procedures run, is a library: APPLOCK_TEST_HSQLDB_JAR names it, or it is Debian's.
 // A product that none of them supplies is left out, with the reason, unless --require or APPLOCK_TEST_REQUIRE names it.
 //
@@ -38,7 +40,17 @@ func main() {
 }
 
 func backends(h host) []backend {
-	return []backend{newPostgres(h).backend(), newMariaDB(h).backend(), newMySQL(h).backend(), hsqldb{h}.backend()}
+	postgres := newPostgres(h).backend()
+	postgres.promise = newPromise("PostgreSQL")
+	return []backend{
+		postgres,
+		newPgBouncer(h, postgres.promise).backend(),
+		newMariaDB(h).backend(),
+		newGalera(h).backend(),
+		newMySQL(h).backend(),
+		newRedis(h).backend(),
+		hsqldb{h}.backend(),
+	}
 }
 
 // runLauncher runs what the command line says and returns the exit code.
@@ -106,7 +118,7 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	return o, nil
 }
 
-const usage = "usage: testserver [--require postgres,mariadb,mysql,hsqldb] -- COMMAND [ARG]"
+const usage = "usage: testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb] -- COMMAND [ARG]"
 
 // newSay returns the function that tells people, on w, what the launcher does. Servers that start at the same time may
 // call it at the same time.

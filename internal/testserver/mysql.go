@@ -76,7 +76,15 @@ func newMySQL(h host) product {
 	p := newMySQLProduct(h, kindMySQL())
 	p.title = "MySQL"
 	p.service = service{dsn: "mysql://root:applock@127.0.0.1:33069/applock", port: 33069}
-	p.fetch = fetchUnstableMySQL
+	p.unpacking = unpacking{
+		name: "mysql-debian-unstable",
+		// Others do not have it.
+		suite:    "unstable",
+		packages: []string{"mysql-server-core", "mysql-client-core"},
+		programs: []string{"usr/sbin/mysqld", "usr/bin/mysql"},
+		user:     mysqldAccount,
+	}
+	p.fetch = p.unpacking.fetch
 	return p
 }
 

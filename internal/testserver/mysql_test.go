@@ -158,7 +158,7 @@ func TestAGivenMySQLThatDoesNotAnswerIsAnErrorWithoutTheDSN(t *testing.T) {
 // checkMySQL checks that the server is what the tests were promised, and that it is not taken for the other product.
 func checkMySQL(t *testing.T, l *launched) {
 	t.Helper()
-	others := map[string]func(host) product{"mariadb": newMySQL, "mysql": newMariaDB}
+	others := map[string]func(host) product{"mariadb": newMySQL, "galera": newMySQL, "mysql": newMariaDB}
 	newOther, isMySQL := others[l.product.name]
 	if !isMySQL {
 		return
@@ -166,6 +166,26 @@ func checkMySQL(t *testing.T, l *launched) {
 	checkClient(t, l)
 	if _, err := newOther(l.product.host).probe(t.Context(), l.dsn); err == nil || !strings.Contains(err.Error(), "another product") {
 		t.Errorf("a %s was taken for the other product: %v", l.product.name, err)
+	}
+	checkGalera(t, l)
+}
+
+// checkGalera checks that only a node is taken for one, and that it is not alone.
+func checkGalera(t *testing.T, l *launched) {
+	t.Helper()
+	_, err := newGalera(l.product.host).probe(t.Context(), l.dsn)
+	if l.product.name != "galera" {
+		if err == nil || !strings.Contains(err.Error(), "no node of a Galera cluster") {
+			t.Errorf("a %s was taken for a node: %v", l.product.name, err)
+		}
+		return
+	}
+	config, err := mysqldriver.ParseDSN(l.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, err := galeraStatus(t.Context(), config, "wsrep_cluster_size"); err != nil || size != "2" {
+		t.Errorf("the cluster has %q nodes, %v", size, err)
 	}
 }
 

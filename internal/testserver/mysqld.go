@@ -66,7 +66,7 @@ func accountStatements(password string) string {
 
 // command sets nothing that would make the server safer or faster than it is in production, except that it keeps no
 // binary log, which nobody would read.
-func (m mysqld) command(s *privateServer) *exec.Cmd {
+func (m mysqld) command(s *privateServer) (*exec.Cmd, error) {
 	options := []string{
 		// It has to come first.
 		"--no-defaults",
@@ -85,7 +85,7 @@ func (m mysqld) command(s *privateServer) *exec.Cmd {
 		// The collation stays the product's own: the schema must not rely on the server's.
 		"--character-set-server=utf8mb4",
 	}
-	return exec.Command(m.programs.server, append(options, m.kind.serverOptions...)...)
+	return exec.Command(m.programs.server, append(options, m.kind.serverOptions...)...), nil
 }
 
 // baseDir is the directory that has the program in bin or sbin and the messages in share. It is said explicitly because

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +39,8 @@ type engine interface {
 	// initialise creates the server's data.
 	initialise(ctx context.Context, s *privateServer) error
 
-	// command is the server's program, which listens on the server's port and on nothing else.
-	command(s *privateServer) *exec.Cmd
+	// command is the server's program, which listens on the server's port and, for clients, on nothing else.
+	command(s *privateServer) (*exec.Cmd, error)
 
 	dsn(s *privateServer) string
 
@@ -79,13 +80,15 @@ func startPrivateServer(ctx context.Context, e engine, origin string) (*server, 
 	if err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
+	dsn := e.dsn(s)
 	return &server{
 		version: version,
 		origin:  fmt.Sprintf("private, %s, port %d", origin, s.port),
 		env: []string{
-			variable(e.product(), "DSN") + "=" + e.dsn(s),
+			variable(e.product(), "DSN") + "=" + dsn,
 			variable(e.product(), "PID") + "=" + strconv.Itoa(s.process.cmd.Process.Pid),
 		},
+		dsn:  dsn,
 		stop: s.stop,
 	}, nil
 }
@@ -154,7 +157,10 @@ func (s *privateServer) startProcess() error {
 	}
 	// The server has its own copy of the descriptor.
 	defer log.Close()
-	cmd := s.engine.command(s)
+	cmd, err := s.engine.command(s)
+	if err != nil {
+		return err
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	s.prepare(cmd)
 	s.process, err = startProcess(cmd, s.engine.parentDeath())
@@ -214,20 +220,27 @@ func (s *privateServer) remove() error {
 	return fmt.Errorf("remove it by hand: %w", err)
 }
 
-// runSetup runs a program that prepares the server's data.
+// runSetup runs a program that prepares the server's data. It is killed when the launcher is: nobody wants the data then.
 func (s *privateServer) runSetup(ctx context.Context, name string, args ...string) error {
+	// As for the server itself, the thread has to live as long as the program.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, name, args...)
 	s.prepare(cmd)
+	setParentDeathSignal(cmd.SysProcAttr, syscall.SIGKILL)
 	return runTool(cmd)
 }
 
-// prepare makes cmd run as the server's account, in its directory, and free of settings meant for other servers.
+// prepare makes cmd run as the server's account, in its directory, and free of settings meant for other servers. A MariaDB
+// that starts deletes what looks like an abandoned temporary table: those of another one, if both have the same directory
+// for them.
 func (s *privateServer) prepare(cmd *exec.Cmd) {
 	cmd.Dir = s.dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), isMeantForOtherServers)
-	cmd.Env = append(cmd.Env, "LC_ALL=C", "HOME="+s.dir)
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "HOME="+s.dir, "TMPDIR="+s.dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if s.account != nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.account.uid, Gid: s.account.gid}}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: s.account.uid, Gid: s.account.gid}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type launched struct {
 	temp    string // the directory where it makes its temporary directories
 	stderr  *bytes.Buffer
 	pid     int // of the server
+	peer    int // of the other node of a cluster; 0 if there is none
 	dsn     string
 }
 
@@ -33,11 +35,19 @@ type launched struct {
 func onRealServers(t *testing.T, test func(t *testing.T, p product)) {
 	t.Helper()
 	h := newHost(t.Logf)
-	for _, p := range []product{newPostgres(h), newMariaDB(h), newMySQL(h)} {
+	postgres := newPostgres(h)
+	pgbouncer := newPgBouncer(h, newPromise(postgres.title))
+	for _, p := range []product{postgres, pgbouncer, newMariaDB(h), newGalera(h), newMySQL(h), newRedis(h)} {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := presentPrograms(t.Context(), p); err != nil {
-				t.Skipf("this test needs a real server: %v", err)
+			needed := []product{p}
+			if p.base != nil {
+				needed = append(needed, postgres)
+			}
+			for _, p := range needed {
+				if _, err := presentPrograms(t.Context(), p); err != nil {
+					t.Skipf("this test needs a real server: %v", err)
+				}
 			}
 			test(t, p)
 		})
@@ -47,10 +57,10 @@ func onRealServers(t *testing.T, test func(t *testing.T, p product)) {
 // presentPrograms finds a product's programs, also in the cache, without fetching them.
 func presentPrograms(ctx context.Context, p product) (installation, error) {
 	programs, err := p.find(ctx, p.host)
-	if err == nil || p.name != "mysql" {
+	if err == nil || p.unpacking.name == "" {
 		return programs, err
 	}
-	root, rootErr := newMySQLRoot(p.host)
+	root, rootErr := p.unpacking.root(p.host)
 	if rootErr != nil || !root.complete() {
 		return installation{}, errors.Join(err, rootErr)
 	}
@@ -61,9 +71,10 @@ func presentPrograms(ctx context.Context, p product) (installation, error) {
 func launch(t *testing.T, p product) *launched {
 	t.Helper()
 	l := &launched{product: p, temp: reachableDir(t), stderr: &bytes.Buffer{}}
-	l.cmd = exec.Command(os.Args[0], "--", "sh", "-c", "echo $"+p.variable("PID")+" $"+p.variable("DSN")+"; exec sleep 120")
+	l.cmd = exec.Command(os.Args[0], "--", "sh", "-c",
+		"echo $"+p.variable("PID")+" $"+p.variable("DSN")+" $"+variable(galeraPeer, "PID")+"; exec sleep 120")
 	l.cmd.Stderr = l.stderr
-	l.cmd.Env = append(withoutServers(), asLauncher+"="+p.name, "TMPDIR="+l.temp)
+	l.cmd.Env = append(withoutServers(), asLauncher+"="+l.products(), "TMPDIR="+l.temp)
 	stdout, err := l.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -73,13 +84,33 @@ func launch(t *testing.T, p product) *launched {
 	}
 	t.Cleanup(func() { l.cmd.Process.Kill() })
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	pid, dsn, _ := strings.Cut(strings.TrimSpace(line), " ")
+	pid, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	dsn, peer, _ := strings.Cut(rest, " ")
 	if l.pid, _ = strconv.Atoi(pid); err != nil || l.pid == 0 {
 		l.cmd.Wait()
 		t.Fatalf("no server: the command said %q, %v; the launcher:\n%s", line, err, l.stderr)
 	}
 	l.dsn = dsn
+	if l.peer, _ = strconv.Atoi(peer); (l.peer != 0) != (p.name == "galera") {
+		t.Errorf("the other node's process is %q", peer)
+	}
 	return l
+}
+
+// products lists what the launcher has to start.
+func (l *launched) products() string {
+	if l.product.base != nil {
+		return "postgres," + l.product.name
+	}
+	return l.product.name
+}
+
+// pids are the processes of the servers.
+func (l *launched) pids() []int {
+	if l.peer == 0 {
+		return []int{l.pid}
+	}
+	return []int{l.pid, l.peer}
 }
 
 // withoutServers is the environment as it is outside of a launcher: with what says where the programs are, but without
@@ -118,6 +149,8 @@ func TestASignalStopsTheServerAndRemovesItsDirectory(t *testing.T) {
 			t.Errorf("the server does not answer: %v", err)
 		}
 		checkMySQL(t, l)
+		checkPgBouncer(t, l)
+		checkRedis(t, l)
 		if err := l.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
@@ -125,8 +158,10 @@ func TestASignalStopsTheServerAndRemovesItsDirectory(t *testing.T) {
 		if code := l.cmd.ProcessState.ExitCode(); code != 143 {
 			t.Errorf("exit code = %d, want 143", code)
 		}
-		if !isGone(l.pid) {
-			t.Error("the server still runs")
+		for _, pid := range l.pids() {
+			if !isGone(pid) {
+				t.Errorf("the server still runs as process %d", pid)
+			}
 		}
 		if left, err := os.ReadDir(l.temp); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v, %v", left, err)
@@ -138,7 +173,9 @@ func TestASignalStopsTheServerAndRemovesItsDirectory(t *testing.T) {
 func checkOutput(t *testing.T, l *launched) {
 	t.Helper()
 	output := l.stderr.String()
-	if !strings.HasPrefix(output, "testserver: backends: sqlite (embedded) ran; "+l.product.name+" ") || strings.Count(output, "\n") != 1 {
+	first, _, _ := strings.Cut(l.products(), ",")
+	if !strings.HasPrefix(output, "testserver: backends: sqlite (embedded) ran; "+first+" ") || strings.Count(output, "\n") != 1 ||
+		!strings.Contains(output, "; "+l.product.name+" ") {
 		t.Errorf("output, want the summary and nothing else:\n%s", output)
 	}
 	dsn, err := url.Parse(l.dsn)
@@ -163,11 +200,61 @@ func TestAKilledLauncherLeavesNoServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.cmd.Wait()
-		if !isGone(l.pid) {
-			t.Error("the server still runs")
-			syscall.Kill(l.pid, syscall.SIGQUIT)
+		for _, pid := range l.pids() {
+			if !isGone(pid) {
+				t.Errorf("the server still runs as process %d", pid)
+				syscall.Kill(pid, syscall.SIGQUIT)
+			}
 		}
 	})
+}
+
+// It may run for longer than anybody would wait, or for ever.
+func TestAKilledLauncherLeavesNoSetup(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only linux can signal a child when its parent dies")
+	}
+	bin := reachableDir(t)
+	for name, script := range map[string]string{"initdb": "echo $$ > " + bin + "/draft; mv " + bin + "/draft " + bin + "/pid; exec sleep 60", "postgres": ""} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(os.Args[0], "--", "true")
+	cmd.Env = append(withoutServers(), asLauncher+"=postgres", postgresBin+"="+bin, "TMPDIR="+reachableDir(t))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	var pid int
+	for deadline := time.Now().Add(10 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		// It is not there at first.
+		content, _ := os.ReadFile(filepath.Join(bin, "pid"))
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(content)))
+	}
+	if pid == 0 {
+		t.Fatal("the setup was not run")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if !isGone(pid) {
+		t.Error("the setup still runs")
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// A MariaDB that starts would delete the temporary tables of another one that is being set up.
+func TestTemporaryFilesAreInTheServersDirectory(t *testing.T) {
+	t.Parallel()
+	s := &privateServer{dir: t.TempDir()}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "echo $TMPDIR")
+	s.prepare(cmd)
+	if output, err := toolOutput(cmd); err != nil || output != s.dir+"\n" {
+		t.Errorf("TMPDIR = %q, %v, want %q", output, err, s.dir)
+	}
 }
 
 // fakePrograms is a server that cannot start, with what creates its data.
@@ -200,6 +287,14 @@ func TestAServerThatDoesNotStartShowsItsLogAndLeavesNothing(t *testing.T) {
 				`echo "FATAL: out of sorts" >&2; for arg; do case $arg in --init-file=*) cat ${arg#*=};; esac; done; exit 1`))
 			return err
 		},
+		"redis": func() error {
+			_, err := startRedis(t.Context(), fakePrograms(t, "", `echo "FATAL: out of sorts" >&2; grep requirepass $1; exit 1`))
+			return err
+		},
+		"pgbouncer": func() error {
+			_, err := startPgBouncer(t.Context(), fakePrograms(t, "", `echo "FATAL: out of sorts" >&2; cat users; exit 1`), secretDSN)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := start()
@@ -209,8 +304,14 @@ func TestAServerThatDoesNotStartShowsItsLogAndLeavesNothing(t *testing.T) {
 			if got := strings.Count(err.Error(), "FATAL: out of sorts"); got != portAttempts {
 				t.Errorf("the error shows %d lines of the log, want one of each attempt:\n%v", got, err)
 			}
-			if strings.Count(err.Error(), "IDENTIFIED BY") != strings.Count(err.Error(), "IDENTIFIED BY '***'") {
-				t.Errorf("the error tells the password:\n%v", err)
+			secrets := regexp.MustCompile(`(?m)(IDENTIFIED BY|requirepass|"user") .*$`).FindAllString(err.Error(), -1)
+			for _, secret := range secrets {
+				if !strings.Contains(secret, "***") {
+					t.Errorf("the error tells the password:\n%v", err)
+				}
+			}
+			if len(secrets) == 0 && name != "postgres" {
+				t.Error("the log has nothing to hide")
 			}
 			if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
 				t.Errorf("left behind: %v, %v", left, err)

@@ -22,26 +22,31 @@ type product struct {
 	title string // for people: "PostgreSQL"
 
 	// clients are the possible names of the command line client, best first. clientVariable is the end of the variable
-	// that tells tests its path.
+	// that tells tests its path; "" if they need none.
 	clients        []string
 	clientVariable string
 
 	// isClient asks a program from the path whether it is this product's client.
 	isClient func(ctx context.Context, h host, path string) bool
 
-	service service
+	service service // without a DSN if docker-compose.yml has none
 
 	// find finds the server's programs on this machine; an absentError if there are none.
 	find func(ctx context.Context, h host) (installation, error)
 
-	// fetch gets the programs from Debian; an absentError if this machine cannot.
-	fetch func(ctx context.Context, p product) (installation, error)
+	// fetch gets the programs from Debian; an absentError if this machine cannot. unpacking says what it unpacks, if it
+	// installs nothing.
+	fetch     func(ctx context.Context, p product) (installation, error)
+	unpacking unpacking
 
 	// probe connects and returns the server's version.
 	probe func(ctx context.Context, dsn string) (string, error)
 
 	// startPrivate starts a private server.
 	startPrivate func(ctx context.Context, programs installation) (*server, error)
+
+	// base is the server that a private one stands on; nil for most.
+	base *promise
 }
 
 // installation is the programs of one product.
@@ -50,6 +55,9 @@ type installation struct {
 	server string // path of the server
 	setup  string // path of the program that creates its data; "" if the server does that itself
 	client string // path of the client that came with it; "" if none did
+
+	// library is the path of what makes the server a node of a cluster; "" if it is to be none.
+	library string
 }
 
 // variable names an environment variable: APPLOCK_TEST_POSTGRES_DSN.
@@ -60,10 +68,14 @@ func variable(product, what string) string {
 func (p product) variable(what string) string { return variable(p.name, what) }
 
 func (p product) backend() backend {
-	return backend{
-		name:    p.name,
-		sources: []source{p.given, p.installed, p.fetched, p.compose},
+	sources := []source{p.given, p.installed, p.fetched}
+	if p.base != nil {
+		sources = []source{p.given, needs(p.base, p.installed), needs(p.base, p.fetched)}
 	}
+	if p.service.dsn != "" {
+		sources = append(sources, p.compose)
+	}
+	return backend{name: p.name, sources: sources}
 }
 
 // given uses the server that the environment names.
@@ -77,7 +89,7 @@ func (p product) given(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the server given by %s does not answer: %w", name, err)
 	}
-	return &server{version: version, origin: "given by " + name, env: p.clientEnv(ctx, "")}, nil
+	return &server{version: version, origin: "given by " + name, env: p.clientEnv(ctx, ""), dsn: dsn}, nil
 }
 
 // probeOnce asks a server that should be running already.
@@ -131,14 +143,14 @@ func (p product) compose(ctx context.Context) (*server, error) {
 		return nil, errors.Join(fmt.Errorf("the docker compose service does not answer: %w", err), c.down())
 	}
 	origin := "docker compose, port " + strconv.Itoa(p.service.port)
-	return &server{version: version, origin: origin, env: env, stop: c.down}, nil
+	return &server{version: version, origin: origin, env: env, dsn: p.service.dsn, stop: c.down}, nil
 }
 
 // clientEnv tells the command where the client is: as the environment says, the one that came with the server, or in the
 // path. The server's own comes before the path because that one has the server's version.
 func (p product) clientEnv(ctx context.Context, own string) []string {
 	name := p.variable(p.clientVariable)
-	if p.host.getenv(name) != "" {
+	if p.clientVariable == "" || p.host.getenv(name) != "" {
 		return nil
 	}
 	if own != "" {
@@ -162,4 +174,24 @@ func (h host) firstFile(dirs, names []string) string {
 		}
 	}
 	return ""
+}
+
+// findProgram finds a server that is one program: in the directory that a variable names, in the path, or where
+// distributions put servers.
+func findProgram(h host, bin, name string) (installation, error) {
+	if dir := h.getenv(bin); dir != "" {
+		server := h.firstFile([]string{dir}, []string{name})
+		if server == "" {
+			return installation{}, fmt.Errorf("%s names %s, which has no %s: correct or unset it", bin, dir, name)
+		}
+		return installation{origin: dir, server: server}, nil
+	}
+	server, err := h.lookPath(name)
+	if err != nil {
+		server = h.firstFile(serverDirs(), []string{name})
+	}
+	if server == "" {
+		return installation{}, absent("no %s in PATH or %s (%s can name the directory)", name, strings.Join(serverDirs(), ", "), bin)
+	}
+	return installation{origin: filepath.Dir(server), server: server}, nil
 }

@@ -34,31 +34,45 @@ const (
 	rootLockInterval = 200 * time.Millisecond
 )
 
-// privateRoot is a directory with programs of Debian's unstable suite and all the libraries they need, down to the C
-// library, so that they run on older systems as well. Nothing is installed, and nobody need be root. It is kept between
-// runs, and stays as it is until somebody deletes it.
+// privateRoot is a directory with programs of a suite of Debian and all the libraries they need, down to the C library,
+// so that they run on older systems as well. Nothing is installed, no service is started, and nobody need be root. It is
+// kept between runs, and stays as it is until somebody deletes it.
 type privateRoot struct {
 	host     host
 	dir      string
+	suite    string // "" is the one that this machine has its packages from
 	packages []string
 	programs []string // paths in the root, of which the scripts in wrapperDir have the last part
 }
 
-// fetchUnstableMySQL unpacks MySQL, which Debian has in its unstable suite only.
-func fetchUnstableMySQL(ctx context.Context, p product) (installation, error) {
-	r, err := newMySQLRoot(p.host)
+// unpacking says what of Debian is unpacked for a product.
+type unpacking struct {
+	name     string   // of the root
+	suite    string   // "" is the one that this machine has its packages from
+	packages []string // the server's first
+	programs []string // paths in the root: the server's, and the client's if there is one
+	user     string   // the operating system user that the server runs as if we are root
+}
+
+// fetch unpacks a product, unless that has been done already.
+func (u unpacking) fetch(ctx context.Context, p product) (installation, error) {
+	r, err := u.root(p.host)
 	if err == nil {
 		err = r.provide(ctx)
 	}
 	if err != nil {
-		return installation{}, absent("%s cannot be unpacked from Debian's unstable suite: %v", p.title, err)
+		return installation{}, absent("%s cannot be unpacked from Debian's archive: %v", p.title, err)
 	}
-	return installation{origin: r.dir, server: r.wrapper("mysqld"), client: r.wrapper("mysql")}, nil
+	programs := installation{origin: r.dir, server: r.wrapper(path.Base(u.programs[0]))}
+	if len(u.programs) > 1 {
+		programs.client = r.wrapper(path.Base(u.programs[1]))
+	}
+	return programs, nil
 }
 
-func newMySQLRoot(h host) (privateRoot, error) {
+func (u unpacking) root(h host) (privateRoot, error) {
 	// The server's account has to get to its programs.
-	account, err := serverAccount(os.Geteuid(), mysqldAccount, lookupAccount)
+	account, err := serverAccount(os.Geteuid(), u.user, lookupAccount)
 	if err != nil {
 		return privateRoot{}, err
 	}
@@ -68,9 +82,10 @@ func newMySQLRoot(h host) (privateRoot, error) {
 	}
 	return privateRoot{
 		host:     h,
-		dir:      filepath.Join(cache, "mysql-debian-unstable-"+runtime.GOARCH),
-		packages: []string{"mysql-server-core", "mysql-client-core"},
-		programs: []string{"usr/sbin/mysqld", "usr/bin/mysql"},
+		dir:      filepath.Join(cache, u.name+"-"+runtime.GOARCH),
+		suite:    u.suite,
+		packages: u.packages,
+		programs: u.programs,
 	}, nil
 }
 
@@ -113,7 +128,7 @@ func (r privateRoot) provide(ctx context.Context) error {
 			return fmt.Errorf("there is no %s", tool)
 		}
 	}
-	archive, err := debianArchive(ctx, r.host)
+	from, err := ownSuite(ctx, r.host)
 	if err != nil {
 		return err
 	}
@@ -126,13 +141,16 @@ func (r privateRoot) provide(ctx context.Context) error {
 	if r.complete() {
 		return nil
 	}
-	r.host.say("unpacking %s of Debian's unstable suite into %s, once; this can take some minutes",
-		strings.Join(r.packages, " and "), r.dir)
-	return r.build(ctx, archive)
+	if r.suite != "" {
+		from.name = r.suite
+	}
+	r.host.say("unpacking %s of Debian's %s suite into %s, once; this can take some minutes",
+		strings.Join(r.packages, " and "), from.name, r.dir)
+	return r.build(ctx, from)
 }
 
 // build makes the root in a directory beside it and renames that when it is complete. The caller has the lock.
-func (r privateRoot) build(ctx context.Context, archive string) error {
+func (r privateRoot) build(ctx context.Context, from debianSuite) error {
 	if err := r.removeLeftovers(); err != nil {
 		return err
 	}
@@ -147,7 +165,7 @@ func (r privateRoot) build(ctx context.Context, archive string) error {
 	if err := os.MkdirAll(root.dir, 0o755); err != nil {
 		return err
 	}
-	if err := d.download(ctx, archive, r.packages); err != nil {
+	if err := d.download(ctx, from, r.packages); err != nil {
 		return err
 	}
 	if err := d.unpack(ctx, root.dir); err != nil {
@@ -197,24 +215,27 @@ func (r privateRoot) finish(ctx context.Context) error {
 }
 
 // loader returns the path, in the root, of the program that loads programs and their libraries. Each architecture has
-// another name for it, but all have it beside the C library.
+// another name for it, but all have it beside the C library: in lib on Debian 12, in usr/lib later.
 func (r privateRoot) loader() (string, error) {
-	found, err := fs.Glob(os.DirFS(r.dir), "usr/lib/*/ld*.so.[0-9]")
-	if err != nil {
-		return "", err
+	for _, dir := range []string{"usr/lib", "lib"} {
+		found, err := fs.Glob(os.DirFS(r.dir), dir+"/*/ld*.so.[0-9]")
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
 	}
-	if len(found) == 0 {
-		return "", errors.New("the packages have no loader usr/lib/*/ld*.so.*")
-	}
-	return found[0], nil
+	return "", errors.New("the packages have no loader usr/lib/*/ld*.so.*")
 }
 
 // wrapperScript runs a program with the loader and the libraries of its own root, wherever that has been moved to. It
 // becomes the program: both are the same process.
 func wrapperScript(loader, program string) string {
+	dir := strings.TrimPrefix(path.Dir(loader), "usr/")
 	return "#!/bin/sh\n" +
 		"root=${0%/*}/../..\n" +
-		`exec "$root/` + loader + `" --library-path "$root/` + path.Dir(loader) + `" "$root/` + program + `" "$@"` + "\n"
+		`exec "$root/` + loader + `" --library-path "$root/usr/` + dir + `:$root/` + dir + `" "$root/` + program + `" "$@"` + "\n"
 }
 
 // lockFile waits until it has the lock of a file, which it makes. The file stays: to delete it would let two have it.
@@ -239,23 +260,33 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// debianArchive returns the address of Debian's archive as this machine is configured. It lets apt-get read its own
+// debianSuite is a suite of Debian's archive.
+type debianSuite struct {
+	archive string // the address of that
+	name    string
+}
+
+// ownSuite returns the suite of Debian that this machine has its packages from. It lets apt-get read its own
 // configuration, of which there are several forms; that needs no network.
-func debianArchive(ctx context.Context, h host) (string, error) {
+func ownSuite(ctx context.Context, h host) (debianSuite, error) {
 	uris, err := h.output(ctx, "apt-get", "update", "--print-uris")
 	if err != nil {
-		return "", err
+		return debianSuite{}, err
 	}
 	for line := range strings.Lines(uris) {
 		// 'http://deb.example.org/debian/dists/bookworm/main/binary-amd64/Packages.xz' and a file name
 		quoted, _, _ := strings.Cut(strings.TrimPrefix(line, "'"), "'")
 		archive, index, _ := strings.Cut(quoted, "/dists/")
-		if isDebianArchive(archive) && strings.Contains(index, "/main/binary-") {
-			return archive, nil
+		suite, index, _ := strings.Cut(index, "/")
+		if isDebianArchive(archive) && isWhole(suite) && strings.HasPrefix(index, "main/binary-") {
+			return debianSuite{archive, suite}, nil
 		}
 	}
-	return "", errors.New("apt-get has no archive of Debian")
+	return debianSuite{}, errors.New("apt-get has no archive of Debian")
 }
+
+// isWhole tells a suite that has all it needs from one that adds to another, such as bookworm-updates.
+func isWhole(suite string) bool { return !strings.Contains(suite, "-") }
 
 // isDebianArchive tells Debian's archive from its archive of security updates, which has no unstable suite, and from
 // those of others, by the custom that mirrors follow.
@@ -270,8 +301,8 @@ type aptSandbox struct {
 	dir  string
 }
 
-// download fetches packages of the unstable suite with all they depend on. Signatures and sums are checked by apt-get.
-func (s aptSandbox) download(ctx context.Context, archive string, packages []string) error {
+// download fetches packages of a suite with all they depend on. Signatures and sums are checked by apt-get.
+func (s aptSandbox) download(ctx context.Context, from debianSuite, packages []string) error {
 	for _, dir := range []string{"state/lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
 			return err
@@ -282,7 +313,7 @@ func (s aptSandbox) download(ctx context.Context, archive string, packages []str
 		signedBy = "[signed-by=" + debianKeyring + "] "
 	}
 	for name, content := range map[string]string{
-		"sources.list": "deb " + signedBy + archive + " unstable main\n",
+		"sources.list": "deb " + signedBy + from.archive + " " + from.name + " main\n",
 		"status":       "",
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o644); err != nil {

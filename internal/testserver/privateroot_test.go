@@ -17,6 +17,7 @@ import (
 
 // printedURIs is what apt-get says on a machine that also gets packages from others.
 const printedURIs = `'https://packages.example.org/debian/dists/bookworm/stable/binary-amd64/Packages' a 0
+'http://mirror.example.org/debian/dists/bookworm-updates/main/binary-amd64/Packages.xz' u 0
 'http://apt.example.org/pub/dists/bookworm/main/binary-amd64/Packages.xz' b 0
 'http://mirror.example.org/debian-security/dists/bookworm-security/main/binary-amd64/Packages.xz' c 0
 'http://mirror.example.org/debian/dists/bookworm/InRelease' d 0
@@ -27,12 +28,13 @@ const printedURIs = `'https://packages.example.org/debian/dists/bookworm/stable/
 // unstableHost is a machine with apt-get, whose downloads and programs are made up.
 type unstableHost struct {
 	fakeHost
-	mutex sync.Mutex
-	list  string // the sources.list that apt-get was given
+	mutex  sync.Mutex
+	list   string // the sources.list that apt-get was given
+	loader string // where the packages have it
 }
 
 func newUnstableHost() *unstableHost {
-	return &unstableHost{fakeHost: fakeHost{
+	return &unstableHost{loader: "usr/lib/any-linux-gnu/ld-linux-any.so.2", fakeHost: fakeHost{
 		path:    map[string]string{"apt-get": "/usr/bin/apt-get", "dpkg-deb": "/usr/bin/dpkg-deb"},
 		outputs: map[string]string{"apt-get update --print-uris": printedURIs},
 	}}
@@ -52,7 +54,7 @@ func (f *unstableHost) root(t *testing.T, cache string) privateRoot {
 		case slices.Contains(args, "--download-only"):
 			return f.download(args)
 		case name == "dpkg-deb":
-			return unpackFake(args[1], args[2])
+			return f.unpack(args[1], args[2])
 		}
 		return nil
 	}
@@ -65,6 +67,7 @@ func (f *unstableHost) root(t *testing.T, cache string) privateRoot {
 	return privateRoot{
 		host:     h,
 		dir:      filepath.Join(cache, "root"),
+		suite:    "unstable",
 		packages: []string{"server-core", "client-core"},
 		programs: []string{"usr/sbin/server", "usr/bin/client"},
 	}
@@ -92,10 +95,10 @@ func (f *unstableHost) download(args []string) error {
 	return nil
 }
 
-// unpackFake makes a loader that says what it was asked to load.
-func unpackFake(archive, root string) error {
+// unpack makes a loader that says what it was asked to load.
+func (f *unstableHost) unpack(archive, root string) error {
 	file := map[string]string{
-		"libc.deb":   "usr/lib/any-linux-gnu/ld-linux-any.so.2",
+		"libc.deb":   f.loader,
 		"server.deb": "usr/sbin/server",
 		"client.deb": "usr/bin/client",
 	}[filepath.Base(archive)]
@@ -120,7 +123,7 @@ func TestTheRootIsMadeOnce(t *testing.T) {
 		t.Errorf("said %q", f.said)
 	}
 	output, err := toolOutput(exec.CommandContext(t.Context(), r.wrapper("server"), "--flag", "two words"))
-	want := "--library-path ROOT/usr/lib/any-linux-gnu ROOT/usr/sbin/server --flag two words\n"
+	want := "--library-path ROOT/usr/lib/any-linux-gnu:ROOT/lib/any-linux-gnu ROOT/usr/sbin/server --flag two words\n"
 	if got := strings.ReplaceAll(output, filepath.Join(r.dir, wrapperDir)+"/../..", "ROOT"); err != nil || got != want {
 		t.Errorf("the script ran %q, %v, want %q", got, err, want)
 	}
@@ -132,6 +135,39 @@ func TestTheRootIsMadeOnce(t *testing.T) {
 	}
 	if len(again.commands) != 0 || len(again.said) != 0 {
 		t.Errorf("the second time it did %q and said %q", again.commands, again.said)
+	}
+}
+
+// Packages of another suite than the machine's would be newer than those that its users have.
+func TestARootIsOfTheMachinesOwnSuite(t *testing.T) {
+	t.Parallel()
+	f := newUnstableHost()
+	r := f.root(t, t.TempDir())
+	r.suite = ""
+	if err := r.provide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "deb http://mirror.example.org/debian bookworm main\n"; f.list != want {
+		t.Errorf("sources.list = %q, want %q", f.list, want)
+	}
+	if len(f.said) != 1 || !strings.Contains(f.said[0], "of Debian's bookworm suite") {
+		t.Errorf("said %q", f.said)
+	}
+}
+
+// Debian 12 has the C library in lib, and most others in usr/lib.
+func TestLibrariesAreFoundInBothDirectories(t *testing.T) {
+	t.Parallel()
+	f := newUnstableHost()
+	f.loader = "lib/any-linux-gnu/ld-linux-any.so.2"
+	r := f.root(t, t.TempDir())
+	if err := r.provide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	output, err := toolOutput(exec.CommandContext(t.Context(), r.wrapper("server")))
+	want := "--library-path ROOT/usr/lib/any-linux-gnu:ROOT/lib/any-linux-gnu ROOT/usr/sbin/server\n"
+	if got := strings.ReplaceAll(output, filepath.Join(r.dir, wrapperDir)+"/../..", "ROOT"); err != nil || got != want {
+		t.Errorf("the script ran %q, %v, want %q", got, err, want)
 	}
 }
 

@@ -1,0 +1,219 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The variables of PgBouncer that the launcher reads. The tests read those ending in DSN and PID.
+const (
+	pgbouncerDSN = "APPLOCK_TEST_PGBOUNCER_DSN"
+	pgbouncerBin = "APPLOCK_TEST_PGBOUNCER_BIN"
+)
+
+const (
+	// pgbouncerAccount is the operating system user that the pooler runs as if we are root.
+	pgbouncerAccount = "postgres"
+
+	// pgbouncerConsole is the database in which PgBouncer itself answers.
+	pgbouncerConsole = "pgbouncer"
+)
+
+// pgbouncerSettings let a client come to any database of the server, as the tests' user. The user may ask the pooler for
+// its state, which is also how we learn its version.
+const pgbouncerSettings = `[databases]
+* = host=%s port=%d
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = %s
+auth_file = users
+admin_users = %s
+pool_mode = transaction
+max_client_conn = 300
+server_tls_sslmode = %s
+`
+
+// newPgBouncer is a pooler in transaction mode before the server of base.
+func newPgBouncer(h host, base *promise) product {
+	p := product{
+		host:  h,
+		name:  "pgbouncer",
+		title: "PgBouncer",
+		find: func(_ context.Context, h host) (installation, error) {
+			return findProgram(h, pgbouncerBin, "pgbouncer")
+		},
+		probe: probePgBouncer,
+		startPrivate: func(ctx context.Context, programs installation) (*server, error) {
+			server, err := base.wait(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return startPgBouncer(ctx, programs, server.dsn)
+		},
+		base: base,
+		unpacking: unpacking{
+			name:     "pgbouncer-debian",
+			packages: []string{"pgbouncer"},
+			programs: []string{"usr/sbin/pgbouncer"},
+			user:     pgbouncerAccount,
+		},
+	}
+	p.fetch = p.unpacking.fetch
+	return p
+}
+
+// pgbouncer is the engine of a private PgBouncer.
+type pgbouncer struct {
+	programs installation
+	server   *pgx.ConnConfig // of the server behind it
+}
+
+// startPgBouncer starts a pooler before the server of a DSN.
+func startPgBouncer(ctx context.Context, programs installation, dsn string) (*server, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		// The cause quotes the DSN.
+		return nil, errors.New("the DSN of the server behind it cannot be parsed")
+	}
+	return startPrivateServer(ctx, pgbouncer{programs, config}, programs.origin)
+}
+
+func (p pgbouncer) product() string { return "pgbouncer" }
+
+func (p pgbouncer) user() string { return pgbouncerAccount }
+
+// initialise writes the file with the user's password, which serves both towards clients and towards the server.
+func (p pgbouncer) initialise(_ context.Context, s *privateServer) error {
+	if p.server.Password != "" {
+		s.password = p.server.Password
+	}
+	_, err := s.writeSecret("users", quoteUser(p.server.User)+" "+quoteUser(p.server.Password)+"\n")
+	return err
+}
+
+// quoteUser quotes a name or a password as the file of users wants it.
+func quoteUser(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
+
+// command writes the configuration, because that is the only place to name the port.
+func (p pgbouncer) command(s *privateServer) (*exec.Cmd, error) {
+	path := filepath.Join(s.dir, "pgbouncer.ini")
+	// Nothing in it is secret.
+	if err := os.WriteFile(path, []byte(p.settings(s.port)), 0o644); err != nil {
+		return nil, err
+	}
+	return exec.Command(p.programs.server, path), nil
+}
+
+func (p pgbouncer) settings(port int) string {
+	auth, tls := "scram-sha-256", "disable"
+	if p.server.Password == "" {
+		auth = "trust"
+	}
+	if p.server.TLSConfig != nil {
+		tls = "require"
+	}
+	host := "'" + strings.ReplaceAll(p.server.Host, "'", "''") + "'"
+	return fmt.Sprintf(pgbouncerSettings, host, p.server.Port, port, auth, p.server.User, tls)
+}
+
+func (p pgbouncer) dsn(s *privateServer) string {
+	user := url.UserPassword(p.server.User, p.server.Password)
+	if p.server.Password == "" {
+		user = url.User(p.server.User)
+	}
+	dsn := url.URL{Scheme: "postgres", User: user, Host: s.address(), Path: "/" + p.server.Database, RawQuery: "sslmode=disable"}
+	return dsn.String()
+}
+
+func (p pgbouncer) probe(ctx context.Context, dsn string) (string, error) {
+	return probePgBouncer(ctx, dsn)
+}
+
+// shutdown asks twice: from 1.23 on, the first signal alone makes the pooler wait until its clients have left.
+func (p pgbouncer) shutdown() []shutdownStep {
+	return []shutdownStep{
+		{syscall.SIGTERM, time.Second},
+		{syscall.SIGTERM, 5 * time.Second},
+		{syscall.SIGKILL, 5 * time.Second},
+	}
+}
+
+// parentDeath needs no shutdown: the pooler is one process and keeps nothing.
+func (p pgbouncer) parentDeath() syscall.Signal { return syscall.SIGKILL }
+
+// probePgBouncer asks the server behind the pooler for an answer, and the pooler for its version. Its errors name host
+// and user but neither password nor DSN.
+func probePgBouncer(ctx context.Context, dsn string) (string, error) {
+	if _, err := probePostgres(ctx, dsn); err != nil {
+		return "", err
+	}
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", errors.New("its DSN cannot be parsed")
+	}
+	config.Database = pgbouncerConsole
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", fmt.Errorf("it is no PgBouncer, or the user is none of its admin_users or stats_users: %w", err)
+	}
+	// The answer is all we came for: an unclean goodbye changes nothing.
+	defer func() { _ = conn.Close(ctx) }()
+	settings, err := consoleRows(ctx, conn, "SHOW CONFIG")
+	if err != nil {
+		return "", err
+	}
+	if mode := poolMode(settings); mode != "transaction" {
+		return "", fmt.Errorf("its pool_mode is %q, not transaction", mode)
+	}
+	version, err := consoleRows(ctx, conn, "SHOW VERSION")
+	if err != nil {
+		return "", err
+	}
+	return poolerVersion(version)
+}
+
+// poolMode is when the pooler hands a connection to somebody else, "" if its settings do not say.
+func poolMode(settings [][][]byte) string {
+	for _, setting := range settings {
+		if len(setting) > 1 && string(setting[0]) == "pool_mode" {
+			return string(setting[1])
+		}
+	}
+	return ""
+}
+
+// poolerVersion is "1.18.0" where the pooler answers "PgBouncer 1.18.0".
+func poolerVersion(rows [][][]byte) (string, error) {
+	if len(rows) != 1 || len(rows[0]) == 0 {
+		return "", errors.New("it is no PgBouncer: it states no version")
+	}
+	return strings.TrimPrefix(string(rows[0][0]), "PgBouncer "), nil
+}
+
+// consoleRows executes a command by the simple protocol, the only one that the console understands.
+func consoleRows(ctx context.Context, conn *pgx.Conn, command string) ([][][]byte, error) {
+	results, err := conn.PgConn().Exec(ctx, command).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var rows [][][]byte
+	for _, result := range results {
+		rows = append(rows, result.Rows...)
+	}
+	return rows, nil
+}

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,6 +26,74 @@ type Client struct {
 	driver db.Driver
 	logger *slog.Logger
 	inTx   bool
+	// holder makes the leases; nil in a transaction, which a lease outlives.
+	holder *holder
+	family *family
+}
+
+// family is what the clients share that Close closes.
+type family struct {
+	mutex   sync.Mutex
+	holders map[string]*holder // by schema
+}
+
+// holder has the leases of the clients of one schema. They are made when they are first needed, with the logger of the
+// client that needs them.
+type holder struct {
+	once   sync.Once
+	leases *Leases
+}
+
+func newFamily() *family { return &family{holders: map[string]*holder{}} }
+
+// holder returns that of a schema, empty for the default one.
+func (f *family) holder(schema string) *holder {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	found := f.holders[schema]
+	if found == nil {
+		found = new(holder)
+		f.holders[schema] = found
+	}
+	return found
+}
+
+// close closes the leases of all.
+func (f *family) close() {
+	f.mutex.Lock()
+	holders := slices.Collect(maps.Values(f.holders))
+	f.mutex.Unlock()
+	for _, each := range holders {
+		each.close()
+	}
+}
+
+// close closes the leases that there are, for good.
+func (h *holder) close() {
+	h.once.Do(func() {})
+	if h.leases != nil {
+		h.leases.Close()
+	}
+}
+
+// errInTx refuses a lease to a client made by WithTx.
+var errInTx = &InvalidError{
+	Argument: "tx",
+	Reason:   "a lease outlives a transaction: acquire it before the transaction begins, with the client itself",
+}
+
+// leases returns what takes and keeps the client's leases.
+func (c *Client) leases() (*Leases, error) {
+	if c.holder == nil {
+		return nil, errInTx
+	}
+	c.holder.once.Do(func() {
+		c.holder.leases = NewLeases(&table{client: c, clientID: uniqueName()}, LeasesConfig{Logger: c.logger})
+	})
+	if c.holder.leases == nil {
+		return nil, errClosed
+	}
+	return c.holder.leases, nil
 }
 
 // Config tells Open what to open.
@@ -91,11 +162,15 @@ func NewSQLite(handle *sql.DB) *Client {
 }
 
 func newClient(driver db.Driver) *Client {
-	return &Client{driver: driver, logger: slog.New(slog.DiscardHandler)}
+	clients := newFamily()
+	return &Client{driver: driver, logger: slog.New(slog.DiscardHandler), holder: clients.holder(""), family: clients}
 }
 
-// Close closes what Open opened.
-func (c *Client) Close() error { return c.driver.Close() }
+// Close releases the leases that are left and closes what Open opened.
+func (c *Client) Close() error {
+	c.family.close()
+	return c.driver.Close()
+}
 
 // WithTx returns a client whose operations run in the caller's transaction: the lock appears, moves and
 // disappears exactly when the transaction commits. tx is a pgx.Tx or a *sql.Tx on PostgreSQL and a
@@ -105,7 +180,7 @@ func (c *Client) WithTx(tx any) *Client {
 	if err != nil {
 		driver = refusing{err: &InvalidError{Argument: "tx", Reason: err.Error()}}
 	}
-	return &Client{driver: driver, logger: c.logger, inTx: true}
+	return &Client{driver: driver, logger: c.logger, inTx: true, family: newFamily()}
 }
 
 // WithSchema returns a client for the locks in another schema of the same database (on MySQL in another
@@ -117,12 +192,19 @@ func (c *Client) WithSchema(schema string) (*Client, error) {
 	if err != nil {
 		return nil, &InvalidError{Argument: "schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
 	}
-	return &Client{driver: driver, logger: c.logger, inTx: c.inTx}, nil
+	inSchema := &Client{driver: driver, logger: c.logger, inTx: c.inTx, family: c.family}
+	if !c.inTx {
+		inSchema.holder = c.family.holder(schema)
+	}
+	return inSchema, nil
 }
 
-// WithLogger returns a client that logs one debug record for each operation.
+// WithLogger returns a client that logs one debug record for each operation. It shares its leases with the former
+// client; what goes wrong with them in the background is logged by the first of both that takes one.
 func (c *Client) WithLogger(logger *slog.Logger) *Client {
-	return &Client{driver: c.driver, logger: logger, inTx: c.inTx}
+	logging := *c
+	logging.logger = logger
+	return &logging
 }
 
 // readError is the error of an operation that changes nothing.

@@ -6,6 +6,11 @@
 // I? It outlives clients and servers, ends by itself, and belongs to an operator, not to a connection.
 // No connection is held while a lock is held.
 //
+// A program that holds locks takes leases: [Client.Acquire] waits, [Client.TryAcquire] gives up in time, [Client.Do] is
+// a block. A [Lease] renews itself if asked to, ends by itself, and says so to its holder by a context. No connection is
+// held by a lease or by a waiter. The packages below this one keep leases elsewhere than in the table, with the same
+// contract, which package locktest tests; docs/choosing.md tells which to choose.
+//
 // Expected refusals are errors to ask about, with [errors.Is] and [errors.As]: [ErrHeld] with a
 // [*HeldError] that tells the holder, [ErrNotHeld], [ErrLost]. Misuse is [ErrInvalid] with an
 // [*InvalidError] that names the argument; nothing has been sent then. A call that may have taken effect

@@ -28,6 +28,7 @@ var (
 
 // Holder is who holds an object, and until when.
 type Holder struct {
+	// Owner is empty where nobody knows it: on backends that do not tell, and when there was no answer in time.
 	Owner
 	// ExpiresAt is zero where the refused operation does not tell it (release).
 	ExpiresAt time.Time
@@ -41,6 +42,9 @@ type HeldError struct {
 
 // Error names the holder and the end of the lock.
 func (e *HeldError) Error() string {
+	if e.Holder.Owner == (Owner{}) {
+		return "not to be had; who holds it is not known"
+	}
 	if e.Holder.ExpiresAt.IsZero() {
 		return "held by " + e.Holder.String()
 	}

@@ -187,3 +187,62 @@ func ExampleClient_Purge() {
 	// Output:
 	// 0 <nil>
 }
+
+// One node runs the nightly job; the others skip it.
+func ExampleClient_TryAcquire() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	request := applock.AcquireRequest{
+		Object:  applock.Object{Type: "job", ID: "nightly"},
+		MaxHold: time.Hour,        // a safety net: it ends then whatever happens
+		TTL:     30 * time.Second, // after a crash another node may run it so soon
+	}
+	lease, err := client.TryAcquire(ctx, request, 0)
+	fmt.Println("here:", err)
+	_, err = client.TryAcquire(ctx, request, 0)
+	fmt.Println("elsewhere, held:", errors.Is(err, applock.ErrHeld))
+	fmt.Println("released:", lease.Release(ctx))
+	// Output:
+	// here: <nil>
+	// elsewhere, held: true
+	// released: <nil>
+}
+
+// A deposit into a wallet, one at a time per wallet, fenced in the transaction that writes.
+func ExampleClient_Do() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	request := applock.AcquireRequest{Object: applock.Object{Type: "wallet", ID: "17"}, MaxHold: 10 * time.Second}
+	err := client.Do(ctx, request, func(ctx context.Context, lease *applock.Lease) error {
+		// Begin the transaction here, inside the lease, with ctx, which ends if the lease is lost. Call
+		// client.WithTx(tx).Assert first in it, with lease.Fence(), and commit before returning.
+		fmt.Println("depositing into", lease.Object())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// depositing into wallet:17
+	// <nil>
+}
+
+// Two accounts at once, or neither.
+func ExampleClient_AcquireAll() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	from, to := applock.Object{Type: "account", ID: "1"}, applock.Object{Type: "account", ID: "2"}
+	_, err := client.Get(ctx, applock.GetRequest{Object: to, Owner: applock.Owner{Operator: "JDOE"}})
+	fmt.Println(err)
+	_, err = client.AcquireAll(ctx, applock.AcquireAllRequest{Objects: []applock.Object{from, to}, MaxHold: 10 * time.Second})
+	var conflict *applock.ConflictError
+	if errors.As(err, &conflict) {
+		for _, held := range conflict.Conflicts {
+			fmt.Println(held.Object, "is held by", held.Holder.Owner)
+		}
+	}
+	// Output:
+	// <nil>
+	// account:2 is held by JDOE
+}

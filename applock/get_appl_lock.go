@@ -2,6 +2,7 @@ package applock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -16,6 +17,9 @@ type GetRequest struct {
 	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to
 	// MaxTTL; zero is DefaultTTL (7 days). Renewing with a shorter TTL shortens the lock.
 	TTL time.Duration
+	// MaxWait is how long to wait for an object that somebody else holds, to be seen in Waiters meanwhile. Zero
+	// answers at once. In a transaction, which it would keep open, it is refused.
+	MaxWait time.Duration
 }
 
 // Grant is what a successful Get or Transfer returns.
@@ -39,11 +43,41 @@ type Grant struct {
 // keeps the lock's row to itself until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a
 // broken connection: repeat the call, which renews what the first one may have taken.
 func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
+	if request.MaxWait < 0 || request.MaxWait > 0 && c.inTx {
+		return Grant{}, fmt.Errorf("get %s: %w", request.Object,
+			&InvalidError{Argument: "max_wait", Reason: "must not be negative, and must be zero in a transaction"})
+	}
 	grant, err := c.get(ctx, request)
+	if errors.Is(err, ErrHeld) && request.MaxWait > 0 {
+		grant, err = c.waitAndGet(ctx, request)
+	}
 	if err != nil {
 		return Grant{}, fmt.Errorf("get %s: %w", request.Object, err)
 	}
 	return grant, nil
+}
+
+// waitAndGet goes on after a refusal. No connection is held meanwhile.
+func (c *Client) waitAndGet(ctx context.Context, request GetRequest) (Grant, error) {
+	object, err := request.Object.trim()
+	if err != nil {
+		return Grant{}, err
+	}
+	owner, err := request.Owner.trim("")
+	if err != nil {
+		return Grant{}, err
+	}
+	leases, err := c.leases()
+	if err != nil {
+		return Grant{}, err
+	}
+	var grant Grant
+	err = leases.queue(ctx, claim{object: object, owner: owner}, request.MaxWait, func(context.Context) error {
+		var err error // with ctx: a call that the end of the wait breaks off has an unknown outcome
+		grant, err = c.get(ctx, request)
+		return err
+	})
+	return grant, err
 }
 
 func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {

@@ -21,6 +21,7 @@ import (
 	_ "modernc.org/sqlite"             // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/locktest"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testdb"
@@ -29,12 +30,15 @@ import (
 // The tests in the files real_*_test.go take the three situations that the project started from, with as many documents,
 // invoices and customers as somebody would have, and look whether the application's own data come out right.
 
-// TestMain makes the test binary one of the processes of TestRealDocuments if the environment has a job for it.
+// TestMain makes the test binary one of the processes of a test if the environment has a job for it.
 func TestMain(m *testing.M) {
 	if job := os.Getenv(documentsJobVariable); job != "" {
 		os.Exit(documentsMain(job))
 	}
-	os.Exit(m.Run())
+	if job := os.Getenv(fencingJobVariable); job != "" {
+		os.Exit(fencingMain(job))
+	}
+	locktest.Main(m, openLocker)
 }
 
 // The products that the tests run on.
@@ -54,7 +58,7 @@ func onEachProduct(t *testing.T, test func(t *testing.T, product string)) {
 }
 
 // newDSN returns the DSN of a new, empty database, which is removed when the test ends.
-func newDSN(t *testing.T, product string) string {
+func newDSN(t testing.TB, product string) string {
 	t.Helper()
 	switch product {
 	case onPostgres:

@@ -40,6 +40,26 @@ func (r refusing) AssertApplLock(context.Context, db.AssertApplLockParams) error
 
 func (r refusing) SerializeApplLock(context.Context, db.SerializeApplLockParams) error { return r.err }
 
+func (r refusing) RenewApplLocks(context.Context, db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
+	return nil, r.err
+}
+
+func (r refusing) AwaitApplLock(context.Context, db.AwaitApplLockParams) error { return r.err }
+
+func (r refusing) UnawaitApplLock(context.Context, db.UnawaitApplLockParams) error { return r.err }
+
+func (r refusing) PollApplLocks(context.Context, db.PollApplLocksParams) ([]db.AwaitedObject, error) {
+	return nil, r.err
+}
+
+func (r refusing) ListApplLockWaiters(context.Context, db.ListApplLockWaitersParams) ([]db.Waiter, error) {
+	return nil, r.err
+}
+
+func (r refusing) InTx(context.Context, func(db.Driver) error) error { return r.err }
+
+func (r refusing) Listen(context.Context) (db.Listener, error) { return nil, r.err }
+
 func (r refusing) ApplLockVersion(context.Context) (db.ApplLockVersionResult, error) {
 	return db.ApplLockVersionResult{}, r.err
 }

@@ -40,51 +40,59 @@ func (g getAnswer) cells() []string {
 func (a *app) getCommand() *cobra.Command {
 	var owner applock.Owner
 	ttl := duration(applock.DefaultTTL)
+	var wait duration
 	command := &cobra.Command{
-		Use:   "get OBJECT --operator O [--department D] [--ttl 7d]",
+		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s]",
 		Short: "Get or renew the lock on an object",
 		Long: `Gets the lock on an object for an operator, or renews it when the operator holds it already. An
 expired lock is no lock.
 
 Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the
-holder and the end of that lock (exit code 1). It does not wait for the holder.
+holder and the end of that lock (exit code 1). With --wait it first waits for the holder as long as
+that, and is listed by "list --waiting" meanwhile.
 
 Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
 may have got.`,
 		Example: `  applockctl get customer:42 --operator jdoe --department sales
+  applockctl get customer:42 --operator jdoe --wait 30s
   applockctl get job:nightly --operator "$(hostname)" --ttl 90s --output json`,
 		Args:                  oneObject,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			return a.get(ctx, args[0], owner, time.Duration(ttl))
+			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl)}, time.Duration(wait))
 		}),
 	}
 	command.Flags().StringVar(&owner.Operator, "operator", "", "who shall hold the object")
 	command.Flags().StringVar(&owner.Department, "department", "", "where the operator works")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on")
+	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
 	require(command, "operator")
 	return command
 }
 
-func (a *app) get(ctx context.Context, text string, owner applock.Owner, ttl time.Duration) error {
+func (a *app) get(ctx context.Context, text string, request applock.GetRequest, wait time.Duration) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {
 		return fmt.Errorf("get: %w", err)
 	}
+	request.Object = object
 	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
 		answer := getAnswer{
 			ObjectType:   trim(object.Type),
 			ObjectID:     trim(object.ID),
-			OperatorID:   trim(owner.Operator),
-			DepartmentID: trim(owner.Department),
+			OperatorID:   trim(request.Owner.Operator),
+			DepartmentID: trim(request.Owner.Department),
 			LockFL:       db.Yes,
 			Outcome:      db.Acquired,
 		}
-		grant, err := s.Get(ctx, applock.GetRequest{Object: object, Owner: owner, TTL: ttl})
+		grant, err := s.Get(ctx, request)
 		var held *applock.HeldError
+		if errors.As(err, &held) && wait > 0 {
+			grant, err = a.waitAndGet(ctx, s, request, held, wait)
+		}
 		switch {
-		case errors.As(err, &held):
+		case ctx.Err() == nil && errors.As(err, &held):
 			answer.LockFL, answer.Outcome = db.No, db.Held
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
 			answer.ExpiresTS = timestamp(held.Holder.ExpiresAt)
@@ -96,6 +104,17 @@ func (a *app) get(ctx context.Context, text string, owner applock.Owner, ttl tim
 			}
 			answer.Fence, answer.ExpiresTS = grant.Fence, timestamp(grant.ExpiresAt)
 		}
-		return a.answer(held == nil, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
+		return a.answer(answer.LockFL == db.Yes, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
 	})
+}
+
+// waitAndGet goes on after a refusal, which it tells.
+func (a *app) waitAndGet(
+	ctx context.Context, s session, request applock.GetRequest, refusal *applock.HeldError, wait time.Duration,
+) (applock.Grant, error) {
+	limit := duration(wait)
+	a.note("%s is %s; waiting %s at the most", refusal.Object, oneLine(refusal.Error()), limit.String())
+	s.extend(wait)
+	request.MaxWait = wait
+	return s.Get(ctx, request)
 }

@@ -25,6 +25,7 @@ func sessions() [][]string {
 		{"list", "--operator", "jdoe"},
 		{"list", "--department", "service", "--operator", "asmith"},
 		{"list", "--type", "nothing"},
+		{"list", "--waiting"},
 		{"transfer", "customer:1", "--from", "jdoe", "--to", "asmith"},
 		{"transfer", "customer:42", "--from", "asmith", "--to", "mlee"},
 		{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service", "--ttl", "2d"},

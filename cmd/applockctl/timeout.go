@@ -33,6 +33,9 @@ func limitCalls(ctx context.Context, length time.Duration) (context.Context, *ca
 // restart begins with the next call.
 func (l *callLimit) restart() { l.timer.Reset(l.length) }
 
+// extend begins with a call that is to wait for something else than the database, too.
+func (l *callLimit) extend(wait time.Duration) { l.timer.Reset(wait + l.length) }
+
 // pause lets time pass that is not the database's.
 func (l *callLimit) pause() { l.timer.Stop() }
 

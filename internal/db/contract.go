@@ -22,6 +22,8 @@ const (
 	FlagType  Type = "flag"
 	Number    Type = "number"
 	Timestamp Type = "timestamp"
+	// Document is a list of records: JSON, on Db2 text of lengths and values.
+	Document Type = "document"
 )
 
 // Parameter is one parameter of an operation.
@@ -39,11 +41,14 @@ type Operation struct {
 	Parameters []Parameter
 	// Answers lists flag and outcome, and what they mean.
 	Answers []string
-	// ResultSet is true when the operation returns rows of appl_lock and has no OUT parameters.
-	ResultSet bool
+	// Columns are those of the operation's result set; it has no OUT parameters then, and only one form.
+	Columns []Parameter
 	// Version is true for appl_lock_version, which has no parameters and returns one value.
 	Version bool
 }
+
+// ResultSet reports whether the operation returns rows.
+func (o Operation) ResultSet() bool { return len(o.Columns) > 0 }
 
 // RowParameters returns the columns of the operation's row form: its OUT parameters, or, where it has
 // none, a flag that is always Y.
@@ -70,6 +75,11 @@ func Contract() []Operation {
 	outcome := Parameter{"p_outcome", Out, Text, "the answer in one word"}
 	oldOperatorID := Parameter{"p_old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
 	oldDepartmentID := Parameter{"p_old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"}
+	clientID := Parameter{"p_client_id", In, Text, "the waiting program, 1 to 64 characters, unique to it"}
+	rowType := Parameter{"object_type", Out, Text, "kind of object"}
+	rowID := Parameter{"object_id", Out, Text, "which object"}
+	rowOperatorID := Parameter{"operator_id", Out, Text, "the operator"}
+	rowDepartmentID := Parameter{"department_id", Out, Text, "the operator's department; may be empty"}
 	return []Operation{
 		{
 			Name:    "get_appl_lock",
@@ -147,8 +157,14 @@ func Contract() []Operation {
 				{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"},
 				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
 			},
-			Answers:   []string{"rows of appl_lock; fewer than p_max_rows are the last page"},
-			ResultSet: true,
+			Answers: []string{"rows of appl_lock; fewer than p_max_rows are the last page"},
+			Columns: []Parameter{
+				rowType, rowID, rowOperatorID, rowDepartmentID,
+				{"fence", Out, Number, "fencing token of the grant"},
+				{"acquired_ts", Out, Timestamp, "start of the grant"},
+				{"lock_ts", Out, Timestamp, "last get, renewal or transfer"},
+				{"expires_ts", Out, Timestamp, "when the lock ends"},
+			},
 		},
 		{
 			Name:    "purge_appl_locks",
@@ -158,6 +174,7 @@ func Contract() []Operation {
 				{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
 				{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
 			},
+			Answers: []string{"the number; rows of waiters that have not been listed for so long go as well, and are not counted"},
 		},
 		{
 			Name:    "assert_appl_lock",
@@ -173,6 +190,79 @@ func Contract() []Operation {
 			Summary:    "Let one transaction at a time work on an object.",
 			Parameters: []Parameter{objectType, objectID},
 			Answers:    []string{"none: it waits for its turn and keeps it until commit or rollback"},
+		},
+		{
+			Name:    "renew_appl_locks",
+			Summary: "Renew many grants in one call, each by its fence.",
+			Parameters: []Parameter{
+				{"p_grants", In, Document, "up to 10000 grants, no object twice: object_type, object_id, operator_id, fence, ttl_seconds of each"},
+			},
+			Columns: []Parameter{
+				rowType, rowID,
+				{"outcome", Out, Text, "the answer in one word"},
+				{"old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"},
+				{"old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"},
+				{"expires_ts", Out, Timestamp, "when the lock ends: the grant's, or the holder's when `HELD`; NULL when `FREE`"},
+			},
+			Answers: []string{
+				"`RENEWED`: this grant is live, and its ttl counts from now",
+				"`HELD`: another operator or another grant holds the object",
+				"`FREE`: nobody holds it; the grant has ended",
+				"no row: another transaction is changing or asserting the lock; ask again",
+			},
+		},
+		{
+			Name:    "await_appl_lock",
+			Summary: "Say that an operator waits for an object, or still waits.",
+			Parameters: []Parameter{
+				objectType, objectID, operatorID,
+				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = empty"},
+				clientID,
+				{"p_wait_seconds", In, Number, "seconds until it gives up, 1 to 315360000; NULL = never"},
+			},
+			Answers: []string{"none: the waiter is listed for 60 s, or until it gives up; each poll of its program keeps it listed"},
+		},
+		{
+			Name:       "unawait_appl_lock",
+			Summary:    "Say that an operator does not wait for an object any more.",
+			Parameters: []Parameter{objectType, objectID, operatorID, clientID},
+			Answers:    []string{"none: the waiter is not listed any more, whether it was or not"},
+		},
+		{
+			Name:    "poll_appl_locks",
+			Summary: "Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.",
+			Parameters: []Parameter{
+				clientID,
+				{"p_max_rows", In, Number, "rows at the most, 1 to 10000; NULL = 1000"},
+			},
+			Columns: []Parameter{
+				rowType, rowID,
+				{"free_in_us", Out, Number, "microseconds until its lock ends, 0 when it is free"},
+			},
+			Answers: []string{"the objects that will be free soonest, in that order"},
+		},
+		{
+			Name:    "list_appl_lock_waiters",
+			Summary: "One page of those who wait, in key order, all or those for a type or an object, or of an operator or department.",
+			Parameters: []Parameter{
+				{"p_object_type", In, Text, "only this type; NULL = any"},
+				{"p_object_id", In, Text, "only this id; NULL = any"},
+				{"p_operator_id", In, Text, "only this operator; NULL = any"},
+				{"p_department_id", In, Text, "only this department, may be empty; NULL = any"},
+				{"p_after_type", In, Text, "type of the last row of the page before; NULL = from the start"},
+				{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"},
+				{"p_after_operator_id", In, Text, "operator of the last row of the page before; NULL = from the start"},
+				{"p_after_client_id", In, Text, "client of the last row of the page before; NULL = from the start"},
+				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
+			},
+			Columns: []Parameter{
+				rowType, rowID, rowOperatorID, rowDepartmentID,
+				{"client_id", Out, Text, "the waiting program"},
+				{"since_ts", Out, Timestamp, "since when it waits"},
+				{"until_ts", Out, Timestamp, "when it gives up; NULL = never"},
+				{"expires_ts", Out, Timestamp, "when it is not listed any more, unless its program polls"},
+			},
+			Answers: []string{"those who wait; fewer than p_max_rows are the last page"},
 		},
 		{
 			Name:    "appl_lock_version",

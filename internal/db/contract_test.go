@@ -44,10 +44,16 @@ func reference() string {
 				fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", parameter.Name, parameter.Direction, parameter.Type, parameter.Meaning)
 			}
 		}
+		if operation.ResultSet() {
+			fmt.Fprint(&out, "\n| column | type | meaning |\n|---|---|---|\n")
+			for _, column := range operation.Columns {
+				fmt.Fprintf(&out, "| `%s` | %s | %s |\n", column.Name, column.Type, column.Meaning)
+			}
+		}
 		if len(operation.Answers) > 0 {
 			fmt.Fprintf(&out, "\nAnswers: %s.\n", strings.Join(operation.Answers, "; "))
 		}
-		if columns := operation.RowParameters(); operation.Parameters != nil && !operation.ResultSet {
+		if columns := operation.RowParameters(); operation.Parameters != nil && !operation.ResultSet() {
 			names := make([]string, len(columns))
 			for i, column := range columns {
 				names[i] = "`" + column.Name + "`"

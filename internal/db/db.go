@@ -16,7 +16,7 @@ import (
 
 // ContractVersion is the version of the operations' contract that this code needs, as
 // appl_lock_version reports it.
-const ContractVersion = 1
+const ContractVersion = 2
 
 // Flag is the yes or no of an answer.
 type Flag string
@@ -66,7 +66,20 @@ type Driver interface {
 	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error
 	SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error
+	RenewApplLocks(ctx context.Context, params RenewApplLocksParams) ([]RenewedGrant, error)
+	AwaitApplLock(ctx context.Context, params AwaitApplLockParams) error
+	UnawaitApplLock(ctx context.Context, params UnawaitApplLockParams) error
+	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
+	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
+
+	// InTx runs operations in a transaction of their own, which it commits when they return nil and rolls back
+	// otherwise. Inside a caller's transaction they are part of that one, and it is left to the caller.
+	InTx(ctx context.Context, operations func(Driver) error) error
+
+	// Listen returns a listener for the releases of objects that somebody waits for, on a connection of its own,
+	// or ErrNoListen where the dialect has no such messages or the connection does not carry them.
+	Listen(ctx context.Context) (Listener, error)
 
 	// WithTx returns a driver whose operations run in the caller's transaction. It returns ErrTxType
 	// for a transaction that does not belong to the driver's database client.
@@ -80,5 +93,14 @@ type Driver interface {
 	MigrationTarget(ctx context.Context) (MigrationTarget, error)
 
 	// Close closes what the driver itself opened, and nothing that was handed to it.
+	Close() error
+}
+
+// Listener hears of releases. A message is a hint: it may be lost, late or needless.
+type Listener interface {
+	// Next waits for a message and returns the object as type:id, or an error once the connection is of no use
+	// any more or ctx has ended.
+	Next(ctx context.Context) (object string, err error)
+	// Close ends the connection.
 	Close() error
 }

@@ -8,6 +8,9 @@ var ErrTxType = errors.New("transaction of an unsupported type")
 // ErrNoSchemas is the answer of WithSchema where the dialect has no schemas.
 var ErrNoSchemas = errors.New("this dialect has no schemas")
 
+// ErrNoListen is the answer of Listen where no messages are to be had.
+var ErrNoListen = errors.New("no messages of releases here")
+
 // Kind tells what an error means to the caller, so that nobody looks at texts or at a client's types.
 type Kind int
 

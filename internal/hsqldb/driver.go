@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"time"
 )
 
@@ -137,6 +138,21 @@ func (s *session) run(query string, args []driver.NamedValue) (*answer, error) {
 	if query == "" {
 		return &answer{}, nil
 	}
+	result, err := s.send(query, args)
+	var refused *Error
+	if errors.As(err, &refused) && refused.State == nameExists && createRoutine.MatchString(query) {
+		return s.send(createRoutine.ReplaceAllString(query, "ALTER SPECIFIC ROUTINE $1"), args)
+	}
+	return result, err
+}
+
+// nameExists is the SQLSTATE of a CREATE of what is there.
+const nameExists = "42504"
+
+// createRoutine is what ALTER SPECIFIC ROUTINE does not say again.
+var createRoutine = regexp.MustCompile(`(?s)^CREATE (?:PROCEDURE|FUNCTION) .*?\nSPECIFIC (\w+)\b`)
+
+func (s *session) send(query string, args []driver.NamedValue) (*answer, error) {
 	s.writeByte('X')
 	s.writeText(query)
 	s.writeInt(len(args))

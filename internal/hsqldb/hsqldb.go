@@ -104,10 +104,11 @@ func (b *Bridge) pool(database string, rewritings []rewriting) *sql.DB {
 	})
 }
 
-// Between returns a pool on a database that Open has made, which calls a procedure before each second statement of a
-// Db2 text that is installed through it: what another caller could do at that moment, the procedure does.
+// Between returns a pool on a database that Open has made, which calls a procedure before each statement of a Db2 text
+// installed through it that decides on what the one before has read: what another caller could do at that moment, the
+// procedure does.
 func (b *Bridge) Between(database, procedure string) *sql.DB {
 	return b.pool(database, append(rewritings(), rewriting{
-		regexp.MustCompile(`-- S2:`), "CALL " + procedure + "();\n-- S2:", "",
+		regexp.MustCompile(`-- S([24]):`), "CALL " + procedure + "();\n-- S$1:", "",
 	}))
 }

@@ -62,8 +62,13 @@ func TestRewritingsLeaveLogicAlone(t *testing.T) {
 
 func compareLogic(t *testing.T, file, statement, rewritten string) {
 	t.Helper()
-	withoutCounterpart := strings.NewReplacer("CREATE OR REPLACE", "CREATE", "    SET CURRENT LOCK TIMEOUT 1;\n", "")
-	before, after := logic(withoutCounterpart.Replace(statement)), logic(rewritten)
+	asRewritten := strings.NewReplacer(
+		"CREATE OR REPLACE", "CREATE",
+		"    SET CURRENT LOCK TIMEOUT 0;\n", "",
+		"    SET CURRENT LOCK TIMEOUT 1;\n", "",
+		", '0', '0123456789', '0')", ", '0123456789', '0000000000')",
+	)
+	before, after := logic(asRewritten.Replace(statement)), logic(rewritten)
 	for i := range max(len(before), len(after)) {
 		if i >= len(before) || i >= len(after) || before[i] != after[i] {
 			t.Errorf("%s: rewriting changes the logic near %v", file, before[max(0, i-5):min(len(before), i+5)])

@@ -1,6 +1,10 @@
 // Command snapshot freezes procedures/ into the newest procedures migration of each server dialect, so
 // that plain goose installs everything. Run it with `make snapshot` after editing procedures/; the
 // package's test fails while a migration and its source differ.
+//
+// The newest migration is the file NNNNN_procedures.sql with the highest number. It holds what differs from what the
+// ones before it have left: they are released. To begin another one, create an empty file with that name in
+// migrations/<dialect> for every server dialect, and run the command.
 package main
 
 import (
@@ -9,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/applock/applock/migrations"
 	"github.com/applock/applock/procedures"
@@ -48,11 +53,16 @@ func run(folder string) error {
 	return nil
 }
 
+const (
+	mysqlFolder    = "mysql"
+	postgresFolder = "postgres"
+)
+
 // serverDialects are the folders of procedures/, and of migrations/.
-func serverDialects() []string { return []string{"db2", zosFolder, "mysql", "postgres"} }
+func serverDialects() []string { return []string{"db2", zosFolder, mysqlFolder, postgresFolder} }
 
 // procedureMigrations returns the file names of the dialect's migrations of procedures in order. All but the
-// last are released and never change again.
+// last are released and never change again: testdata/released.sha256 has their checksums.
 func procedureMigrations(dialect string) ([]string, error) {
 	files, err := fs.Glob(migrations.FS, dialect+"/*_procedures.sql")
 	if err != nil {
@@ -116,13 +126,26 @@ func render(dialect string, sources, released []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	steps, err := stepsOf(sources, released)
+	steps, err := stepsOf(dialect, sources, released)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(
 		"-- Installs the procedures. Made by `make snapshot` from procedures/%s: edit them there.\n\n"+
-			"-- +goose Up\n%s\n%s%s\n-- +goose Down\n%s\n%s\n%s",
-		dialect, before, steps.up.String(), after, before, steps.down.String(), after,
+			"-- +goose Up\n%s\n-- +goose Down\n%s",
+		dialect,
+		paragraphs(string(before), steps.up.String(), string(after)),
+		paragraphs(string(before), steps.down.String(), string(after)),
 	), nil
+}
+
+// paragraphs returns the texts that are not empty, with a blank line between them.
+func paragraphs(texts ...string) string {
+	var result []string
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" {
+			result = append(result, text)
+		}
+	}
+	return strings.Join(result, "\n\n") + "\n"
 }

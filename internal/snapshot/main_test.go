@@ -1,6 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,15 +15,19 @@ import (
 	"github.com/applock/applock/procedures"
 )
 
-// The newest migration of each server dialect is exactly what its procedures give.
+// The newest migration of each server dialect is exactly what its procedures give, and has the same number in all.
 func TestMigrationEqualsProcedures(t *testing.T) {
 	t.Parallel()
+	var newest string
 	for _, dialect := range serverDialects() {
 		files, err := procedureMigrations(dialect)
 		if err != nil {
 			t.Fatal(err)
 		}
 		file := files[len(files)-1]
+		if newest = cmp.Or(newest, path.Base(file)); newest != path.Base(file) {
+			t.Errorf("migrations/%s is the newest of its dialect, another dialect has %s", file, newest)
+		}
 		want, err := renderNewest(dialect)
 		if err != nil {
 			t.Fatal(err)
@@ -31,12 +42,49 @@ func TestMigrationEqualsProcedures(t *testing.T) {
 	}
 }
 
+// released has the checksums of the migrations that never change again, as sha256sum prints them in migrations/.
+//
+//go:embed testdata/released.sha256
+var released string
+
+// Goal: a migration that somebody may have applied never changes. Method: its checksum; and no file comes or
+// goes among those that have one.
+func TestReleasedEqualsChecksums(t *testing.T) {
+	t.Parallel()
+	var files []string
+	newest := ""
+	for line := range strings.Lines(released) {
+		sum, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		text, err := migrations.FS.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(text)); got != sum {
+			t.Errorf("migrations/%s is released and has changed: put it back, and write a new one", file)
+		}
+		files = append(files, file)
+		newest = max(newest, path.Base(file))
+	}
+	err := fs.WalkDir(migrations.FS, ".", func(file string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(file, ".sql") && path.Base(file) <= newest && !slices.Contains(files, file) {
+			t.Errorf("migrations/%s came in among those that are released up to %s", file, newest)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Errorf("%d files are released, %v", len(files), err)
+	}
+}
+
 // The texts for z/OS are those for Linux, UNIX and Windows with the deltas, and each delta is needed.
 func TestZOSEqualsDeltas(t *testing.T) {
 	t.Parallel()
 	names, texts, err := zosSources()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if files, err := fs.Glob(procedures.FS, zosFolder+"/*.sql"); err != nil || len(files) != len(names) {
+		t.Errorf("procedures/%s has %d files, %v, want %d", zosFolder, len(files), err, len(names))
 	}
 	for i, name := range names {
 		got, err := procedures.FS.ReadFile(zosFolder + "/" + name)

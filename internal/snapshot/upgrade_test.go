@@ -5,7 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,43 +18,15 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testdb"
-	"github.com/applock/applock/migrations"
-	"github.com/applock/applock/procedures"
 )
 
-const (
-	released = "mysql/00002_procedures.sql"
-	upgraded = "get_appl_lock_core"
-)
+const upgraded = "get_appl_lock_core"
 
 // upgradeOf returns a migration to a later version, in which one core has another text.
 func upgradeOf(t *testing.T, routine string) (string, error) {
 	t.Helper()
-	names, err := fs.Glob(procedures.FS, "mysql/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, err := readAll(procedures.FS, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := 0
-	for i, text := range texts {
-		from := strings.Index(text, "CREATE PROCEDURE "+routine+"(")
-		if from < 0 {
-			continue
-		}
-		texts[i] = text[:from] + strings.Replace(text[from:], "BEGIN\n", "BEGIN\n    -- A later version.\n", 1)
-		changed++
-	}
-	if changed != 1 {
-		t.Fatalf("%d files create %s", changed, routine)
-	}
-	former, err := readAll(migrations.FS, []string{released})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return render("mysql", texts, former)
+	later := edit(t, sources(t, mysqlFolder), "CREATE PROCEDURE "+routine+"(", "BEGIN\n", "BEGIN\n    -- A later version.\n")
+	return render(mysqlFolder, later, installing(t, mysqlFolder))
 }
 
 // Goal: an upgrade replaces a procedure only when its text has changed. Method: the migration for one
@@ -66,7 +39,7 @@ func TestUpgradeReplacesOnlyWhatChanged(t *testing.T) {
 	}
 	up, down, _ := strings.Cut(upgrade, "-- +goose Down\n")
 	for direction, text := range map[string]string{"up": up, "down": down} {
-		if created := create.FindAllStringSubmatch(text, -1); len(created) != 1 || created[0][1] != upgraded {
+		if created := namesIn(text); !slices.Equal(created, []string{upgraded}) {
 			t.Errorf("%s creates %v, want %s alone", direction, created, upgraded)
 		}
 		if later := strings.Contains(text, "A later version."); later != (direction == "up") {
@@ -80,9 +53,10 @@ func TestUpgradeReplacesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// Goal: while an upgrade replaces a core, callers through the façade notice nothing, callers of the bare
+// Goal: while upgrades replace cores, callers through the façade notice nothing, callers of the bare
 // procedures meet LK003 at worst, and grants survive. Method: eight of each get and release all the time, on
-// both products, while plain goose applies the upgrade and takes it back twenty times.
+// both products, while plain goose upgrades twenty times from the first version to the newest and on to a later
+// one, and takes it all back.
 func TestUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, product := range testdb.MySQLProducts() {
@@ -94,7 +68,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			if _, err := client.MigrateUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			grantee := newGrantee(t, dsn, handle)
+			grantee := newGrantee(t, dsn, handle, "get_appl_lock_row")
 			load := startLoad(t, client, handle)
 			defer load.stop()
 			migrateRepeatedly(t, handle)
@@ -110,31 +84,30 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	}
 }
 
-// migrateRepeatedly applies the upgrade with plain goose and takes it back, many times.
+// migrateRepeatedly goes with plain goose from the first version to one after the newest and back, many times.
 func migrateRepeatedly(t *testing.T, handle *sql.DB) {
 	t.Helper()
 	upgrade, err := upgradeOf(t, upgraded)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{"00003_procedures.sql": {Data: []byte(upgrade)}}
-	for _, name := range []string{"00001_appl_lock.sql", "00002_procedures.sql"} {
-		text, err := migrations.FS.ReadFile("mysql/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = &fstest.MapFile{Data: text}
+	files := migrationsOf(t, mysqlFolder)
+	newest, err := goose.NumericComponent(slices.Max(slices.Collect(maps.Keys(files))))
+	if err != nil {
+		t.Fatal(err)
 	}
+	files[fmt.Sprintf("%05d_procedures.sql", newest+1)] = &fstest.MapFile{Data: []byte(upgrade)}
 	provider, err := goose.NewProvider(goose.DialectMySQL, handle, files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if done, err := provider.Up(t.Context()); err != nil || len(done) != 1 {
-			t.Fatalf("upgrade: %v, %v, want one migration", done, err)
-		}
-		if _, err := provider.Down(t.Context()); err != nil {
+		if _, err := provider.Up(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		undone, err := provider.DownTo(t.Context(), firstVersion)
+		if err != nil || len(undone) != len(files)-firstVersion {
+			t.Fatalf("undone: %v, %v, want %d migrations", undone, err, len(files)-firstVersion)
 		}
 	}
 	if _, err := provider.Up(t.Context()); err != nil {
@@ -186,20 +159,16 @@ func startLoad(t *testing.T, client *applock.Client, handle *sql.DB) *load {
 	return l
 }
 
-// newGrantee returns a pool of a user who may get and nothing else.
-func newGrantee(t *testing.T, dsn string, handle *sql.DB) *sql.DB {
+// newGrantee returns a pool of a user who may call these routines and nothing else.
+func newGrantee(t *testing.T, dsn string, handle *sql.DB, routines ...string) *sql.DB {
 	t.Helper()
 	const password = "gr4ntee"
 	var name string
 	return testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
 		name = "grantee" + strings.TrimPrefix(config.DBName, "applock_test")
-		for _, statement := range []string{
-			"CREATE USER " + name + " IDENTIFIED BY '" + password + "'",
-			"GRANT EXECUTE ON PROCEDURE get_appl_lock_row TO " + name,
-		} {
-			if _, err := handle.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+		execute(t, handle, "CREATE USER "+name+" IDENTIFIED BY '"+password+"'")
+		for _, routine := range routines {
+			execute(t, handle, "GRANT EXECUTE ON PROCEDURE "+routine+" TO "+name)
 		}
 		t.Cleanup(func() {
 			if _, err := handle.ExecContext(context.Background(), "DROP USER "+name); err != nil {

@@ -26,7 +26,7 @@ BEGIN
     IF p_length = 0 THEN
         SET v_message = p_routine || ': ' || p_argument || ' must not be empty';
     ELSEIF p_length > p_max_length THEN
-        SET v_message = p_routine || ': ' || p_argument || ' has ' || CAST(p_length AS VARCHAR(20))
+        SET v_message = p_routine || ': ' || p_argument || ' is ' || CAST(p_length AS VARCHAR(20))
             || ' characters, max ' || CAST(p_max_length AS VARCHAR(20));
     ELSE
         SET v_message = p_routine || ': ' || p_argument || ' must not contain ":"';

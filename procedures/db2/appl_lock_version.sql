@@ -15,7 +15,7 @@ SPECIFIC appl_lock_version
 LANGUAGE SQL
 NOT DETERMINISTIC
 CONTAINS SQL
-RETURN 1
+RETURN 2
 @
 
 COMMENT ON SPECIFIC FUNCTION appl_lock_version IS 'The version of the installed contract.'

@@ -2,12 +2,13 @@
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
---            is ever touched. Call it again until it returns less than p_max_rows.
+--            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
+--            dead for as long go as well, at most p_max_rows of them, which are not counted.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
--- Out        p_purged, the number of rows removed.
+-- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1213 deadlock.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
---            changing are passed over (S2).
+--            changing are passed over (S2, S5).
 -- Race-free  Get of a row being purged: S3 judges the newest row again once it is locked; a get that
 --            waited inserts a new row.
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
@@ -33,8 +34,11 @@ BEGIN
     DECLARE v_before DATETIME(6);
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
+    DECLARE v_waiters BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
 
     IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -70,6 +74,45 @@ BEGIN
                     AND expires_ts < v_before
                     AND fence < v_now_us;
                 SET p_purged = p_purged + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_waiters < v_max_rows DO
+        -- S4: the next waiter that could go.
+        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_waiter AS w
+        WHERE (w.object_type > v_object_type OR (w.object_type = v_object_type
+                AND (w.object_id > v_object_id OR (w.object_id = v_object_id
+                AND (w.operator_id > v_operator_id OR (w.operator_id = v_operator_id
+                AND w.client_id > v_client_id))))))
+            AND w.expires_ts < v_before
+        ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S5: is nobody changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_waiter AS w
+            WHERE w.object_type = v_object_type
+                AND w.object_id = v_object_id
+                AND w.operator_id = v_operator_id
+                AND w.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S6: remove it.
+                DELETE FROM appl_lock_waiter
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_waiters = v_waiters + ROW_COUNT();
             END IF;
             SET v_more = TRUE;
         END IF;

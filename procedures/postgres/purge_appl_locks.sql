@@ -2,9 +2,10 @@
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
---            is ever touched. Call it again until it returns less than p_max_rows.
+--            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
+--            dead for as long go as well, at most p_max_rows of them, which are not counted.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
--- Out        p_purged, the number of rows removed.
+-- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
 --            changing are passed over, never waited for.
@@ -42,6 +43,20 @@ BEGIN
     WHERE l.object_type = f.object_type
         AND l.object_id = f.object_id;
     GET DIAGNOSTICS p_purged = ROW_COUNT;
+
+    WITH dead AS (
+        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+        FROM appl_lock_waiter AS w
+        WHERE w.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM appl_lock_waiter AS w
+    USING dead AS d
+    WHERE w.object_type = d.object_type
+        AND w.object_id = d.object_id
+        AND w.operator_id = d.operator_id
+        AND w.client_id = d.client_id;
 END
 $$;
 

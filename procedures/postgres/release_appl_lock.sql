@@ -3,17 +3,22 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+--            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
+--            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
---            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
+--            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
+--            transaction that has notified cannot be prepared for a two-phase commit (0A000).
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
---            decides; held to the end of the caller's transaction.
+--            decides; held to the end of the caller's transaction. S3 reads without a lock; a notification
+--            takes its turn with all others at commit, and so is sent only when somebody waits.
 -- Race-free  Release against take-over, renewal or transfer: S2 names operator, fence and expiry again
 --            and is judged on the row as it is once it is locked; a later grant never matches.
 --            Two releases: the second finds the row expired and answers FREE.
 --            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            A waiter that S3 cannot see yet is not notified: it must look again after it is listed.
 --            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -70,6 +75,15 @@ BEGIN
             AND l.fence = coalesce(p_fence, l.fence)
             AND l.expires_ts > clock_timestamp();
         IF FOUND THEN
+            -- S3: does anybody wait? The cast cuts off what is too long for a channel.
+            PERFORM pg_notify((current_schema() || '_appl_lock')::name::text, v_object_type || ':' || v_object_id)
+            WHERE EXISTS (
+                SELECT
+                FROM appl_lock_waiter AS w
+                WHERE w.object_type = v_object_type
+                    AND w.object_id = v_object_id
+                    AND w.expires_ts > clock_timestamp()
+            );
             p_return_cd := 'Y';
             p_outcome := 'RELEASED';
             p_old_operator_id := '';

@@ -1,7 +1,7 @@
 -- appl_lock_version: the version of the installed contract.
 --
 -- Contract   As procedures/postgres/appl_lock_version.sql.
---            It names the table, so that an empty file is an error.
+--            It names the youngest table, so that a file without it is an error.
 -- In         None.
 -- Out        The version.
 -- Raises     Nothing.
@@ -10,4 +10,4 @@
 -- Differs    Nothing.
 
 -- name: ApplLockVersion :one
-SELECT CAST(coalesce((SELECT 1 FROM appl_lock LIMIT 1), 1) AS INTEGER) AS version;
+SELECT CAST(coalesce((SELECT 2 FROM appl_lock_waiter LIMIT 1), 2) AS INTEGER) AS version;

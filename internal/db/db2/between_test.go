@@ -2,12 +2,14 @@ package db2_test
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/hsqldb"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/procedures"
 )
 
 const (
@@ -19,9 +21,7 @@ const (
 // Goal: what a procedure has read may have changed when it decides: then it reads again, three times at most.
 // Method: another caller's change is made by a procedure that is called between the first statement and the second;
 // HSQLDB itself would run the whole call again.
-func TestChangeBetweenReadAndDecision(t *testing.T) {
-	t.Parallel()
-	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "UTC")
+func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, expires string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '', 5, " +
 			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', " + expires + ")"
@@ -32,6 +32,11 @@ func TestChangeBetweenReadAndDecision(t *testing.T) {
 		release  = "CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)"
 		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60)"
 		purge    = "CALL applock.purge_appl_locks_row(60, 10)"
+		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
+		await    = "CALL applock.await_appl_lock_row('a', '1', 'JDOE', '', 'p', NULL)"
+
+		insertWaiter = "INSERT INTO applock.appl_lock_waiter VALUES ('a', '1', 'JDOE', '', 'p', " +
+			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + anHourAgo + ")"
 	)
 	for i, test := range []struct{ before, meanwhile, call, want string }{
 		{"", insert("QUICK", inAnHour), get, "N HELD QUICK"},
@@ -48,24 +53,38 @@ func TestChangeBetweenReadAndDecision(t *testing.T) {
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), transfer, "Y TRANSFERRED "},
 		{insert("OLD", anHourAgo), change("fence = 6"), purge, "0"},
 		{insert("OLD", anHourAgo), change("expires_ts = " + inAnHour), purge, "0"},
+		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), renew, "no row"},
+		{insert("JDOE", inAnHour), change("expires_ts = LOCALTIMESTAMP"), renew, "no row"},
+		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), renew, "no row"},
+		{"", insertWaiter, await, "Y"},
 	} {
-		if got := callBetween(t, bridge, fmt.Sprintf("between%d", i), 1, test.before, test.meanwhile, test.call); got != test.want {
+		if got, _ := callBetween(t, bridge, fmt.Sprintf("between%d", i), 1, test.before, test.meanwhile, test.call); got != test.want {
 			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)
 		}
 	}
+	// What a renewal does not tell it has not done, and a purge leaves a waiter that has come back.
+	released := change("expires_ts = TIMESTAMP '2026-01-02 00:00:00'")
+	if _, left := callBetween(t, bridge, "ended", 1, insert("JDOE", inAnHour), released, renew); left != "1 of 1 ended" {
+		t.Errorf("a release meanwhile was undone by a renewal: %s", left)
+	}
+	back := "UPDATE applock.appl_lock_waiter SET expires_ts = " + inAnHour
+	if _, left := callBetween(t, bridge, "back", 1, insertWaiter, back, purge); left != "0 of 1 ended" {
+		t.Errorf("a purge removed a waiter that came back: %s", left)
+	}
 	for i, call := range []string{get, release, transfer} {
 		restless := change("fence = fence + 1")
-		if got := callBetween(t, bridge, fmt.Sprintf("restless%d", i), 3, insert("JDOE", inAnHour), restless, call); got != "LK003" {
+		if got, _ := callBetween(t, bridge, fmt.Sprintf("restless%d", i), 3, insert("JDOE", inAnHour), restless, call); got != "LK003" {
 			t.Errorf("%s with three changes: %s, want LK003", call, got)
 		}
-		if got := callBetween(t, bridge, fmt.Sprintf("restful%d", i), 2, insert("JDOE", inAnHour), restless, call); got[0] != 'Y' {
+		if got, _ := callBetween(t, bridge, fmt.Sprintf("restful%d", i), 2, insert("JDOE", inAnHour), restless, call); got[0] != 'Y' {
 			t.Errorf("%s with two changes: %s, want yes in the third round", call, got)
 		}
 	}
 }
 
-// callBetween installs into a new database, in which the change is made so many times, and returns the answer.
-func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int, before, meanwhile, call string) string {
+// callBetween installs into a new database, in which the change is made so many times, and returns the answer, and how
+// many of the rows that there are then have ended.
+func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int, before, meanwhile, call string) (answer, left string) {
 	t.Helper()
 	ctx := t.Context()
 	handle, err := bridge.Open(ctx, database, hsqldb.MVCC)
@@ -73,8 +92,7 @@ func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int
 		t.Fatal(err)
 	}
 	defer func() { _ = handle.Close() }()
-	plain := applock.NewDB2(handle)
-	if _, err := plain.MigrateUp(ctx); err != nil {
+	if _, err := applock.NewDB2(handle).MigrateUp(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
@@ -90,30 +108,50 @@ func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int
 			t.Fatal(err)
 		}
 	}
-	if _, err := plain.MigrateDown(ctx); err != nil { // the procedures: they are installed anew
-		t.Fatal(err)
-	}
-	instrumented := bridge.Between(database, "applock.between_s1_and_s2")
-	defer func() { _ = instrumented.Close() }()
-	if _, err := applock.NewDB2(instrumented).MigrateUp(ctx); err != nil {
-		t.Fatal(err)
-	}
+	instrument(t, bridge, database, call)
 	if before != "" {
 		if _, err := handle.ExecContext(ctx, before); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rows, err := query(ctx, handle, call)
+	counted, countErr := query(ctx, handle, "SELECT COUNT(*) AS there, SUM(CASE WHEN expires_ts < LOCALTIMESTAMP THEN 1 ELSE 0 END) AS ended "+
+		"FROM (SELECT expires_ts FROM applock.appl_lock UNION ALL SELECT expires_ts FROM applock.appl_lock_waiter)")
+	if countErr != nil {
+		t.Fatal(countErr)
+	}
+	left = fmt.Sprintf("%v of %v ended", counted[0]["ended"], counted[0]["there"])
 	if err != nil {
 		diagnosis, _ := db2.AnswerOf(err)
-		return diagnosis.State
+		return diagnosis.State, left
 	}
-	if purged, isPurge := rows[0]["p_purged"]; isPurge {
-		return fmt.Sprint(purged)
+	if len(rows) == 0 {
+		return "no row", left
 	}
-	flag := rows[0]["p_lock_fl"]
-	if flag == nil {
-		flag = rows[0]["p_return_cd"]
+	var words []string
+	for _, column := range []string{"p_purged", "p_lock_fl", "p_return_cd", "p_outcome", "p_old_operator_id", "outcome"} {
+		if word, found := rows[0][column]; found {
+			words = append(words, fmt.Sprint(word))
+		}
 	}
-	return fmt.Sprintf("%s %s %s", flag, rows[0]["p_outcome"], rows[0]["p_old_operator_id"])
+	return strings.Join(words, " "), left
+}
+
+// instrument replaces what a call calls with the same text that has the change in it.
+func instrument(t *testing.T, bridge *hsqldb.Bridge, database, call string) {
+	t.Helper()
+	operation := regexp.MustCompile(`applock\.(\w+?)(?:_row)?\(`).FindStringSubmatch(call)[1]
+	text, err := procedures.FS.ReadFile("db2/" + operation + ".sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle := bridge.Between(database, "applock.between_s1_and_s2")
+	defer func() { _ = handle.Close() }()
+	handle.SetMaxOpenConns(1)
+	_, statements, _ := strings.Cut(string(text), terminatorLine)
+	for statement := range strings.SplitSeq("SET CURRENT SCHEMA = applock\n@\n"+statements, "\n@\n") {
+		if _, err := handle.ExecContext(t.Context(), strings.TrimSpace(statement)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

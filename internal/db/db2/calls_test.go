@@ -23,13 +23,14 @@ func text(name string) string { return "the " + name }
 func number(name string) int64 {
 	return map[string]int64{
 		"p_ttl_seconds": 101, "p_fence": 102, "p_max_rows": 103, "p_older_than_seconds": 104, "p_purged": 105,
-		"fence": 106,
+		"fence": 106, "p_wait_seconds": 107, "free_in_us": 108,
 	}[name]
 }
 
 func moment(name string) time.Time {
 	second := map[string]int{
 		"p_acquired_ts": 1, "p_lock_ts": 2, "p_expires_ts": 3, "acquired_ts": 4, "lock_ts": 5, "expires_ts": 6,
+		"since_ts": 7, "until_ts": 8,
 	}[name]
 	return time.Date(2026, 7, 31, 23, 59, second, 123456000, time.UTC)
 }
@@ -42,6 +43,8 @@ func valueOfParameter(parameter db.Parameter) any {
 		return number(parameter.Name)
 	case db.Timestamp:
 		return moment(parameter.Name)
+	case db.Document:
+		return "15:the object_type13:the object_id10:the holder3:1063:101"
 	}
 	return text(parameter.Name)
 }
@@ -56,14 +59,19 @@ type operationCall struct {
 // operationCalls calls each operation, each parameter with its own value.
 func operationCalls() map[string]operationCall {
 	return map[string]operationCall{
-		"get_appl_lock":       getCall(),
-		"release_appl_lock":   releaseCall(),
-		"inquire_appl_lock":   inquireCall(),
-		"transfer_appl_lock":  transferCall(),
-		"list_appl_locks":     listCall(),
-		"purge_appl_locks":    purgeCall(),
-		"assert_appl_lock":    assertCall(),
-		"serialize_appl_lock": serializeCall(),
+		"get_appl_lock":          getCall(),
+		"release_appl_lock":      releaseCall(),
+		"inquire_appl_lock":      inquireCall(),
+		"transfer_appl_lock":     transferCall(),
+		"list_appl_locks":        listCall(),
+		"purge_appl_locks":       purgeCall(),
+		"assert_appl_lock":       assertCall(),
+		"serialize_appl_lock":    serializeCall(),
+		"renew_appl_locks":       renewCall(),
+		"await_appl_lock":        awaitCall(),
+		"unawait_appl_lock":      unawaitCall(),
+		"poll_appl_locks":        pollCall(),
+		"list_appl_lock_waiters": listWaitersCall(),
 		"appl_lock_version": {
 			call: func(ctx context.Context, driver db.Driver) (any, error) { return driver.ApplLockVersion(ctx) },
 			want: db.ApplLockVersionResult{Version: 7},
@@ -182,6 +190,77 @@ func serializeCall() operationCall {
 	}}
 }
 
+func renewCall() operationCall {
+	row := func(id string) db.RenewedGrant {
+		return db.RenewedGrant{
+			ObjectType: text("object_type"), ObjectID: id, Outcome: db.Outcome(text("outcome")),
+			OldOperatorID: text("old_operator_id"), OldDepartmentID: text("old_department_id"), ExpiresTS: moment("expires_ts"),
+		}
+	}
+	return operationCall{
+		call: func(ctx context.Context, driver db.Driver) (any, error) {
+			return driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{{
+				ObjectType: text("object_type"), ObjectID: text("object_id"), OperatorID: text("holder"),
+				Fence: number("fence"), TTLSeconds: number("p_ttl_seconds"),
+			}}})
+		},
+		want: []db.RenewedGrant{row("1"), row("2, longer"), row("3")},
+	}
+}
+
+func awaitCall() operationCall {
+	return operationCall{call: func(ctx context.Context, driver db.Driver) (any, error) {
+		return nil, driver.AwaitApplLock(ctx, db.AwaitApplLockParams{
+			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
+			OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"),
+			ClientID: text("p_client_id"), WaitSeconds: number("p_wait_seconds"),
+		})
+	}}
+}
+
+func unawaitCall() operationCall {
+	return operationCall{call: func(ctx context.Context, driver db.Driver) (any, error) {
+		return nil, driver.UnawaitApplLock(ctx, db.UnawaitApplLockParams{
+			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
+			OperatorID: text("p_operator_id"), ClientID: text("p_client_id"),
+		})
+	}}
+}
+
+func pollCall() operationCall {
+	row := func(id string) db.AwaitedObject {
+		return db.AwaitedObject{ObjectType: text("object_type"), ObjectID: id, FreeInUS: number("free_in_us")}
+	}
+	return operationCall{
+		call: func(ctx context.Context, driver db.Driver) (any, error) {
+			return driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: text("p_client_id"), MaxRows: number("p_max_rows")})
+		},
+		want: []db.AwaitedObject{row("1"), row("2, longer"), row("3")},
+	}
+}
+
+func listWaitersCall() operationCall {
+	row := func(id string) db.Waiter {
+		return db.Waiter{
+			ObjectType: text("object_type"), ObjectID: id,
+			OperatorID: text("operator_id"), DepartmentID: text("department_id"), ClientID: text("client_id"),
+			SinceTS: moment("since_ts"), UntilTS: moment("until_ts"), ExpiresTS: moment("expires_ts"),
+		}
+	}
+	return operationCall{
+		call: func(ctx context.Context, driver db.Driver) (any, error) {
+			return driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{
+				ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
+				OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"),
+				AfterType: text("p_after_type"), AfterID: text("p_after_id"),
+				AfterOperatorID: text("p_after_operator_id"), AfterClientID: text("p_after_client_id"),
+				MaxRows: number("p_max_rows"),
+			})
+		},
+		want: []db.Waiter{row("1"), row("2, longer"), row("3")},
+	}
+}
+
 // eachOperation runs a subtest for each operation of the contract.
 func eachOperation(t *testing.T, test func(t *testing.T, operation db.Operation, operationCall operationCall)) {
 	t.Helper()
@@ -211,7 +290,7 @@ func wantedCall(operation db.Operation, schema string) (string, []driver.Value) 
 		}
 	}
 	name := operation.Name
-	if !operation.ResultSet {
+	if !operation.ResultSet() {
 		name += "_row"
 	}
 	return fmt.Sprintf("CALL %s.%s(%s)", schema, name, strings.Join(places, ", ")), args
@@ -222,8 +301,8 @@ func answerTo(operation db.Operation, client func(value any) driver.Value) fakeA
 	switch {
 	case operation.Version:
 		return fakeAnswer{columns: []string{"1"}, rows: [][]driver.Value{{int32(7)}}}
-	case operation.ResultSet:
-		return listAnswer(client, "1", "2, longer", "3")
+	case operation.ResultSet():
+		return listAnswer(operation, client, "1", "2, longer", "3")
 	}
 	var answer fakeAnswer
 	var row []driver.Value
@@ -235,21 +314,20 @@ func answerTo(operation db.Operation, client func(value any) driver.Value) fakeA
 	return answer
 }
 
-func listAnswer(client func(value any) driver.Value, ids ...string) fakeAnswer {
-	answer := fakeAnswer{columns: columnsOfApplLock()}
+// listAnswer has a row for each id; all else is as in answerTo.
+func listAnswer(operation db.Operation, client func(value any) driver.Value, ids ...string) fakeAnswer {
+	var answer fakeAnswer
+	for _, column := range operation.Columns {
+		answer.columns = append(answer.columns, strings.ToUpper(column.Name))
+	}
 	for _, id := range ids {
 		var row []driver.Value
-		for _, column := range answer.columns {
-			switch {
-			case column == "object_id":
-				row = append(row, client(id))
-			case column == "fence":
-				row = append(row, client(number(column)))
-			case strings.HasSuffix(column, "_ts"):
-				row = append(row, client(moment(column)))
-			default:
-				row = append(row, client(text(column)))
+		for _, column := range operation.Columns {
+			value := valueOfParameter(column)
+			if column.Name == "object_id" {
+				value = id
 			}
+			row = append(row, client(value))
 		}
 		answer.rows = append(answer.rows, row)
 	}
@@ -338,6 +416,12 @@ func TestAbsentArguments(t *testing.T) {
 			return err
 		}
 	}
+	listWaiters := func(params db.ListApplLockWaitersParams) func(ctx context.Context, driver db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.ListApplLockWaiters(ctx, params)
+			return err
+		}
+	}
 	for _, test := range []struct {
 		name, wantText string
 		call           func(ctx context.Context, driver db.Driver) error
@@ -357,6 +441,15 @@ func TestAbsentArguments(t *testing.T) {
 			list(db.ListApplLocksParams{ObjectType: "t", AfterType: "t", AfterID: "i", MaxRows: 5}), []driver.Value{"t", "t", "i", int64(5)}},
 		{"ListOperator", "CALL applock.list_appl_locks(NULL, ?, NULL, ?, ?, ?)",
 			list(db.ListApplLocksParams{OperatorID: "o", MaxRows: 5}), []driver.Value{"o", "", "", int64(5)}},
+		{"AwaitForEver", "CALL applock.await_appl_lock_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			return driver.AwaitApplLock(ctx, db.AwaitApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
+		}, []driver.Value{"t", "i", "o", "", "c"}},
+		{"ListAllWaiters", "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, ?, ?, ?, ?, ?)",
+			listWaiters(db.ListApplLockWaitersParams{MaxRows: 5}), []driver.Value{"", "", "", "", int64(5)}},
+		{"ListWaitersForObject", "CALL applock.list_appl_lock_waiters(?, ?, NULL, NULL, ?, ?, ?, ?, ?)",
+			listWaiters(db.ListApplLockWaitersParams{ObjectType: "t", ObjectID: "i", MaxRows: 5}), []driver.Value{"t", "i", "", "", "", "", int64(5)}},
+		{"ListWaitersOfOwner", "CALL applock.list_appl_lock_waiters(NULL, NULL, ?, ?, ?, ?, ?, ?, ?)",
+			listWaiters(db.ListApplLockWaitersParams{OperatorID: "o", DepartmentID: "d", MaxRows: 5}), []driver.Value{"o", "d", "", "", "", "", int64(5)}},
 		{"ListDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
 			list(db.ListApplLocksParams{DepartmentID: "d", MaxRows: 5}), []driver.Value{"d", "", "", int64(5)}},
 	} {
@@ -400,12 +493,24 @@ func TestAnswersWithoutLock(t *testing.T) {
 		},
 		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
 		"list_appl_locks":  {nil, []db.Lock(nil)},
+		"renew_appl_locks": {
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil},
+			[]db.RenewedGrant{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},
+		},
+		"poll_appl_locks": {nil, []db.AwaitedObject(nil)},
+		"list_appl_lock_waiters": {
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("KIM"), none, []byte("p1"), moment("since_ts"), nil, moment("expires_ts")},
+			[]db.Waiter{{
+				ObjectType: "customer", ObjectID: "42", OperatorID: "KIM", ClientID: "p1",
+				SinceTS: moment("since_ts"), ExpiresTS: moment("expires_ts"),
+			}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answer := fakeAnswer{columns: make([]string, len(test.row)), rows: [][]driver.Value{test.row}}
 			if test.row == nil {
-				answer = listAnswer(asBytes)
+				answer = fakeAnswer{columns: []string{"1"}}
 			}
 			_, pool := newFake(t, onlyAnswer(answer))
 			result, err := operationCalls()[name].call(t.Context(), db2.New(pool))

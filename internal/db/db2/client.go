@@ -18,13 +18,15 @@ func (d *Driver) call(ctx context.Context, procedure string, arguments []any, re
 }
 
 func (d *Driver) ask(ctx context.Context, query string, arguments []any, read func(row *sql.Rows) error) error {
-	if err := ctx.Err(); err != nil {
-		return &db.Error{Kind: db.KindOther, Err: err} // nothing has been sent
+	if err := ended(ctx); err != nil {
+		return err
 	}
 	if d.tx != nil {
-		return abandonable(ctx, func(ctx context.Context) error {
+		err := abandonable(ctx, func(ctx context.Context) error {
 			return interpretError(rows(ctx, d.tx, query, arguments, read))
 		})
+		d.noteUndone(err)
+		return err
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
@@ -34,6 +36,14 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 		defer func() { giveBack(conn, err) }()
 		return interpretError(rows(ctx, conn, query, arguments, read))
 	})
+}
+
+// ended returns an error once ctx has ended, after which nothing is sent.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return &db.Error{Kind: db.KindOther, Err: err}
+	}
+	return nil
 }
 
 // abandonable runs a call and leaves it to itself when ctx ends: the client looks at a context only when the

@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -19,8 +20,10 @@ const DefaultSchema = "applock"
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
 	handle *sql.DB
-	// tx is the caller's transaction, nil outside one.
-	tx     *sql.Tx
+	// tx is the caller's transaction, or that of InTx, nil outside one.
+	tx *sql.Tx
+	// undone has the error with which Db2 has rolled the transaction of InTx back; nil outside one.
+	undone *atomic.Pointer[db.Error]
 	schema string
 	close  func() error
 }
@@ -53,7 +56,7 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
 	}
 	inTx := *d
-	inTx.tx, inTx.close = sqlTx, func() error { return nil }
+	inTx.tx, inTx.undone, inTx.close = sqlTx, nil, func() error { return nil }
 	return &inTx, nil
 }
 

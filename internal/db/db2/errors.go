@@ -103,6 +103,11 @@ func kindOfCode(code int) db.Kind {
 	return db.KindOther
 }
 
+// isUndone reports whether Db2 has rolled the transaction back, or expects that of the caller.
+func isUndone(err error) bool {
+	return db.KindOf(err) == db.KindBusy || db.KindOf(err) == db.KindRetry
+}
+
 // isDead reports whether the connection that gave the error is of no use any more. The client leaves such
 // ones in the pool.
 func isDead(err error) bool {

@@ -3,9 +3,12 @@ package db2_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/db2"
@@ -16,18 +19,18 @@ import (
 func rowExecutor(handle *sql.DB, schema string) dbtest.Executor {
 	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
 		name := called.Name
-		if name != "list_appl_locks" {
+		if !called.ResultSet() {
 			name += "_row"
 		}
-		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, dbtest.Placeholders(len(values))), values...)
+		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, dbtest.Placeholders(len(values))), asDb2(called, values)...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with OUT parameters.
 func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
 	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
-		outs, arguments := dbtest.OutParameters(called.Name), values
-		if called.Name == "list_appl_locks" {
+		outs, arguments := dbtest.OutParameters(called.Name), asDb2(called, values)
+		if called.ResultSet() {
 			return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, dbtest.Placeholders(len(arguments))), arguments...)
 		}
 		dests := make([]any, len(outs))
@@ -47,6 +50,31 @@ func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
 		}
 		return []map[string]any{row}, nil
 	}, refused)
+}
+
+// asDb2 returns the arguments as Db2 takes them: fields in place of JSON.
+func asDb2(called dbtest.Routine, values []any) []any {
+	text, isText := values[0].(string)
+	var grants []map[string]any
+	if called.Name != "renew_appl_locks" || !isText || json.Unmarshal([]byte(text), &grants) != nil {
+		return values
+	}
+	key := func(grant map[string]any) string { return fmt.Sprint(grant["object_type"], ":", grant["object_id"]) }
+	slices.SortFunc(grants, func(a, b map[string]any) int { return strings.Compare(key(a), key(b)) })
+	var fields strings.Builder
+	for _, grant := range grants {
+		for _, name := range []string{"object_type", "object_id", "operator_id", "fence", "ttl_seconds"} {
+			value := fmt.Sprint(grant[name])
+			switch grant[name].(type) {
+			case nil:
+				value = ""
+			case float64:
+				value = fmt.Sprintf("%.0f", grant[name])
+			}
+			fmt.Fprintf(&fields, "%d:%s", utf8.RuneCountInString(value), value)
+		}
+	}
+	return []any{fields.String()}
 }
 
 func valueOf(dest any) any {
@@ -86,11 +114,19 @@ func refused(err error) (code, parameter string) {
 	return diagnosis.State, dbtest.RefusedParameter(diagnosis.Text)
 }
 
-// advance moves all rows of a schema into the past.
+// advance moves all rows of both tables of a schema into the past.
 func advance(ctx context.Context, handle *sql.DB, schema string, duration time.Duration) error {
-	_, err := handle.ExecContext(ctx, fmt.Sprintf("UPDATE %[1]s.appl_lock SET "+
-		"acquired_ts = acquired_ts - (%[2]d) SECOND, "+
-		"lock_ts = lock_ts - (%[2]d) SECOND, "+
-		"expires_ts = expires_ts - (%[2]d) SECOND", schema, int64(duration.Seconds())))
-	return err
+	for table, columns := range map[string][]string{
+		"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts"},
+		"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
+	} {
+		var changes []string
+		for _, column := range columns {
+			changes = append(changes, fmt.Sprintf("%[1]s = %[1]s - (%[2]d) SECOND", column, int64(duration.Seconds())))
+		}
+		if _, err := handle.ExecContext(ctx, fmt.Sprintf("UPDATE %s.%s SET %s", schema, table, strings.Join(changes, ", "))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

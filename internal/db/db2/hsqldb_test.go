@@ -28,7 +28,7 @@ func TestContractOnHSQLDB(t *testing.T) {
 	databases := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}
 	const (
 		noTimeout = "HSQLDB has no lock timeout"
-		noClause  = "HSQLDB has no isolation clause in routines: TestAssertOnHSQLDB plays it with the level of the transaction"
+		noClause  = "HSQLDB has no isolation clause in routines: TestRoutinesOnHSQLDB plays it with the level of the transaction"
 	)
 	dbtest.Exercise(t, dbtest.Backend{
 		New:    databases.place,
@@ -43,125 +43,37 @@ func TestContractOnHSQLDB(t *testing.T) {
 			"assert_after_transfer":      noClause,
 			"assert_keeps_from_transfer": noClause,
 			"assert_keeps_grant":         noClause,
+			"renew_passes_over_assert":   noClause,
+			"renew_against_takeover":     "it waits for what is lost elsewhere: TestRoutinesOnHSQLDB plays it",
 		},
 	})
+	t.Run("TimeIsUTC", func(t *testing.T) { timeIsUTC(t, databases) })
 }
 
-// Goal: assert judges what it has locked, and keeps it so. Method: HSQLDB locks tables, and its level does
-// what the isolation clause of the statement does on Db2.
-func TestAssertOnHSQLDB(t *testing.T) {
+// What the contract suite leaves open on HSQLDB, in a time zone that is UTC, so that rows can be put into the tables.
+func TestRoutinesOnHSQLDB(t *testing.T) {
 	t.Parallel()
 	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "UTC")
-	databases := hsqldbDatabases{bridge: bridge, control: hsqldb.Locks}
-	dbtest.Interleavings(t, dbtest.Backend{
-		New:      databases.place,
-		Levels:   []sql.IsolationLevel{sql.LevelRepeatableRead},
-		Excluded: excludedBut("assert_after_own_release", "assert_after_transfer", "assert_keeps_from_transfer", "assert_keeps_grant", "assert_shared"),
-	})
-}
-
-// Goal: times and fences are UTC, whatever the database's zone is. Method: compare with the clock of this
-// machine, which is also the database's.
-func TestTimeIsUTC(t *testing.T) {
-	t.Parallel()
-	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "Asia/Kolkata")
-	client := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t).Client
-	object := applock.Object{Type: "customer", ID: "42"}
-	before := time.Now().Add(-time.Second)
-	grant, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := client.Inquire(t.Context(), object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := time.Now().Add(time.Second)
-	for what, moment := range map[string]time.Time{
-		"expires_ts":  grant.ExpiresAt.Add(-time.Hour),
-		"acquired_ts": lock.AcquiredAt,
-		"fence":       time.UnixMicro(int64(grant.Fence)),
+	for name, test := range map[string]func(t *testing.T, bridge *hsqldb.Bridge){
+		"Assert":                        assertKeepsGrant,
+		"AssertionNamesTheHolder":       assertionNamesTheHolder,
+		"DecisionsChangeOneRow":         decisionsChangeOneRow,
+		"WaitersAreChangedOneByOne":     waitersAreChangedOneByOne,
+		"PurgeRemovesOneRowAtATime":     purgeRemovesOneRowAtATime,
+		"PurgeRemovesDeadWaiters":       purgeRemovesDeadWaiters,
+		"ChangeBetweenReadAndDecision":  changeBetweenReadAndDecision,
+		"RowsHaveTheContractsColumns":   rowsHaveTheContractsColumns,
+		"RenewalLeavesTheLostAlone":     renewalLeavesTheLostAlone,
+		"RenewalRefusesDocuments":       renewalRefusesDocuments,
+		"RenewalOfManyGrants":           renewalOfManyGrants,
+		"RenewalAfterTheClockIsSetBack": renewalAfterTheClockIsSetBack,
+		"PollTellsMicroseconds":         pollTellsMicroseconds,
+		"PollWritesOnceInAWhile":        pollWritesOnceInAWhile,
 	} {
-		if moment.Before(before) || moment.After(after) {
-			t.Errorf("%s tells %s, want now, %s", what, moment.UTC(), after.UTC())
-		}
-	}
-}
-
-// Goal: a refused assertion names the holder and his fence. Method: its message.
-func TestAssertionNamesTheHolder(t *testing.T) {
-	t.Parallel()
-	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "UTC")
-	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
-	const call = "CALL applock.assert_appl_lock('customer', '42', 'ASMITH', 1)"
-	_, err := place.SQL.ExecContext(t.Context(), call)
-	if diagnosis, _ := db2.AnswerOf(err); diagnosis.State != "LK002" || diagnosis.Text != "assert_appl_lock: nobody holds it" {
-		t.Errorf("of a free object: %+v", diagnosis)
-	}
-	grant, err := place.Client.Get(t.Context(), applock.GetRequest{
-		Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "JDOE"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = place.SQL.ExecContext(t.Context(), call)
-	want := fmt.Sprintf("assert_appl_lock: held with fence %d by JDOE", grant.Fence)
-	if diagnosis, _ := db2.AnswerOf(err); diagnosis.State != "LK002" || diagnosis.Text != want {
-		t.Errorf("of a held object: %+v, want %q", diagnosis, want)
-	}
-}
-
-// Goal: a decision changes its own row only. Method: twins that differ in nothing but type or id; the operations
-// change one of them.
-func TestDecisionsChangeOneRow(t *testing.T) {
-	t.Parallel()
-	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "UTC")
-	for _, call := range []string{
-		"CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 7200)",
-		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)",
-		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL)",
-	} {
-		place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
-		for _, object := range []string{"'a', '1'", "'a', '2'", "'b', '1'"} {
-			_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock VALUES ("+object+", 'JDOE', '', 1, "+
-				"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00')")
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := query(t.Context(), place.SQL, call); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := query(t.Context(), place.SQL, "SELECT object_type, object_id FROM applock.appl_lock "+
-			"WHERE expires_ts <> TIMESTAMP '2099-01-01 00:00:00'")
-		if err != nil || len(rows) != 1 || rows[0]["object_type"] != "a" || rows[0]["object_id"] != "1" {
-			t.Errorf("%s changed %v, %v", call, rows, err)
-		}
-	}
-}
-
-// Goal: a purge counts what it removes, row by row. Method: twins that differ only in type or id, one at a time.
-func TestPurgeRemovesOneRowAtATime(t *testing.T) {
-	t.Parallel()
-	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "UTC")
-	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
-	objects := []string{"'a', '1'", "'a', '2'", "'b', '1'"}
-	for _, object := range objects {
-		_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock VALUES ("+object+", 'JDOE', '', 1, "+
-			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-02 00:00:00')")
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for left := len(objects) - 1; left >= 0; left-- {
-		answer, err := query(t.Context(), place.SQL, "CALL applock.purge_appl_locks_row(60, 1)")
-		if err != nil || answer[0]["p_purged"] != int64(1) {
-			t.Errorf("purge: %v, %v, want 1", answer, err)
-		}
-		rows, err := query(t.Context(), place.SQL, "SELECT object_type FROM applock.appl_lock")
-		if err != nil || len(rows) != left {
-			t.Errorf("%d rows are left, %v, want %d", len(rows), err, left)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, bridge)
+		})
 	}
 }
 
@@ -216,6 +128,7 @@ func (d hsqldbDatabases) place(t testing.TB) dbtest.Place {
 	}
 	return dbtest.Place{
 		Client: client,
+		Driver: db2.New(handle),
 		SQL:    handle,
 		Table:  "applock.appl_lock",
 		Executors: map[string]dbtest.Executor{
@@ -231,6 +144,7 @@ func (d hsqldbDatabases) place(t testing.TB) dbtest.Place {
 		SnapshotConflicts: func(sql.IsolationLevel) bool { return false },
 		KeepsView:         func(sql.IsolationLevel) bool { return false },
 		ChecksView:        func(sql.IsolationLevel) bool { return false },
+		RenewalsWait:      true, // on Db2 only polls do
 		PurgesWait:        true,
 		RepeatsCalls:      d.control == hsqldb.MVCC,
 	}

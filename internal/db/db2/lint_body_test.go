@@ -10,14 +10,25 @@ import (
 // This file has the rules for what stands in a body. Most look at one step, and return "" when it is fine.
 
 const (
-	readClock      = "SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE"
-	setLockTimeout = "SET CURRENT LOCK TIMEOUT 1"
-	microseconds   = "CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000" +
+	readClock    = "SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE"
+	microseconds = "CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000" +
 		" + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now)"
+	microsecondsLeft = "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000" +
+		" + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000" +
+		" + MICROSECOND(l.expires_ts) - MICROSECOND(v_now)"
 )
 
-// readsLocks tells of a step that it asks appl_lock.
-func (s sqlStep) readsLocks() bool { return s.has("SELECT") && s.has("appl_lock") }
+// setLockTimeout: 1 s for all but the renewal, where one lock must not delay the others.
+func setLockTimeout(r sqlRoutine) string {
+	if r.isOneOf("renew_appl_locks") {
+		return "SET CURRENT LOCK TIMEOUT 0"
+	}
+	return "SET CURRENT LOCK TIMEOUT 1"
+}
+
+// usesTables tells of a step that it asks or changes one of the two tables, readsTables that it asks.
+func (s sqlStep) usesTables() bool  { return s.has("appl_lock") || s.has("appl_lock_waiter") }
+func (s sqlStep) readsTables() bool { return s.has("SELECT") && s.usesTables() }
 
 // changedTable returns the table of an UPDATE or DELETE.
 func (s sqlStep) changedTable() string {
@@ -64,6 +75,8 @@ func stepIsBalanced(r sqlRoutine, i int) string {
 		wanted = "END"
 	case opener.ends(": BEGIN"):
 		wanted = "END " + opener.sqlTokens[0].text
+	case opener.sqlTokens[1].text == ":":
+		wanted += " " + opener.sqlTokens[0].text
 	}
 	if !step.is(wanted) {
 		return fmt.Sprintf("`%s` ends `%s`, want `%s`", step, opener, wanted)
@@ -110,14 +123,14 @@ func (r sqlRoutine) block(i int) []string {
 }
 
 // insertIsCaught: an error that is not expected leaves the procedure as it is. The one that is expected is a
-// duplicate, of an INSERT into appl_lock that stands alone with its handler and its flag.
+// duplicate, of an INSERT into one of the tables that stands alone with its handler and its flag.
 func insertIsCaught(r sqlRoutine, i int) string {
 	step := r.steps[i]
 	isHandler := step.has("HANDLER")
 	if isHandler && !step.is("DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0") {
 		return fmt.Sprintf("`%s`: the only handler is that for 23505", step)
 	}
-	if !isHandler && !step.begins("INSERT INTO appl_lock (") {
+	if !isHandler && !step.begins("INSERT INTO appl_lock (") && !step.begins("INSERT INTO appl_lock_waiter (") {
 		return ""
 	}
 	if block := r.block(i); !slices.Equal(block, []string{"declare", "set", "insert", "end"}) ||
@@ -181,8 +194,8 @@ func outParameterIsOnlySet(r sqlRoutine, i int) string {
 
 // currentIsClockOrTimeout: local time jumps, and no other register is ours to read or to set.
 func currentIsClockOrTimeout(r sqlRoutine, i int) string {
-	if step := r.steps[i]; step.has("CURRENT") && !step.is(readClock) && !step.is(setLockTimeout) {
-		return fmt.Sprintf("`%s`: CURRENT stands only in `%s` and in `%s`", step, readClock, setLockTimeout)
+	if step := r.steps[i]; step.has("CURRENT") && !step.is(readClock) && !step.is(setLockTimeout(r)) {
+		return fmt.Sprintf("`%s`: CURRENT stands only in `%s` and in `%s`", step, readClock, setLockTimeout(r))
 	}
 	return ""
 }
@@ -210,8 +223,9 @@ func epochIsBigint(r sqlRoutine, i int) string {
 	step := r.steps[i]
 	for _, function := range []string{"DAYS (", "MIDNIGHT_SECONDS", "MICROSECOND ("} {
 		const target = 3 // SET name =
-		if step.has(function) && (step.verb() != "set" || !step.sqlTokens[target:].is(microseconds)) {
-			return fmt.Sprintf("`%s`: want `%s`", step, microseconds)
+		isTime := step.verb() == "set" && step.sqlTokens[target:].is(microseconds)
+		if step.has(function) && !isTime && !step.has("THEN "+microsecondsLeft+" ELSE") {
+			return fmt.Sprintf("`%s`: want `%s` or `%s`", step, microseconds, microsecondsLeft)
 		}
 	}
 	return ""
@@ -244,11 +258,12 @@ func variableHasParametersType(r sqlRoutine, i int) string {
 
 // clockIsReadBehindRow: what is judged with a clock that is read later cannot have ended meanwhile unseen.
 func clockIsReadBehindRow(r sqlRoutine, i int) string {
-	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "inquire_appl_lock", "assert_appl_lock")
+	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "inquire_appl_lock", "assert_appl_lock", "renew_appl_locks")
+	judged := func(step sqlStep) bool { return step.verb() == "select" && step.has("appl_lock") }
 	switch step := r.steps[i]; {
-	case judges && step.readsLocks() && !r.next(i).is(readClock):
+	case judges && judged(step) && !r.next(i).is(readClock):
 		return fmt.Sprintf("directly behind the SELECT of appl_lock stands `%s`, want `%s`", r.next(i), readClock)
-	case judges && step.is(readClock) && (i == 0 || !r.steps[i-1].readsLocks()):
+	case judges && step.is(readClock) && (i == 0 || !judged(r.steps[i-1])):
 		return "the clock is read elsewhere than directly behind the SELECT of appl_lock"
 	}
 	return ""
@@ -256,17 +271,18 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 
 // lockTimeoutIsSet: LUW's default waits for ever.
 func lockTimeoutIsSet(r sqlRoutine) []string {
-	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "assert_appl_lock", "purge_appl_locks")
+	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "assert_appl_lock", "purge_appl_locks",
+		"renew_appl_locks", "await_appl_lock", "unawait_appl_lock", "poll_appl_locks")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
 		switch line := step.sqlTokens[0].line; {
-		case step.is(setLockTimeout) && (!waits || isSet || step.depth != 1):
+		case step.is(setLockTimeout(r)) && (!waits || isSet || step.depth != 1):
 			complaints = append(complaints, r.complaint(line, "the lock timeout is set where it must not be, twice, or in a branch"))
-		case step.is(setLockTimeout):
+		case step.is(setLockTimeout(r)):
 			isSet = true
-		case step.has("appl_lock") && waits && !isSet:
-			return append(complaints, r.complaint(line, "appl_lock is used before the lock timeout is set"))
+		case step.usesTables() && waits && !isSet:
+			return append(complaints, r.complaint(line, "a table is used before the lock timeout is set"))
 		}
 	}
 	if waits && !isSet {
@@ -278,7 +294,7 @@ func lockTimeoutIsSet(r sqlRoutine) []string {
 // readHasIsolation: a caller with another isolation level would keep locks, or wait where CS does not.
 func readHasIsolation(r sqlRoutine, i int) string {
 	step := r.steps[i]
-	if !step.readsLocks() {
+	if !step.readsTables() {
 		return ""
 	}
 	tokens := step.sqlTokens
@@ -290,18 +306,42 @@ func readHasIsolation(r sqlRoutine, i int) string {
 		wanted = "WITH RS USE AND KEEP SHARE LOCKS"
 	}
 	if !tokens.ends(wanted) {
-		return fmt.Sprintf("a SELECT of appl_lock ends in `%s`, want `%s`", tokens[max(0, len(tokens)-3):], wanted)
+		return fmt.Sprintf("a SELECT of a table ends in `%s`, want `%s`", tokens[max(0, len(tokens)-3):], wanted)
 	}
 	return ""
 }
 
 // selectGivesOneRow: NOT FOUND would leave the variables of the round before.
 func selectGivesOneRow(r sqlRoutine, i int) string {
-	if step := r.steps[i]; step.verb() == "select" && (!step.begins("SELECT COUNT(*),") || !step.has("INTO")) {
-		return fmt.Sprintf("`%s` may give no row: want SELECT COUNT(*), ... INTO", step)
+	if step := r.steps[i]; step.verb() == "select" && (!step.begins("SELECT COUNT(*)") || !step.has("INTO")) {
+		return fmt.Sprintf("`%s` may give no row: want SELECT COUNT(*) ... INTO", step)
 	}
 	return ""
 }
+
+// permittedConditions are those of the changes of a table: of the row that was read, or of a waiter, which has nothing
+// to decide but whether it is live.
+func permittedConditions(table string) []string {
+	const (
+		key       = "object_type = v_object_type AND object_id = v_object_id"
+		waiterKey = key + " AND operator_id = v_operator_id AND client_id = v_client_id"
+	)
+	return map[string][]string{
+		"appl_lock": {
+			key + " AND fence = v_old_fence AND expires_ts = v_old_expires_ts",
+			"object_type = c_object_type AND object_id = c_object_id AND fence = c_fence AND expires_ts = c_expires_ts",
+		},
+		"appl_lock_serialize": {key},
+		"appl_lock_waiter": {
+			waiterKey,
+			"client_id = v_client_id AND (until_ts IS NULL OR (until_ts > v_now AND until_ts > expires_ts))",
+			"object_type = c_waiter_type AND object_id = c_waiter_id AND operator_id = c_waiter_operator" +
+				" AND client_id = c_waiter_client AND expires_ts = c_waiter_expires",
+		},
+	}[table]
+}
+
+var alias = regexp.MustCompile(`\b[lw]\.`)
 
 // changeIsOfTheRowRead: an UPDATE or DELETE decides, so it must not find another row than the one that was
 // judged, or the same one changed.
@@ -311,28 +351,36 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 	if table == "" {
 		return ""
 	}
-	const key = "object_type = v_object_type AND object_id = v_object_id"
-	permitted := map[string][]string{
-		"appl_lock": {
-			key + " AND fence = v_old_fence AND expires_ts = v_old_expires_ts",
-			"object_type = c_object_type AND object_id = c_object_id AND fence = c_fence AND expires_ts = c_expires_ts",
-		},
-		"appl_lock_serialize": {key},
-	}
 	_, condition, _ := strings.Cut(step.String(), " where ")
-	got := tokenize(strings.ReplaceAll(condition, "l.", ""), 0)
-	if !slices.ContainsFunc(permitted[table], got.is) {
-		return fmt.Sprintf("a change of %s is `WHERE %s`, want %q", table, condition, permitted[table])
+	got := tokenize(alias.ReplaceAllString(condition, ""), 0)
+	if permitted := permittedConditions(table); !slices.ContainsFunc(permitted, got.is) {
+		return fmt.Sprintf("a change of %s is `WHERE %s`, want %q", table, condition, permitted)
 	}
 	return ""
 }
 
 func changeIsCounted(r sqlRoutine, i int) string {
 	const count = "GET DIAGNOSTICS v_changed = ROW_COUNT"
-	if r.steps[i].changedTable() == "appl_lock" && !r.next(i).is(count) {
-		return fmt.Sprintf("directly behind a change of appl_lock stands `%s`, want `%s`", r.next(i), count)
+	table := r.steps[i].changedTable()
+	decides := table == "appl_lock" || table == "appl_lock_waiter" && r.isOneOf("await_appl_lock")
+	if decides && !r.next(i).is(count) {
+		return fmt.Sprintf("directly behind a change of %s stands `%s`, want `%s`", table, r.next(i), count)
 	}
 	return ""
+}
+
+// renewalIsOfTheSecondPass: what is checked later may still be refused, and Db2 does not take back what a procedure has
+// done before it ends with an error. (HSQLDB does.)
+func renewalIsOfTheSecondPass(r sqlRoutine, i int) string {
+	if !r.isOneOf("renew_appl_locks") || r.steps[i].changedTable() == "" {
+		return ""
+	}
+	for at := r.steps[i].opener; at >= 0; at = r.steps[at].opener {
+		if r.steps[at].is("IF v_pass = 2 THEN") {
+			return ""
+		}
+	}
+	return "a change stands outside of `IF v_pass = 2 THEN`"
 }
 
 // messageLimit is how many bytes of a message Db2 keeps.

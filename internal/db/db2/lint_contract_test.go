@@ -18,7 +18,7 @@ func internalRoutines() []string {
 }
 
 // hasRowForm tells of an operation that the row form is a routine of its own.
-func hasRowForm(operation db.Operation) bool { return !operation.ResultSet && !operation.Version }
+func hasRowForm(operation db.Operation) bool { return !operation.ResultSet() && !operation.Version }
 
 // operation returns the operation that the routine is, or is the row form of.
 func (r sqlRoutine) operation() (operation db.Operation, isRow, found bool) {
@@ -42,6 +42,7 @@ func typeName(parameter db.Parameter) string {
 		return "VARCHAR(4000)" // so that length is checked by the operation
 	}
 	return map[db.Type]string{
+		db.Document:  "VARCHAR(32000)",
 		db.Text:      "VARCHAR(256)",
 		db.FlagType:  "CHAR(1)",
 		db.Number:    "BIGINT",
@@ -55,7 +56,7 @@ func dataAccess(r sqlRoutine) string {
 	switch {
 	case !found || operation.Version:
 		return "CONTAINS SQL"
-	case operation.Name == "inquire_appl_lock" || operation.ResultSet:
+	case operation.Name == "inquire_appl_lock" || strings.HasPrefix(operation.Name, "list_"):
 		return "READS SQL DATA"
 	}
 	return "MODIFIES SQL DATA"
@@ -71,7 +72,7 @@ func wantedOptions(r sqlRoutine) string {
 	if !r.zos() || operation.Version {
 		options = append(options, "SPECIFIC "+r.name)
 	}
-	if isRow || operation.ResultSet {
+	if isRow || operation.ResultSet() {
 		options = append(options, "DYNAMIC RESULT SETS 1")
 	}
 	options = append(options, "LANGUAGE SQL", "NOT DETERMINISTIC", dataAccess(r))
@@ -164,14 +165,14 @@ func rowFormOnlyCalls(r sqlRoutine) []string {
 	return nil
 }
 
-// columnsOfApplLock returns the columns of the table that the first migration creates.
-func columnsOfApplLock() []string {
-	text, err := migrations.FS.ReadFile("db2/00001_appl_lock.sql")
+// columnsOf returns the columns of the table that a migration creates.
+func columnsOf(migration, table string) []string {
+	text, err := migrations.FS.ReadFile("db2/" + migration)
 	if err != nil {
 		panic(err) // it is embedded
 	}
 	tokens := tokenize(string(text), 1)
-	tokens = tokens[tokens.index("CREATE TABLE appl_lock ("):]
+	tokens = tokens[tokens.index("CREATE TABLE "+table+" ("):]
 	const open = 3
 	var columns []string
 	for _, line := range tokens[open+1 : tokens.parenthesis(open)].split(",") {
@@ -182,12 +183,22 @@ func columnsOfApplLock() []string {
 	return columns
 }
 
-// listColumnsAreTheTables: the rows of list_appl_locks are rows of appl_lock.
+func columnsOfApplLock() []string { return columnsOf("00001_appl_lock.sql", "appl_lock") }
+
+func columnsOfWaiter() []string { return columnsOf("00003_appl_lock_waiter.sql", "appl_lock_waiter") }
+
+// listColumnsAreTheTables: what is listed are the rows of a table.
 func listColumnsAreTheTables(r sqlRoutine) []string {
-	if !r.isOneOf("list_appl_locks") {
+	var wanted string
+	switch r.name {
+	case "list_appl_locks":
+		wanted = "l." + strings.Join(columnsOfApplLock(), ", l.") + " FROM appl_lock AS l"
+	case "list_appl_lock_waiters":
+		wanted = "w." + strings.Join(columnsOfWaiter(), ", w.") + " FROM appl_lock_waiter AS w"
+	default:
 		return nil
 	}
-	wanted := "DECLARE answer CURSOR WITH RETURN FOR SELECT l." + strings.Join(columnsOfApplLock(), ", l.") + " FROM appl_lock AS l"
+	wanted = "DECLARE answer CURSOR WITH RETURN FOR SELECT " + wanted
 	for i, step := range r.steps {
 		if step.begins(wanted) && i+1 < len(r.steps) && r.steps[i+1].is("OPEN answer") {
 			return nil

@@ -46,6 +46,7 @@ func lintRules() []lintRule {
 		{"one row", eachStep(selectGivesOneRow)},
 		{"row read", eachStep(changeIsOfTheRowRead)},
 		{"row count", eachStep(changeIsCounted)},
+		{"second pass", eachStep(renewalIsOfTheSecondPass)},
 		{"signals", eachStep(signalIsOurs)},
 		{"refusals", eachStep(refusalNamesItsArgument)},
 		{"message length", refusalsFitIntoMessages},

@@ -127,9 +127,19 @@ func splitSteps(body sqlTokens) []sqlStep {
 	var steps []sqlStep
 	var open []int
 	var current sqlTokens
+	cases := 0 // CASE is an expression, whose THEN, ELSE and END belong to it
 	for i, token := range body {
 		if token.text != ";" {
 			current = append(current, token)
+		}
+		if token.text == "case" {
+			cases++
+		}
+		if cases > 0 {
+			if token.text == "end" {
+				cases--
+			}
+			continue
 		}
 		if !slices.Contains([]string{";", "then", "else", "do", "begin"}, token.text) && i < len(body)-1 || len(current) == 0 {
 			continue

@@ -199,6 +199,18 @@ func (c *catalog) doVersion(statement fakeStatement) fakeAnswer {
 	return fakeAnswer{}
 }
 
+// newestVersion is that of the newest migration.
+const newestVersion = 4
+
+// allVersions are those of the version table when everything is migrated.
+func allVersions() []int64 {
+	var versions []int64
+	for version := range int64(newestVersion + 1) {
+		versions = append(versions, version)
+	}
+	return versions
+}
+
 // check wants some versions to be there, besides what checkTurn wants.
 func (c *catalog) check(t *testing.T, versions ...int64) {
 	t.Helper()
@@ -260,8 +272,8 @@ func countStatements(t *testing.T, up bool) int {
 		t.Fatal(err)
 	}
 	files, err := fs.Glob(migrations, "*.sql")
-	if err != nil || len(files) != 2 {
-		t.Fatalf("migrations %q, %v, want two", files, err)
+	if err != nil || len(files) != newestVersion {
+		t.Fatalf("migrations %q, %v, want %d", files, err, newestVersion)
 	}
 	count := 0
 	for _, file := range files {
@@ -297,7 +309,7 @@ func checkTexts(t *testing.T, statements []fakeStatement) int {
 
 // upStatements are what a first MigrateUp sends.
 func upStatements() []string {
-	return []string{
+	statements := []string{
 		"SELECT COUNT(*) FROM " + lockTable, "CREATE TABLE " + lockTable,
 		"SELECT COUNT(*) FROM " + versionTable, "CREATE TABLE " + versionTable,
 		"SELECT MAX(version_id) FROM " + versionTable, "INSERT INTO " + versionTable + " 0 true",
@@ -308,12 +320,15 @@ func upStatements() []string {
 		"SELECT CURRENT SCHEMA, CURRENT PATH FROM SYSIBM.SYSDUMMY1",
 		"SET CURRENT SCHEMA = applock", "SET CURRENT PATH = SYSTEM PATH, applock",
 		"SELECT version_id, is_applied FROM " + versionTable,
-		"BEGIN", "(migration)", "INSERT INTO " + versionTable + " 1 true", "COMMIT",
-		"BEGIN", "(migration)", "INSERT INTO " + versionTable + " 2 true", "COMMIT",
-		"SELECT MAX(version_id) FROM " + versionTable,
-		`SET CURRENT SCHEMA = "` + theirSchema + `"`, "SET CURRENT PATH = " + theirPath,
-		"BEGIN", "DELETE FROM " + lockTable + " WHERE owner me", "COMMIT",
 	}
+	for version := range newestVersion {
+		insert := fmt.Sprintf("INSERT INTO %s %d true", versionTable, version+1)
+		statements = append(statements, "BEGIN", "(migration)", insert, "COMMIT")
+	}
+	return append(statements,
+		"SELECT MAX(version_id) FROM "+versionTable,
+		`SET CURRENT SCHEMA = "`+theirSchema+`"`, "SET CURRENT PATH = "+theirPath,
+		"BEGIN", "DELETE FROM "+lockTable+" WHERE owner me", "COMMIT")
 }
 
 func compareStatements(t *testing.T, got, want []string) {
@@ -340,7 +355,7 @@ func TestMigrationStatements(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
 	done, err := client.MigrateUp(t.Context())
-	if err != nil || len(done) != 2 {
+	if err != nil || len(done) != newestVersion {
 		t.Fatalf("migrated %v, %v, want two", done, err)
 	}
 	got := server.statements()
@@ -348,7 +363,7 @@ func TestMigrationStatements(t *testing.T) {
 	if count, want := checkTexts(t, got), countStatements(t, true); count != want {
 		t.Errorf("sent %d statements of migrations, want %d", count, want)
 	}
-	catalog.check(t, 0, 1, 2)
+	catalog.check(t, allVersions()...)
 
 	if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
 		t.Errorf("migrated %v, %v, want nothing to do", done, err)
@@ -358,7 +373,7 @@ func TestMigrationStatements(t *testing.T) {
 	if first, second := ownerOf(got), ownerOf(again); first == second || len(first) < 20 || len(first) > 64 {
 		t.Errorf("the owners of the turns are %q and %q", first, second)
 	}
-	catalog.check(t, 0, 1, 2)
+	catalog.check(t, allVersions()...)
 
 	if err := client.Uninstall(t.Context()); err != nil {
 		t.Fatal(err)
@@ -490,7 +505,7 @@ func TestMigrationFails(t *testing.T) {
 				if waited := time.Since(begun); waited != 0 {
 					t.Errorf("the next migrator waited %s", waited)
 				}
-				catalog.check(t, 0, 1, 2)
+				catalog.check(t, allVersions()...)
 			})
 		})
 	}
@@ -526,7 +541,7 @@ func TestMigrationIsCancelled(t *testing.T) {
 				if _, err := client.MigrateUp(ctx); err != nil {
 					t.Errorf("the next migrator: %v", err)
 				}
-				catalog.check(t, 0, 1, 2)
+				catalog.check(t, allVersions()...)
 			})
 		}
 	}
@@ -589,7 +604,7 @@ func TestMigratorsTakeTurns(t *testing.T) {
 		if waited := time.Since(begun); waited < 50*time.Second || waited > 51*time.Second {
 			t.Errorf("waited %s for a row that expires after 50s", waited)
 		}
-		catalog.check(t, 0, 1, 2)
+		catalog.check(t, allVersions()...)
 	})
 }
 
@@ -619,10 +634,10 @@ func TestFasterMigrator(t *testing.T) {
 			do()
 			return do()
 		})
-		if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 2 {
+		if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != newestVersion {
 			t.Errorf("%s: migrated %v, %v", prefix, done, err)
 		}
-		catalog.check(t, 0, 1, 2)
+		catalog.check(t, allVersions()...)
 	}
 	catalog, _, client := newCatalog(t)
 	cause := answer(-552, "42502", `"ALICE" does not have the privilege to perform operation "CREATE TABLE".`)
@@ -640,11 +655,13 @@ func TestDownAfterScript(t *testing.T) {
 	t.Parallel()
 	catalog, _, client := newCatalog(t)
 	catalog.tables[versionTable] = true
-	catalog.versions = map[int64]driver.Value{0: true, 1: true, 2: true}
-	if done, err := client.MigrateDown(t.Context()); err != nil || len(done) != 1 || done[0].Version != 2 {
-		t.Errorf("undone %v, %v, want the second", done, err)
+	for _, version := range allVersions() {
+		catalog.versions[version] = true
 	}
-	catalog.check(t, 0, 1)
+	if done, err := client.MigrateDown(t.Context()); err != nil || len(done) != 1 || done[0].Version != newestVersion {
+		t.Errorf("undone %v, %v, want the newest", done, err)
+	}
+	catalog.check(t, allVersions()[:newestVersion]...)
 	if err := client.Uninstall(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -658,8 +675,8 @@ func TestMigrationStatus(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
 	status, err := client.MigrationStatus(t.Context())
-	if err != nil || len(status) != 2 || !status[0].AppliedAt.IsZero() || !status[1].AppliedAt.IsZero() {
-		t.Errorf("status %v, %v, want two pending", status, err)
+	if err != nil || len(status) != newestVersion || !status[0].AppliedAt.IsZero() || !status[1].AppliedAt.IsZero() {
+		t.Errorf("status %v, %v, want %d pending", status, err, newestVersion)
 	}
 	if sent := server.statements(); len(sent) != 1 {
 		t.Errorf("sent %v, want one", sent)
@@ -667,7 +684,7 @@ func TestMigrationStatus(t *testing.T) {
 	catalog.tables[versionTable] = true
 	catalog.versions = map[int64]driver.Value{0: true, 1: true}
 	status, err = client.MigrationStatus(t.Context())
-	if err != nil || len(status) != 2 || status[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status[1].AppliedAt.IsZero() {
+	if err != nil || len(status) != newestVersion || status[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want the first applied", status, err)
 	}
 	for _, statement := range server.statements() {

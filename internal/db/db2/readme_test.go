@@ -25,7 +25,7 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 			role = other
 		}
 		kind, names := "PROCEDURE", []string{operation.Name, operation.Name + "_row"}
-		if operation.ResultSet || operation.Version {
+		if operation.ResultSet() || operation.Version {
 			names = names[:1]
 		}
 		if operation.Version {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/testdata"
 )
 
@@ -36,6 +37,8 @@ type Backend struct {
 // Place is where locks are kept, with the ways to call the operations there.
 type Place struct {
 	Client *applock.Client
+	// Driver is what is below Client, for the operations that the façade keeps to itself.
+	Driver db.Driver
 	// DSN opens the same place again.
 	DSN string
 	// SQL is a handle on the same place, for transactions and for tables of the tests' own.
@@ -44,7 +47,7 @@ type Place struct {
 	Table string
 	// Executors has the ways of calling by name; "facade" is always there.
 	Executors map[string]Executor
-	// Advance moves the timestamps of all rows into the past, so that time seems to have passed.
+	// Advance moves the timestamps of all rows of both tables into the past, so that time seems to have passed.
 	Advance func(ctx context.Context, duration time.Duration) error
 	// Waiting counts the sessions of this place that wait for another one; interleavings need it.
 	Waiting func(ctx context.Context) (int, error)
@@ -62,6 +65,9 @@ type Place struct {
 	// RepeatsCalls is true where the engine, after a wait, now and then runs a call a second time on top of the
 	// first: a file in which a call that waited is answered wrongly is played once more, and must pass then.
 	RepeatsCalls bool
+	// RenewalsWait is true where a renewal of many, and so a poll, waits for a row that another transaction has locked,
+	// PollsWait where a poll alone does; elsewhere they pass over it.
+	RenewalsWait, PollsWait bool
 	// PurgesWait is true where a purge waits for a transaction that is changing a row it wants.
 	PurgesWait bool
 }
@@ -97,6 +103,10 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })
 	t.Run("Purges", func(t *testing.T) { purges(t, backend) })
+	t.Run("Waiters", func(t *testing.T) { waiters(t, backend) })
+	t.Run("WaitingAtOnce", func(t *testing.T) { waitingAtOnce(t, backend) })
+	t.Run("InTx", func(t *testing.T) { inTx(t, backend) })
+	t.Run("InTxAtOnce", func(t *testing.T) { inTxAtOnce(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
 }

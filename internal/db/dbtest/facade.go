@@ -37,6 +37,10 @@ func Facade(client *applock.Client) Executor {
 			return answerOrError(Answer{Words: []string{"ok"}}, err)
 		case "serialize":
 			return answerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, object(args)))
+		case "waiters":
+			return waitersThroughFacade(ctx, client, args)
+		case "await", "unawait", "poll", "renew":
+			return Answer{}, ErrNotOffered
 		}
 		return Answer{}, fmt.Errorf("unknown operation %q", operation)
 	}
@@ -120,6 +124,33 @@ func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 		objects = append(objects, lock.Object.String())
 	}
 	return ListAnswer(objects), nil
+}
+
+func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var waiters []db.Waiter
+	request := applock.WaitersRequest{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		Operator:   args["operator_id"],
+		Department: args["department_id"],
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for waiter, err := range client.Waiters(ctx, request) {
+		if err != nil {
+			return answerOrError(Answer{}, err)
+		}
+		waiters = append(waiters, db.Waiter{
+			ObjectType:   waiter.Object.Type,
+			ObjectID:     waiter.Object.ID,
+			OperatorID:   waiter.Owner.Operator,
+			DepartmentID: waiter.Owner.Department,
+			ClientID:     waiter.Client,
+			SinceTS:      waiter.Since,
+			UntilTS:      waiter.Until,
+			ExpiresTS:    waiter.ExpiresAt,
+		})
+	}
+	return waitersAnswer(waiters), nil
 }
 
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {

@@ -69,7 +69,9 @@ type other struct {
 	waits bool
 }
 
-func traits() []trait { return []trait{"snapshot", "view", "checked", "locking", "patient"} }
+func traits() []trait {
+	return []trait{"snapshot", "view", "checked", "locking", "queueing", "lingering", "patient"}
+}
 
 // has tells whether a trait belongs to the place at the level that is played.
 func (p *interleaving) has(t trait) bool {
@@ -82,6 +84,10 @@ func (p *interleaving) has(t trait) bool {
 		return p.place.ChecksView(p.level)
 	case "locking":
 		return p.place.RefusalsLock
+	case "queueing":
+		return p.place.RenewalsWait
+	case "lingering":
+		return p.place.PollsWait || p.place.RenewalsWait
 	case "patient":
 		return p.place.PurgesWait
 	}
@@ -148,6 +154,9 @@ func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, m
 	again := false
 	for range replays {
 		place := backend.New(t)
+		if place.Driver == nil {
+			t.Fatal("the place has no Driver")
+		}
 		createProtected(t, place)
 		play := interleaving{
 			place:     place,
@@ -267,11 +276,15 @@ func (p *interleaving) call(ctx context.Context, current *session, step step, ar
 		_, err := current.tx.ExecContext(ctx, "UPDATE protected SET value = value + 1")
 		return answerOrError(ok, p.explain(err))
 	}
-	client := p.place.Client
+	client, driver := p.place.Client, p.place.Driver
 	if current.tx != nil {
+		var err error
+		if driver, err = driver.WithTx(current.tx); err != nil {
+			return Answer{}, err
+		}
 		client = client.WithTx(current.tx)
 	}
-	return Facade(client)(ctx, step.operation, args)
+	return either(Facade(client), Driver(driver))(ctx, step.operation, args)
 }
 
 // explain gives a bare database error the kind that the driver would.

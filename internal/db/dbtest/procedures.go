@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,22 @@ func routines() map[string]Routine {
 		"purge":     {"purge_appl_locks", []string{"older_than_seconds", "max_rows"}},
 		"assert":    {"assert_appl_lock", []string{"object_type", "object_id", "operator_id", "fence"}},
 		"serialize": {"serialize_appl_lock", []string{"object_type", "object_id"}},
+		"renew":     {"renew_appl_locks", []string{"grants"}},
+		"await":     {"await_appl_lock", []string{"object_type", "object_id", "operator_id", "department_id", "client_id", "wait_seconds"}},
+		"unawait":   {"unawait_appl_lock", []string{"object_type", "object_id", "operator_id", "client_id"}},
+		"poll":      {"poll_appl_locks", []string{"client_id", "max_rows"}},
+		"waiters": {"list_appl_lock_waiters", []string{
+			"object_type", "object_id", "operator_id", "department_id",
+			"after_type", "after_id", "after_operator_id", "after_client_id", "max_rows",
+		}},
 	}
+}
+
+// ResultSet reports whether the routine has one form, which returns rows.
+func (r Routine) ResultSet() bool {
+	return slices.ContainsFunc(db.Contract(), func(operation db.Operation) bool {
+		return operation.Name == r.Name && operation.ResultSet()
+	})
 }
 
 // Procedures is the way of calling with bare SQL, without any of this project's Go code. run calls a
@@ -42,6 +58,9 @@ func Procedures(
 		called, known := routines()[operation]
 		if !known {
 			return Answer{}, fmt.Errorf("unknown operation %q", operation)
+		}
+		if operation == "renew" {
+			args = withDocument(args)
 		}
 		values := make([]any, len(called.Parameters))
 		for i, parameter := range called.Parameters {
@@ -146,15 +165,21 @@ func isNumber(parameter string) bool {
 }
 
 func rowsAnswer(operation string, rows []map[string]any) Answer {
-	if operation == "list" {
+	switch operation {
+	case "list":
 		var objects []string
 		for _, row := range rows {
 			objects = append(objects, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
 		}
 		return ListAnswer(objects)
-	}
-	if operation == "assert" || operation == "serialize" {
+	case "assert", "serialize", "await", "unawait":
 		return Answer{Words: []string{"ok"}}
+	case "renew":
+		return renewAnswer(eachRow(rows, renewedGrant))
+	case "poll":
+		return pollAnswer(eachRow(rows, awaitedObject))
+	case "waiters":
+		return waitersAnswer(eachRow(rows, waiter))
 	}
 	answer := Answer{Values: map[string]string{}}
 	row := rows[0]

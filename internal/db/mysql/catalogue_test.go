@@ -22,7 +22,7 @@ func internalRoutines() []string {
 // typeName is LONGTEXT where a caller's text comes in, so that nothing is cut off before it is checked.
 func typeName(parameter db.Parameter) string {
 	switch {
-	case parameter.Type == db.Text && parameter.Direction == db.In:
+	case (parameter.Type == db.Text || parameter.Type == db.Document) && parameter.Direction == db.In:
 		return "longtext"
 	case parameter.Name == "p_outcome":
 		return "varchar(11)"
@@ -42,7 +42,7 @@ func parametersGoing(operation db.Operation, direction db.Direction) []db.Parame
 }
 
 // hasRowForm tells of an operation that the row form is a routine of its own.
-func hasRowForm(operation db.Operation) bool { return !operation.ResultSet && !operation.Version }
+func hasRowForm(operation db.Operation) bool { return !operation.ResultSet() && !operation.Version }
 
 // signatures returns what the catalogue must hold for an operation.
 func signatures(operation db.Operation) []string {
@@ -131,7 +131,7 @@ func TestCatalogueEqualsContract(t *testing.T) {
 }
 
 // Goal: what comes back has the contract's names, types and order: from a row form the OUT parameters, from
-// list_appl_locks the columns of appl_lock; and it is one row. Method: call each on a lock of its own.
+// the others the columns; and it is one row. Method: call each on a lock and a waiter of its own.
 func TestResultSetsEqualContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -143,11 +143,10 @@ func TestResultSetsEqualContract(t *testing.T) {
 			switch {
 			case operation.Version:
 				want = []string{"p_version number"}
-			case operation.ResultSet:
-				want = column(t, handle, `
-					SELECT CONCAT(column_name, ' ', CASE data_type WHEN 'bigint' THEN 'number' WHEN 'datetime' THEN 'timestamp' ELSE 'text' END)
-					FROM information_schema.columns
-					WHERE table_schema = DATABASE() AND table_name = 'appl_lock' ORDER BY ordinal_position`)
+			case operation.ResultSet():
+				for _, column := range operation.Columns {
+					want = append(want, column.Name+" "+string(column.Type))
+				}
 			default:
 				for _, parameter := range operation.RowParameters() {
 					want = append(want, strings.Replace(parameter.Name+" "+string(parameter.Type), " flag", " text", 1))
@@ -160,13 +159,16 @@ func TestResultSetsEqualContract(t *testing.T) {
 	})
 }
 
-// argumentsFor gets a lock for an operation and returns IN arguments that name it.
+// argumentsFor gets a lock and lists a waiter for an operation, and returns IN arguments that name them.
 func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL)", operation.Name)
+	mustQuery(t, handle, "CALL await_appl_lock_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
 	given := map[string]any{
-		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE",
+		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE", "p_client_id": operation.Name,
 		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1,
+		"p_grants": fmt.Sprintf(`[{"object_type": "customer", "object_id": "%s", "operator_id": "JDOE", "fence": %v, "ttl_seconds": 60}]`,
+			operation.Name, get[0]["p_fence"]),
 	}
 	var arguments []any
 	for _, parameter := range parametersGoing(operation, db.In) {
@@ -217,7 +219,7 @@ func dataAccess(name string) string {
 		name = strings.TrimSuffix(name, form)
 	}
 	switch name {
-	case "inquire_appl_lock", "list_appl_locks":
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
 		return "READS SQL DATA"
 	case "appl_lock_version", "appl_lock_refuse_number", "appl_lock_refuse_text":
 		return "CONTAINS SQL"
@@ -399,13 +401,13 @@ func TestGoldenSchema(t *testing.T) {
 }
 
 // schema returns the catalogue as lines. Left out is what a server decides where the schema does not: the
-// collation of a table without text, the row format.
+// collation of a table without text, the row format; and what only MariaDB writes of a column that may be NULL.
 func schema(t *testing.T, handle *sql.DB) []string {
 	t.Helper()
 	lines := column(t, handle, `
 		SELECT CONCAT('column ', table_name, '.', column_name, ' ', column_type,
 			COALESCE(CONCAT(' ', character_set_name, ' ', collation_name), ''),
-			IF(is_nullable = 'NO', ' NOT NULL', ''), COALESCE(CONCAT(' DEFAULT ', column_default), ''),
+			IF(is_nullable = 'NO', ' NOT NULL', ''), COALESCE(CONCAT(' DEFAULT ', NULLIF(column_default, 'NULL')), ''),
 			IF(extra = '', '', CONCAT(' ', extra)), ' -- ', column_comment)
 		FROM information_schema.columns
 		WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' ORDER BY table_name, ordinal_position`)

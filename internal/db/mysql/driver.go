@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // maxConnections bounds the pool that Open makes.
@@ -21,8 +22,8 @@ const maxConnections = 10
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
 	handle *sql.DB
-	// tx is the caller's transaction, nil outside one.
-	tx *sql.Tx
+	// tx is the caller's transaction, or the connection of InTx's own, nil outside one.
+	tx queries.DBTX
 	// schema is the database that the procedures are in, empty for the one that is connected to.
 	schema string
 	close  func() error
@@ -62,7 +63,12 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
 	}
-	return &Driver{handle: d.handle, tx: sqlTx, schema: d.schema, close: func() error { return nil }}, nil
+	return d.in(sqlTx), nil
+}
+
+// in returns a driver whose operations run in a transaction.
+func (d *Driver) in(tx queries.DBTX) *Driver {
+	return &Driver{handle: d.handle, tx: tx, schema: d.schema, close: func() error { return nil }}
 }
 
 // WithSchema shares the pool of d. A schema is what MySQL calls a database.

@@ -85,7 +85,7 @@ func (p *places) take(t testing.TB) dbtest.Place {
 		place = placeOn(owned, testdb.MySQL(owned, p.product), p.change)
 	}
 	t.Cleanup(func() {
-		for _, statement := range []string{"DELETE FROM appl_lock", "DROP TABLE IF EXISTS protected"} {
+		for _, statement := range []string{"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DROP TABLE IF EXISTS protected"} {
 			if _, err := place.SQL.ExecContext(context.Background(), statement); err != nil {
 				t.Error(err)
 				return
@@ -113,6 +113,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 	})
 	return dbtest.Place{
 		Client: client,
+		Driver: mysql.New(handle),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
@@ -122,12 +123,21 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 			"row":    rowExecutor(plain),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
-			_, err := plain.ExecContext(ctx, `UPDATE appl_lock SET
-				acquired_ts = acquired_ts - INTERVAL ? MICROSECOND,
-				lock_ts = lock_ts - INTERVAL ? MICROSECOND,
-				expires_ts = expires_ts - INTERVAL ? MICROSECOND`,
-				duration.Microseconds(), duration.Microseconds(), duration.Microseconds())
-			return err
+			for _, statement := range []string{
+				`UPDATE appl_lock SET
+					acquired_ts = acquired_ts - INTERVAL ? MICROSECOND,
+					lock_ts = lock_ts - INTERVAL ? MICROSECOND,
+					expires_ts = expires_ts - INTERVAL ? MICROSECOND`,
+				`UPDATE appl_lock_waiter SET
+					since_ts = since_ts - INTERVAL ? MICROSECOND,
+					until_ts = until_ts - INTERVAL ? MICROSECOND,
+					expires_ts = expires_ts - INTERVAL ? MICROSECOND`,
+			} {
+				if _, err := plain.ExecContext(ctx, statement, duration.Microseconds(), duration.Microseconds(), duration.Microseconds()); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		Waiting:           func(ctx context.Context) (int, error) { return testdb.MySQLWaiting(ctx, plain) },
 		Interpret:         mysql.InterpretError,

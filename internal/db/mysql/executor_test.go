@@ -17,7 +17,7 @@ import (
 func rowExecutor(handle *sql.DB) dbtest.Executor {
 	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
 		name := called.Name
-		if name != "list_appl_locks" {
+		if !called.ResultSet() {
 			name += "_row"
 		}
 		return dbtest.RowsByColumn(ctx, handle, fmt.Sprintf("CALL %s(%s)", name, dbtest.Placeholders(len(values))), values...)

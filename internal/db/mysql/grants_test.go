@@ -121,9 +121,9 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
 	}
-	for _, table := range []string{database + ".appl_lock", database + ".appl_lock_serialize", database + ".goose_db_version"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_serialize", "goose_db_version"} {
 		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
-			all = append(all, statement{"", fmt.Sprintf(text, table), nil, errorTableDenied})
+			all = append(all, statement{"", fmt.Sprintf(text, database+"."+table), nil, errorTableDenied})
 		}
 	}
 	return all
@@ -136,7 +136,8 @@ func TestGrants(t *testing.T) {
 	t.Parallel()
 	operator := []string{
 		"get_appl_lock", "release_appl_lock", "inquire_appl_lock", "list_appl_locks",
-		"assert_appl_lock", "serialize_appl_lock", "appl_lock_version",
+		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "await_appl_lock", "unawait_appl_lock",
+		"poll_appl_locks", "list_appl_lock_waiters", "appl_lock_version",
 	}
 	type role struct {
 		grants  []string
@@ -209,7 +210,7 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 			if _, err := client.MigrateUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			requireWorking(t, client, owner)
+			requireWorking(t, client, owner, "")
 			if err := client.Uninstall(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -114,7 +114,7 @@ func TestSessionSettings(t *testing.T) {
 
 // storm is calls from many connections, each a transaction of its own, half of them at either level.
 type storm struct {
-	calls, contended, busy atomic.Int64
+	calls, contended, busy, deadlocks atomic.Int64
 }
 
 const stormConnections = 32
@@ -155,7 +155,8 @@ func (s *storm) run(ctx context.Context, t *testing.T, handle *sql.DB, work func
 		})
 	}
 	connections.Wait()
-	t.Logf("%d calls, of which %d met LK003 and %d waited too long", s.calls.Load(), s.contended.Load(), s.busy.Load())
+	t.Logf("%d calls, of which %d met LK003, %d waited too long and %d were a deadlock's victim",
+		s.calls.Load(), s.contended.Load(), s.busy.Load(), s.deadlocks.Load())
 }
 
 // Goal: no deadlock (1213) between single calls, however hot the objects are. Method: 60 s of get, release
@@ -448,9 +449,9 @@ func untilWaiting(t *testing.T, place dbtest.Place, sessions int) {
 	}
 }
 
-// Goal: a call leaves the caller's session as it was: LAST_INSERT_ID(), which the caller may still need,
-// and the limit of its lock waits. Method: each operation on a connection with both set, with a good
-// answer, a refusal, a bad argument and a wait that is cut off.
+// Goal: a call leaves the caller's session as it was: LAST_INSERT_ID(), which the caller may still need, the
+// limit of its lock waits and its safe updates. Method: each operation on a connection with these set, with a
+// good answer, a refusal, a bad argument and a wait that is cut off.
 func TestCallerKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -464,9 +465,11 @@ func TestCallerKeepsItsSession(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }() // gives it back to the pool
 		mustQuery(t, conn, "SET SESSION innodb_lock_wait_timeout = 42")
+		mustQuery(t, conn, "SET SESSION sql_safe_updates = TRUE")
 		mustQuery(t, conn, "INSERT INTO invoice VALUES ()")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, getCall, "busy", "JDOE")
+			busy := granted(t, tx, "busy", "JDOE").Fence
+			mustQuery(t, tx, awaitCall, "busy", "ASMITH", "p1")
 			for _, call := range []string{
 				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
 				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
@@ -488,12 +491,24 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 1)",
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 0)",
 				"serialize_appl_lock_row('customer', '1')",
+				"await_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', 60)",
+				"await_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', 0)",
+				"await_appl_lock_row('customer', 'busy', 'ASMITH', '', 'p1', 60)",
+				"unawait_appl_lock_row('customer', 'busy', 'ASMITH', 'p1')",
+				"unawait_appl_lock_row('customer', '1', 'ASMITH', 'p1')",
+				"unawait_appl_lock_row('customer', '1', 'ASMITH', '')",
+				"poll_appl_locks('p1', 10)",
+				"poll_appl_locks('p1', 0)",
+				fmt.Sprintf("renew_appl_locks('%s')", document(t, db.RenewableGrant{
+					ObjectType: "customer", ObjectID: "busy", OperatorID: "JDOE", Fence: busy, TTLSeconds: 60,
+				})),
+				"renew_appl_locks('[1]')",
 				"inquire_appl_lock_row('customer', '1')",
 				"purge_appl_locks_row(1, 1)",
 			} {
 				_, _ = dbtest.RowsByColumn(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
-				if id, limit := value(t, conn, "SELECT LAST_INSERT_ID()"), value(t, conn, "SELECT @@SESSION.innodb_lock_wait_timeout"); id != "4711" || limit != "42" {
-					t.Fatalf("after %s: LAST_INSERT_ID() is %s, want 4711; innodb_lock_wait_timeout is %s, want 42", call, id, limit)
+				if got := value(t, conn, "SELECT CONCAT_WS(' ', LAST_INSERT_ID(), @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_safe_updates + 0)"); got != "4711 42 1" {
+					t.Fatalf("after %s: LAST_INSERT_ID(), innodb_lock_wait_timeout and sql_safe_updates are %s, want 4711 42 1", call, got)
 				}
 			}
 		})
@@ -714,6 +729,7 @@ func TestWaitIsBounded(t *testing.T) {
 		place := newPlace(t, product)
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
+			mustQuery(t, tx, awaitCall, "1", "ASMITH", "p1")
 			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 			defer cancel()
 			var waiters sync.WaitGroup
@@ -723,6 +739,8 @@ func TestWaitIsBounded(t *testing.T) {
 				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
 				"assert_appl_lock_row('customer', '1', 'JDOE', 1)",
+				"await_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', NULL)",
+				"unawait_appl_lock_row('customer', '1', 'ASMITH', 'p1')",
 			} {
 				waiters.Go(func() {
 					began := time.Now()
@@ -862,8 +880,8 @@ func TestForeignTableIsLeftAlone(t *testing.T) {
 }
 
 // Goal: a migration that broke off half-way can simply be run again, and no lock is lost: there are no
-// transactions around CREATE. Method: forget that both have been applied, and lose a routine and some rows,
-// as after a connection that broke; then up, and down twice in the same way.
+// transactions around CREATE. Method: forget that they have been applied, and lose routines and some rows, as
+// after a connection that broke; then up, and all the way down in the same way.
 func TestMigrationsRunAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -875,10 +893,11 @@ func TestMigrationsRunAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustQuery(t, place.SQL, "DROP PROCEDURE transfer_appl_lock_row")
+		mustQuery(t, place.SQL, "DROP PROCEDURE poll_appl_locks_core")
 		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize WHERE slot > 1000")
 		mustQuery(t, place.SQL, "DELETE FROM goose_db_version WHERE version_id > 0")
-		if done, err := place.Client.MigrateUp(t.Context()); err != nil || len(done) != 2 {
-			t.Fatalf("migrate up again: %v, %v, want both migrations", done, err)
+		if done, err := place.Client.MigrateUp(t.Context()); err != nil || len(done) != 4 {
+			t.Fatalf("migrate up again: %v, %v, want all four migrations", done, err)
 		}
 		if lock, err := place.Client.Inquire(t.Context(), object); err != nil || lock.Fence != grant.Fence {
 			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
@@ -887,8 +906,10 @@ func TestMigrationsRunAgain(t *testing.T) {
 			t.Errorf("appl_lock_serialize has %s rows, want 65536", rows)
 		}
 		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
+		mustQuery(t, place.SQL, "DROP PROCEDURE renew_appl_locks")
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
-		for range 2 {
+		mustQuery(t, place.SQL, "DROP TABLE appl_lock_waiter")
+		for range 4 {
 			if _, err := place.Client.MigrateDown(t.Context()); err != nil {
 				t.Errorf("migrate down: %v", err)
 			}

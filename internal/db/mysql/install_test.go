@@ -14,6 +14,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testdb"
 )
@@ -57,10 +58,11 @@ func contents(t *testing.T, handle *sql.DB, schema string) []string {
 		SELECT routine_name FROM information_schema.routines WHERE routine_schema = ?`, schema, schema)
 }
 
-// requireWorking goes through all operations.
-func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB) {
+// requireWorking goes through all operations, in the schema, which is empty for the one that is connected to.
+func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema string) {
 	t.Helper()
 	ctx := t.Context()
+	requireWaiting(t, handle, schema)
 	object := applock.Object{Type: "customer", ID: `4"2\`}
 	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "O'Brien"}}); err != nil {
 		t.Fatal(err)
@@ -101,6 +103,43 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB) {
 	}
 	if _, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// requireWaiting goes through the operations that the façade keeps to itself.
+func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
+	t.Helper()
+	var driver db.Driver = mysql.New(handle)
+	if schema != "" {
+		var err error
+		if driver, err = driver.WithSchema(schema); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := t.Context()
+	var grant db.RenewableGrant
+	err := driver.InTx(ctx, func(d db.Driver) error {
+		result, err := d.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "JDOE", TTLSeconds: 60})
+		grant = db.RenewableGrant{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "JDOE", Fence: result.Fence, TTLSeconds: 60}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.AwaitApplLock(ctx, db.AwaitApplLockParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
+		t.Error(err)
+	}
+	if awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: "program", MaxRows: 10}); err != nil || len(awaited) != 1 || awaited[0].FreeInUS == 0 {
+		t.Errorf("poll: %v, %v", awaited, err)
+	}
+	if waiters, err := driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{OperatorID: "ASMITH", MaxRows: 10}); err != nil || len(waiters) != 1 {
+		t.Errorf("waiters: %v, %v", waiters, err)
+	}
+	if err := driver.UnawaitApplLock(ctx, db.UnawaitApplLockParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
+		t.Error(err)
+	}
+	if renewed, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{grant}}); err != nil || len(renewed) != 1 || renewed[0].Outcome != db.Renewed {
+		t.Errorf("renew: %v, %v", renewed, err)
 	}
 }
 
@@ -229,7 +268,7 @@ func TestScriptRunsInClient(t *testing.T) {
 					}
 					return body
 				})
-				requireWorking(t, client, handle)
+				requireWorking(t, client, handle, schema)
 				if err := client.Uninstall(t.Context()); err != nil {
 					t.Error(err)
 				}

@@ -24,7 +24,13 @@ func typeName(parameterType db.Type) string {
 		db.FlagType:  "character",
 		db.Number:    "bigint",
 		db.Timestamp: "timestamp with time zone",
+		db.Document:  "text",
 	}[parameterType]
+}
+
+// listed are the tables whose rows an operation returns as they are.
+func listed() map[string]string {
+	return map[string]string{"list_appl_locks": "appl_lock", "list_appl_lock_waiters": "appl_lock_waiter"}
 }
 
 // signatures returns what the catalogue must hold for an operation: kind, name, parameters and result.
@@ -32,8 +38,12 @@ func signatures(operation db.Operation) []string {
 	if operation.Version {
 		return []string{"function appl_lock_version() returns integer"}
 	}
-	if operation.ResultSet {
-		return []string{fmt.Sprintf("function %s(%s) returns SETOF appl_lock", operation.Name, list(operation.Parameters))}
+	if table, found := listed()[operation.Name]; found {
+		return []string{fmt.Sprintf("function %s(%s) returns SETOF %s", operation.Name, list(operation.Parameters), table)}
+	}
+	if operation.ResultSet() {
+		parameters := slices.Concat(operation.Parameters, operation.Columns)
+		return []string{fmt.Sprintf("function %s(%s) returns SETOF record", operation.Name, list(parameters))}
 	}
 	var in, procedure []db.Parameter
 	for _, parameter := range operation.Parameters {
@@ -89,6 +99,30 @@ func TestCatalogueEqualsContract(t *testing.T) {
 	}
 }
 
+// Goal: rows of a table have the columns of the contract. Method: compare the two.
+func TestTablesEqualContract(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	for _, operation := range db.Contract() {
+		table, found := listed()[operation.Name]
+		if !found {
+			continue
+		}
+		var want []string
+		for _, column := range operation.Columns {
+			want = append(want, column.Name+" "+typeName(column.Type))
+		}
+		got := column(t, pool, `
+			SELECT format('%s %s', a.attname, replace(format_type(a.atttypid, NULL), 'character varying', 'text'))
+			FROM pg_attribute AS a
+			WHERE a.attrelid = ('applock.' || $1)::regclass AND a.attnum > 0
+			ORDER BY a.attnum`, table)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the columns %q, want %q", table, got, want)
+		}
+	}
+}
+
 // Goal: owner's rights, a pinned search path with pg_temp last, nothing for PUBLIC, a comment on each.
 // Method: ask the catalogue for routines that lack one of them.
 func TestRoutinesAreSafe(t *testing.T) {
@@ -125,7 +159,8 @@ func TestGoldenSchema(t *testing.T) {
 		SELECT line FROM (
 			SELECT 1 AS part, format('column %s.%s %s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
 					CASE WHEN a.attcollation = '"C"'::regcollation THEN ' COLLATE "C"' ELSE '' END,
-					CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS line, a.attnum::int AS position
+					CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS line,
+					(c.relname = 'appl_lock_waiter')::int * 100 + a.attnum AS position
 			FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
 			WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind = 'r' AND c.relname <> 'goose_db_version' AND a.attnum > 0
 			UNION ALL
@@ -134,10 +169,11 @@ func TestGoldenSchema(t *testing.T) {
 			UNION ALL
 			SELECT 3, format('constraint %s %s', k.conname, pg_get_constraintdef(k.oid)), 0
 			FROM pg_constraint AS k
-			WHERE k.connamespace = 'applock'::regnamespace AND k.contype <> 'n' AND k.conrelid = 'applock.appl_lock'::regclass
+			WHERE k.connamespace = 'applock'::regnamespace AND k.contype <> 'n'
+				AND k.conrelid IN ('applock.appl_lock'::regclass, 'applock.appl_lock_waiter'::regclass)
 			UNION ALL
 			SELECT 4, format('index %s', pg_get_indexdef(i.indexrelid)), 0
-			FROM pg_index AS i WHERE i.indrelid = 'applock.appl_lock'::regclass
+			FROM pg_index AS i WHERE i.indrelid IN ('applock.appl_lock'::regclass, 'applock.appl_lock_waiter'::regclass)
 			UNION ALL
 			SELECT 5, format('%s %s(%s) %s%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END, p.proname,
 					pg_get_function_identity_arguments(p.oid),

@@ -28,7 +28,9 @@ type Driver struct {
 	pool   *pgxpool.Pool
 	client queries.DBTX
 	schema string
-	close  func()
+	// inTx is true when client is a caller's transaction.
+	inTx  bool
+	close func()
 }
 
 var _ db.Driver = (*Driver)(nil)
@@ -88,7 +90,12 @@ func (d *Driver) WithTx(tx any) (db.Driver, error) {
 	default:
 		return nil, fmt.Errorf("%w: %T, want pgx.Tx or *sql.Tx", db.ErrTxType, tx)
 	}
-	return &Driver{pool: d.pool, client: client, schema: d.schema, close: func() {}}, nil
+	return d.in(client), nil
+}
+
+// in returns a driver whose operations run in a transaction.
+func (d *Driver) in(tx queries.DBTX) *Driver {
+	return &Driver{pool: d.pool, client: tx, schema: d.schema, inTx: true, close: func() {}}
 }
 
 // WithSchema shares the pool of d.
@@ -96,7 +103,7 @@ func (d *Driver) WithSchema(schema string) (db.Driver, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	return &Driver{pool: d.pool, client: d.client, schema: schema, close: d.close}, nil
+	return &Driver{pool: d.pool, client: d.client, schema: schema, inTx: d.inTx, close: d.close}, nil
 }
 
 func (d *Driver) queries() *queries.Queries {

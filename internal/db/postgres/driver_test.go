@@ -38,6 +38,7 @@ func newPlace(t testing.TB, dsn string) dbtest.Place {
 	}
 	return dbtest.Place{
 		Client: client,
+		Driver: postgres.New(pool),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",
@@ -47,8 +48,13 @@ func newPlace(t testing.TB, dsn string) dbtest.Place {
 			"row":    sqlExecutor(pool, rowForm),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
-			_, err := pool.Exec(ctx, `UPDATE applock.appl_lock
-				SET acquired_ts = acquired_ts - $1::interval, lock_ts = lock_ts - $1::interval, expires_ts = expires_ts - $1::interval`,
+			_, err := pool.Exec(ctx, `
+				WITH locks AS (
+					UPDATE applock.appl_lock
+					SET acquired_ts = acquired_ts - $1::interval, lock_ts = lock_ts - $1::interval, expires_ts = expires_ts - $1::interval
+				)
+				UPDATE applock.appl_lock_waiter
+				SET since_ts = since_ts - $1::interval, until_ts = until_ts - $1::interval, expires_ts = expires_ts - $1::interval`,
 				duration)
 			return err
 		},

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -30,7 +31,12 @@ func kindOf(err error) db.Kind {
 	if answered {
 		return kindOfState(pgErr.Code)
 	}
-	if pgconn.SafeToRetry(err) {
+	// pgx 5.12 calls this safe to retry, and gives it also for a statement of the simple protocol, such as every COMMIT,
+	// that was sent and whose answer was cut off.
+	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return db.KindOther
+		}
 		return db.KindUnreachable
 	}
 	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts.

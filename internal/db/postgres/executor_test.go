@@ -16,15 +16,15 @@ import (
 
 // callForm is the procedure, as a program in any language calls it.
 func callForm(routine dbtest.Routine, arguments string) string {
-	if routine.Name == "list_appl_locks" {
-		return fmt.Sprintf("SELECT * FROM applock.list_appl_locks(%s)", arguments)
+	if routine.ResultSet() {
+		return fmt.Sprintf("SELECT * FROM applock.%s(%s)", routine.Name, arguments)
 	}
 	return fmt.Sprintf("CALL applock.%s(%s)", routine.Name, arguments)
 }
 
 // rowForm is the function that returns the OUT parameters as a row.
 func rowForm(routine dbtest.Routine, arguments string) string {
-	if routine.Name == "list_appl_locks" {
+	if routine.ResultSet() {
 		return callForm(routine, arguments)
 	}
 	return fmt.Sprintf("SELECT * FROM applock.%s_row(%s)", routine.Name, arguments)

@@ -229,6 +229,37 @@ func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
 	}
 }
 
+// Goal: a call whose answer is lost says that its outcome is unknown, in each of pgx's ways to talk to the server.
+// Method: a connection that is cut off when the answer is on its way; the lock is there.
+func TestLostAnswerIsUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, testdb.Postgres(t))
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			proxy := newProxy(t, place.DSN)
+			pool := newPool(t, proxy.dsn+"&default_query_exec_mode="+mode)
+			client := applock.NewPostgres(pool)
+			object := applock.Object{Type: "answer", ID: mode}
+			request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}
+			if _, err := client.Get(t.Context(), request); err != nil { // prepared and described by now
+				t.Fatal(err)
+			}
+			if _, err := place.Client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+				t.Fatal(err)
+			}
+			proxy.loseAnswers()
+			if _, err := client.Get(t.Context(), request); !errors.Is(err, applock.ErrOutcomeUnknown) {
+				t.Errorf("get: %v, want ErrOutcomeUnknown", err)
+			}
+			// A mode that describes first has lost that answer, and nothing has happened.
+			if _, err := place.Client.Inquire(t.Context(), object); err != nil && mode != "describe_exec" {
+				t.Errorf("inquire: %v, want the lock", err)
+			}
+		})
+	}
+}
+
 // Goal: a call that is cancelled in flight says that its outcome is unknown; in a transaction it does
 // not, because nothing has happened before the commit. Method: cancel while the call waits for a row.
 func TestCancelledCallIsUnknownOutcome(t *testing.T) {

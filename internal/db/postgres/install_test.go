@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os/exec"
 	"strings"
@@ -24,26 +25,7 @@ func TestPlainGoose(t *testing.T) {
 	for _, schema := range []string{"applock", "locks"} {
 		t.Run(schema, func(t *testing.T) {
 			t.Parallel()
-			config, err := pgx.ParseConfig(testdb.Postgres(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if schema != "applock" {
-				config.RuntimeParams["applock.schema"] = schema
-			}
-			handle := stdlib.OpenDB(*config)
-			defer func() { _ = handle.Close() }()
-			fsys, err := postgres.Migrations()
-			if err != nil {
-				t.Fatal(err)
-			}
-			provider, err := goose.NewProvider(goose.DialectPostgres, handle, fsys)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := provider.Up(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			handle, provider := plainGoose(t, testdb.Postgres(t), schema)
 			if _, err := handle.ExecContext(t.Context(), "CALL "+schema+".get_appl_lock('customer', '42', 'JDOE', 'CS', NULL)"); err != nil {
 				t.Error(err)
 			}
@@ -52,6 +34,32 @@ func TestPlainGoose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plainGoose migrates as a user of goose does.
+func plainGoose(t *testing.T, dsn, schema string) (*sql.DB, *goose.Provider) {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if schema != "applock" {
+		config.RuntimeParams["applock.schema"] = schema
+	}
+	handle := stdlib.OpenDB(*config)
+	t.Cleanup(func() { _ = handle.Close() })
+	fsys, err := postgres.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, handle, fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return handle, provider
 }
 
 // Goal: two schemas of one database are two independent sets of locks, and the client needs no
@@ -131,14 +139,24 @@ func TestGrants(t *testing.T) {
 		"inquire":   "CALL applock.inquire_appl_lock('customer', '1')",
 		"list":      "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"serialize": "CALL applock.serialize_appl_lock('customer', '1')",
+		"await":     "CALL applock.await_appl_lock('customer', '1', 'JDOE', '', 'p1', NULL)",
+		"await row": "SELECT * FROM applock.await_appl_lock_row('customer', '1', 'JDOE', '', 'p1', NULL)",
+		"unawait":   "CALL applock.unawait_appl_lock('customer', '1', 'JDOE', 'p1')",
+		"poll":      "SELECT * FROM applock.poll_appl_locks('p1', NULL)",
+		"waiters":   "SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"renew":     "SELECT * FROM applock.renew_appl_locks('[]')",
 		"version":   "SELECT applock.appl_lock_version()",
 		"transfer":  "CALL applock.transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', '', NULL)",
 		"purge":     "CALL applock.purge_appl_locks(NULL, NULL)",
 		"table":     "SELECT * FROM applock.appl_lock",
 		"write":     "DELETE FROM applock.appl_lock",
+		"waiting":   "SELECT * FROM applock.appl_lock_waiter",
 		"internal":  "SELECT applock.appl_lock_text('r', 'a', 'v', 1, true)",
 	}
-	operator := []string{"get", "get row", "release", "inquire", "list", "serialize", "version"}
+	operator := []string{
+		"get", "get row", "release", "inquire", "list", "serialize", "version",
+		"await", "await row", "unawait", "poll", "waiters", "renew",
+	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,
 		"supervisor": append([]string{"transfer"}, operator...),

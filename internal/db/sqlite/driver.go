@@ -120,6 +120,12 @@ func patiently[T any](ctx context.Context, d *Driver, operation func(context.Con
 		result, err := operation(context.WithoutCancel(ctx), &single)
 		return result, single.interpretError(ctx, err)
 	}
+	return insist(ctx, d, run)
+}
+
+// insist runs what is brief and does nothing while the file is busy, again until it has had its turn for busyLimit,
+// or the end of ctx.
+func insist[T any](ctx context.Context, d *Driver, run func() (T, error)) (T, error) {
 	result, err := run()
 	if db.KindOf(err) != db.KindBusy {
 		return result, err
@@ -128,10 +134,17 @@ func patiently[T any](ctx context.Context, d *Driver, operation func(context.Con
 	case d.turn <- struct{}{}:
 		defer func() { <-d.turn }()
 	case <-ctx.Done():
+		var none T
 		return none, waitEnded(ctx, err)
 	}
+	return repeat(ctx, run)
+}
+
+// repeat is insist for one whose turn it is.
+func repeat[T any](ctx context.Context, run func() (T, error)) (T, error) {
+	var none T
 	for limit := time.Now().Add(busyLimit); ; {
-		result, err = run()
+		result, err := run()
 		if db.KindOf(err) != db.KindBusy || time.Now().After(limit) {
 			return result, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/db/sqlite"
 )
 
 // The contract, through the façade. SQLite has no procedures to call.
@@ -33,15 +34,22 @@ func newPlace(t testing.TB) dbtest.Place {
 	if _, err := client.MigrateUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	driver, err := sqlite.Open(t.Context(), "sqlite:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = driver.Close() })
 	return dbtest.Place{
 		Client:    client,
+		Driver:    driver,
 		DSN:       "sqlite:" + path,
 		SQL:       handle,
 		Table:     "appl_lock",
 		Executors: map[string]dbtest.Executor{"facade": dbtest.Facade(client)},
 		Advance: func(ctx context.Context, duration time.Duration) error {
-			_, err := handle.ExecContext(ctx,
-				"UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1",
+			_, err := handle.ExecContext(ctx, `
+				UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1;
+				UPDATE appl_lock_waiter SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1`,
 				duration.Microseconds())
 			return err
 		},

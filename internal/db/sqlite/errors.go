@@ -43,12 +43,15 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 		return db.KindPrivilege
 	case sqlite3.SQLITE_ERROR:
 		// SQLite tells a missing table from other errors in its text only: so ask.
-		if exists, err := hasTable(ctx, d.client, "appl_lock"); err == nil && !exists {
+		if exists, err := hasTable(ctx, d.client, youngestTable); err == nil && !exists {
 			return db.KindSchema
 		}
 	}
 	return db.KindOther
 }
+
+// youngestTable is there when all are.
+const youngestTable = "appl_lock_waiter"
 
 func hasTable(ctx context.Context, client queries.DBTX, name string) (bool, error) {
 	var exists bool

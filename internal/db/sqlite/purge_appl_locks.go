@@ -7,9 +7,16 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// PurgeApplLocks runs the statement of purge_appl_locks.
+// PurgeApplLocks runs the statements of purge_appl_locks.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
 	purged, err := patiently(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
+		err := d.queries().PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{
+			OlderThanSeconds: params.OlderThanSeconds,
+			MaxRows:          params.MaxRows,
+		})
+		if err != nil {
+			return 0, err
+		}
 		return d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
 			OlderThanSeconds: params.OlderThanSeconds,
 			MaxRows:          params.MaxRows,

@@ -7,17 +7,20 @@
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
---            is ever touched. Call it again until it returns less than p_max_rows.
+--            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
+--            dead for as long go as well, at most p_max_rows of them, which are not counted.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
--- Out        p_purged, the number of rows removed.
+-- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
 -- Locks      The rows it removes, to the end of the caller's transaction.
 -- Race-free  Get of a row being purged: S2 removes the row only if it is still the very row that S1 read; a
---            get that waited for S2 finds no row and inserts a new one.
+--            get that waited for S2 finds no row and inserts a new one. S3 and S4 do so with a waiter's row,
+--            against await and poll.
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    A row that another transaction is changing is waited for, up to 1 s: whether a DELETE may skip
---            locked rows is not documented for LUW.
+--            locked rows is not documented for LUW. A purge of waiters that a poll is bringing back may be a
+--            deadlock, of which Db2 ends one.
 
 --#SET TERMINATOR @
 
@@ -80,6 +83,28 @@ BEGIN
             AND expires_ts = c_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         SET v_purged = v_purged + v_changed;
+    END FOR;
+
+    -- S3: which waiters could go?
+    FOR waiter AS
+        SELECT
+            w.object_type AS c_waiter_type,
+            w.object_id AS c_waiter_id,
+            w.operator_id AS c_waiter_operator,
+            w.client_id AS c_waiter_client,
+            w.expires_ts AS c_waiter_expires
+        FROM appl_lock_waiter AS w
+        WHERE w.expires_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S4: remove it, if it is still so.
+        DELETE FROM appl_lock_waiter
+        WHERE object_type = c_waiter_type
+            AND object_id = c_waiter_id
+            AND operator_id = c_waiter_operator
+            AND client_id = c_waiter_client
+            AND expires_ts = c_waiter_expires;
     END FOR;
     SET p_purged = v_purged;
 END

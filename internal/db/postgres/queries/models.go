@@ -27,3 +27,23 @@ type ApplLock struct {
 	// End of the lock; releasing sets it to the moment of the release.
 	ExpiresTs pgtype.Timestamptz
 }
+
+// One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.
+type ApplLockWaiter struct {
+	// Kind of object, such as customer. Trailing blanks are not stored.
+	ObjectType string
+	// Which object of that kind.
+	ObjectID string
+	// Who waits for the lock: a person, a service or a process.
+	OperatorID string
+	// The department of the operator; may be empty.
+	DepartmentID string
+	// The waiting program, by a name that it has made up for itself.
+	ClientID string
+	// Since when it waits.
+	SinceTs pgtype.Timestamptz
+	// When it gives up; NULL = never.
+	UntilTs pgtype.Timestamptz
+	// When the row is dead, unless the program goes on saying that it waits.
+	ExpiresTs pgtype.Timestamptz
+}

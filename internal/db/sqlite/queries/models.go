@@ -4,6 +4,10 @@
 
 package queries
 
+import (
+	"database/sql"
+)
+
 type ApplLock struct {
 	ObjectType   string
 	ObjectID     string
@@ -12,5 +16,16 @@ type ApplLock struct {
 	Fence        int64
 	AcquiredTs   int64
 	LockTs       int64
+	ExpiresTs    int64
+}
+
+type ApplLockWaiter struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	SinceTs      int64
+	UntilTs      sql.NullInt64
 	ExpiresTs    int64
 }

@@ -9,8 +9,42 @@ import (
 	"context"
 )
 
-const purgeApplLocks = `-- name: PurgeApplLocks :execrows
+const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
 
+DELETE FROM appl_lock_waiter
+WHERE (object_type, object_id, operator_id, client_id) IN (
+    SELECT
+        w.object_type,
+        w.object_id,
+        w.operator_id,
+        w.client_id
+    FROM appl_lock_waiter AS w
+    WHERE w.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(?1 AS INTEGER) * 1000000
+    LIMIT ?2
+)
+`
+
+type PurgeApplLockWaitersParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+// purge_appl_locks: remove the rows of objects that have been free for long.
+//
+// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, then S2.
+// In         The arguments as the facade has checked them.
+// Out        S2: the number of rows removed.
+// Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
+// Locks      The one write lock of the database file, to the end of the caller's transaction.
+// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.
+// Differs    It waits for any writer of the file; it cannot pass over a row.
+func (q *Queries) PurgeApplLockWaiters(ctx context.Context, arg PurgeApplLockWaitersParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockWaiters, arg.OlderThanSeconds, arg.MaxRows)
+	return err
+}
+
+const purgeApplLocks = `-- name: PurgeApplLocks :execrows
 DELETE FROM appl_lock
 WHERE (object_type, object_id) IN (
     SELECT
@@ -29,15 +63,6 @@ type PurgeApplLocksParams struct {
 	MaxRows          int64
 }
 
-// purge_appl_locks: remove the rows of objects that have been free for long.
-//
-// Contract   As procedures/postgres/purge_appl_locks.sql.
-// In         The arguments as the facade has checked them.
-// Out        The number of rows removed.
-// Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
-// Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.
-// Differs    It waits for any writer of the file; it cannot pass over a row.
 func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) (int64, error) {
 	result, err := q.db.ExecContext(ctx, purgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
 	if err != nil {

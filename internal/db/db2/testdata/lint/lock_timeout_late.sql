@@ -1,4 +1,4 @@
--- breaks: lock timeout: appl_lock is used before the lock timeout is set
+-- breaks: lock timeout: a table is used before the lock timeout is set
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 -- Contract   As in procedures/db2.
 -- In         As in procedures/db2.

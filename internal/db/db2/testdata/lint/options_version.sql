@@ -1,4 +1,4 @@
--- breaks: options: return 2`
+-- breaks: options: return 1`
 -- appl_lock_version: the version of the installed contract.
 -- Contract   As in procedures/db2.
 -- In         As in procedures/db2.
@@ -15,7 +15,7 @@ SPECIFIC appl_lock_version
 LANGUAGE SQL
 NOT DETERMINISTIC
 CONTAINS SQL
-RETURN 2
+RETURN 1
 @
 
 COMMENT ON SPECIFIC FUNCTION appl_lock_version IS 'The version of the installed contract.'

@@ -1,0 +1,292 @@
+package applock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Locker takes leases. [Client] does on the table, [Leases] on any backend; all behave alike, and the package
+// locktest shows it.
+type Locker interface {
+	// Acquire waits until it has the object, or until ctx ends.
+	//
+	// The lease ends MaxHold after the call that took it, whatever its holder does. With the context of a lease on
+	// the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
+	// released. Otherwise those who wait in one process are served in the order of their calls.
+	//
+	// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind, and the error
+	// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld).
+	Acquire(ctx context.Context, request AcquireRequest) (*Lease, error)
+
+	// TryAcquire is Acquire that gives up after maxWait with a *HeldError (ErrHeld); a maxWait of zero or less asks
+	// once. It is the holder that is waited for so long: ctx bounds the calls to the backend, too.
+	TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error)
+
+	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, and
+	// ends with ctx, too. The error is that of work; ErrLost if the lease was lost before the release, because work
+	// may not have been alone then; or that of acquiring or releasing.
+	Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) error
+}
+
+var (
+	_ Locker = (*Client)(nil)
+	_ Locker = (*Leases)(nil)
+)
+
+// AcquireRequest asks for a lease.
+type AcquireRequest struct {
+	Object Object
+	// Owner is who holds the lease. Without an operator it is one that no other acquisition has, made of host,
+	// process and a random number: nobody else can release or renew the lease. A given operator re-enters grants of
+	// its own from elsewhere, such as the one of its crashed predecessor, and so must not be used twice at a time; and a
+	// call that fails with ErrOutcomeUnknown may leave its lock, for the next one to re-enter.
+	Owner Owner
+	// MaxHold is how long the lease lasts at the most. It must be given. Re-entering neither shortens nor extends it;
+	// Lease.Renew begins it anew.
+	MaxHold time.Duration
+	// TTL, if set, is how long the object stays locked after a crash of the holder: the lease is taken for TTL, at
+	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. All leases of a client are renewed by
+	// one statement, which also notices a loss. Zero locks for all of MaxHold and renews nothing.
+	TTL time.Duration
+}
+
+// claim is a request that has been checked.
+type claim struct {
+	object  Object
+	owner   Owner
+	unique  bool // nobody else has the owner's operator
+	maxHold time.Duration
+	ttl     time.Duration // zero: not renewed
+}
+
+func (r AcquireRequest) check() (claim, error) {
+	object, err := r.Object.trim()
+	if err != nil {
+		return claim{}, err
+	}
+	checked := claim{object: object, owner: r.Owner, maxHold: r.MaxHold, ttl: r.TTL}
+	if r.Owner.Operator == "" {
+		checked.unique = true
+		checked.owner.Operator = uniqueName()
+	}
+	if checked.owner, err = checked.owner.trim(""); err != nil {
+		return claim{}, err
+	}
+	if r.MaxHold <= 0 || r.MaxHold > MaxTTL {
+		return claim{}, &InvalidError{Argument: "max_hold", Reason: "must be given, and at most 3650 days"}
+	}
+	if r.TTL == 0 {
+		return checked, nil
+	}
+	_, err = checkSeconds("ttl_seconds", r.TTL, 0)
+	return checked, err
+}
+
+// term is how long the object is locked by the first call.
+func (c claim) term() time.Duration {
+	if c.ttl > 0 {
+		return min(c.ttl, c.maxHold)
+	}
+	return c.maxHold
+}
+
+// Acquire is [Locker.Acquire] on the table.
+func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (*Lease, error) {
+	leases, err := c.leases()
+	if err != nil {
+		return nil, err
+	}
+	return leases.Acquire(ctx, request)
+}
+
+// TryAcquire is [Locker.TryAcquire] on the table.
+func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
+	leases, err := c.leases()
+	if err != nil {
+		return nil, err
+	}
+	return leases.TryAcquire(ctx, request, maxWait)
+}
+
+// Do is [Locker.Do] on the table.
+func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) error {
+	leases, err := c.leases()
+	if err != nil {
+		return err
+	}
+	return leases.Do(ctx, request, work)
+}
+
+// Acquire is [Locker.Acquire].
+func (l *Leases) Acquire(ctx context.Context, request AcquireRequest) (*Lease, error) {
+	lease, err := l.acquire(ctx, request, forever)
+	if err != nil {
+		return nil, fmt.Errorf("acquire %s: %w", request.Object, err)
+	}
+	return lease, nil
+}
+
+// TryAcquire is [Locker.TryAcquire].
+func (l *Leases) TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
+	lease, err := l.acquire(ctx, request, max(maxWait, 0))
+	if err != nil {
+		return nil, fmt.Errorf("try to acquire %s: %w", request.Object, err)
+	}
+	return lease, nil
+}
+
+// Do is [Locker.Do].
+func (l *Leases) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) (err error) {
+	lease, err := l.Acquire(ctx, request)
+	if err != nil {
+		return err
+	}
+	working, cancel := context.WithCancelCause(lease.Context())
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer func() {
+		stop()
+		cancel(errReleased)
+		if releaseErr := lease.Release(ctx); releaseErr != nil {
+			err = errors.Join(err, releaseErr)
+		}
+	}()
+	return work(working, lease)
+}
+
+func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
+	wanted, err := request.check()
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // nothing has been sent
+	}
+	if lease := l.reenter(ctx, wanted.object); lease != nil {
+		return lease, nil
+	}
+	var leases []*Lease
+	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
+		var err error
+		leases, err = l.take(limited, []claim{wanted}, func(ctx context.Context) ([]Grant, error) {
+			grant, err := l.backend.Take(ctx, wanted.object, wanted.owner, wanted.term())
+			return []Grant{grant}, err
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+// heldKey is where a context carries the hold on an object.
+type heldKey struct {
+	leases *Leases
+	object Object
+}
+
+// reenter returns one more lease on a hold that ctx carries, nil if there is no live one.
+func (l *Leases) reenter(ctx context.Context, object Object) *Lease {
+	held, ok := ctx.Value(heldKey{leases: l, object: object}).(*hold)
+	if !ok {
+		return nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if held.cause != nil {
+		return nil
+	}
+	return held.lease(ctx)
+}
+
+// answer is what a call has taken for one claim or several.
+type answer struct {
+	grants []Grant
+	err    error
+}
+
+// take makes a call that takes what is claimed, and makes leases of it. When ctx ends first the call is not broken off,
+// which would leave its outcome unknown, but abandoned: what it takes is given back in the background.
+func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]Grant, error)) ([]*Lease, error) {
+	l.background.begin() // Close lets it end, while the backend is still there to be told
+	defer l.background.done()
+	started := time.Now() // before the request, so that it never lasts longer here than there
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answers := make(chan answer, 1)
+	l.background.Go(func() {
+		defer cancel()
+		defer context.AfterFunc(l.farewell, cancel)()
+		grants, err := call(asking)
+		answers <- answer{grants: grants, err: err}
+	})
+	select {
+	case got := <-answers:
+		if got.err == nil {
+			return l.accept(ctx, claims, got.grants, started)
+		}
+		if errors.Is(got.err, ErrOutcomeUnknown) {
+			l.giveBack(claims, func() answer { return got })
+		}
+		return nil, got.err
+	case <-ctx.Done():
+		l.giveBack(claims, func() answer {
+			defer time.AfterFunc(releaseLimit, cancel).Stop()
+			return <-answers
+		})
+		return nil, context.Cause(ctx)
+	}
+}
+
+// accept makes leases of grants, unless they are of no use any more.
+func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, started time.Time) ([]*Lease, error) {
+	for _, claim := range claims {
+		if trust := trusted(claim.term()); time.Since(started) >= trust {
+			l.giveBack(claims, func() answer { return answer{grants: grants} })
+			return nil, &lostError{cause: fmt.Errorf("the answer took longer than the %s that the lease would have lasted", trust)}
+		}
+	}
+	leases := make([]*Lease, len(claims))
+	for i, claim := range claims {
+		leases[i] = l.hold(ctx, claim, grants[i], started)
+	}
+	if !l.isClosed() {
+		return leases, nil
+	}
+	for _, lease := range leases {
+		_ = lease.Release(ctx) // Close has done so, or the error below says enough
+	}
+	return nil, errClosed
+}
+
+// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed; a grant
+// that the operator had before is left alone. Until that is done it is nobody's turn here.
+func (l *Leases) giveBack(claims []claim, wait func() answer) {
+	l.leaveOut(claims, +1)
+	l.background.Go(func() {
+		defer l.leaveOut(claims, -1)
+		got := wait()
+		for i, claim := range claims {
+			grant := Grant{Object: claim.object, Owner: claim.owner}
+			switch {
+			case got.err == nil && !got.grants[i].Renewed:
+				grant = got.grants[i]
+			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
+				continue
+			}
+			_ = l.release(l.farewell, grant) // it ends by itself if this fails
+		}
+	})
+}
+
+// leaveOut counts the calls whose effect on the objects is not yet known or undone.
+func (l *Leases) leaveOut(claims []claim, calls int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, claim := range claims {
+		place := l.place(claim.object)
+		place.pending += calls
+		l.advance(claim.object, place)
+	}
+}

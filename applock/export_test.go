@@ -1,0 +1,6 @@
+package applock
+
+import "time"
+
+// WaitSeconds is waitSeconds, for its test.
+func WaitSeconds(wait time.Duration) int64 { return waitSeconds(wait) }

@@ -1,0 +1,307 @@
+package applock_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+)
+
+const (
+	// fencingJobVariable holds the job, as JSON, of a process that TestFencing starts.
+	fencingJobVariable = "APPLOCK_FENCING_JOB"
+	// fencingLimit ends a process that does not come to an end by itself.
+	fencingLimit = 2 * time.Minute
+	// fencingHold is how long the process that is paused may have its lease.
+	fencingHold = 3 * time.Second
+
+	createAccounts = `CREATE TABLE account (
+		id VARCHAR(64) NOT NULL PRIMARY KEY,
+		balance INTEGER NOT NULL,
+		fence BIGINT NOT NULL
+	)`
+	readBalance  = `SELECT balance FROM account WHERE id = $1`
+	writeBalance = `UPDATE account SET balance = $1 WHERE id = $2`
+
+	// claimAccount comes before the read, and writeIfClaimed instead of writeBalance: no row means that a later grant has
+	// claimed the account.
+	claimAccount   = `UPDATE account SET fence = $1 WHERE id = $2 AND fence < $3`
+	writeIfClaimed = `UPDATE account SET balance = $1 WHERE id = $2 AND fence = $3`
+)
+
+// What keeps out a holder that has lost its lease and does not know it.
+const (
+	fencedByNothing = "nothing"
+	fencedByAssert  = "assert"
+	// fencedByData is a fence in the data: the application's own check.
+	fencedByData = "data"
+)
+
+// The libraries that a transaction can be of.
+const (
+	throughPgx = "pgx"
+	throughSQL = "sql"
+)
+
+// errOutdated is the refusal of the application's own check.
+var errOutdated = errors.New("a later grant has claimed the account")
+
+// accounts is the application: it deposits money.
+type accounts struct {
+	realPlace
+	fencedBy string
+	begin    func(ctx context.Context) (accountsTx, error)
+}
+
+// accountsTx is a transaction of one of the libraries.
+type accountsTx struct {
+	locks    *applock.Client // in this transaction
+	exec     func(ctx context.Context, statement string, args ...any) (int64, error)
+	commit   func(ctx context.Context) error
+	rollback func(ctx context.Context) error
+}
+
+func newAccounts(ctx context.Context, place realPlace, job fencingJob) (accounts, func(), error) {
+	a := accounts{realPlace: place, fencedBy: job.FencedBy, begin: place.beginThroughSQL}
+	if job.Library != throughPgx {
+		return a, func() {}, nil
+	}
+	pool, err := pgxpool.New(ctx, place.dsn)
+	if err != nil {
+		return accounts{}, nil, err
+	}
+	a.begin = func(ctx context.Context) (accountsTx, error) { return beginThroughPgx(ctx, place, pool) }
+	return a, pool.Close, nil
+}
+
+func (p realPlace) beginThroughSQL(ctx context.Context) (accountsTx, error) {
+	tx, err := p.handle.BeginTx(ctx, nil)
+	if err != nil {
+		return accountsTx{}, err
+	}
+	return accountsTx{
+		locks: p.client.WithTx(tx),
+		exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
+			result, err := tx.ExecContext(ctx, p.bound(statement), args...)
+			if err != nil {
+				return 0, err
+			}
+			return result.RowsAffected()
+		},
+		commit:   func(context.Context) error { return tx.Commit() },
+		rollback: func(context.Context) error { return tx.Rollback() },
+	}, nil
+}
+
+func beginThroughPgx(ctx context.Context, place realPlace, pool *pgxpool.Pool) (accountsTx, error) {
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{})
+	if err != nil {
+		return accountsTx{}, err
+	}
+	return accountsTx{
+		locks: place.client.WithTx(tx),
+		exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
+			tag, err := tx.Exec(ctx, statement, args...)
+			return tag.RowsAffected(), err
+		},
+		commit:   tx.Commit,
+		rollback: tx.Rollback,
+	}, nil
+}
+
+// depositing is one deposit, with what is called on its way.
+type depositing struct {
+	lease  *applock.Lease
+	amount int
+	// beforeWrite, if set, is called between the read and the transaction that writes, afterAssert in it.
+	beforeWrite, afterAssert func() error
+}
+
+// deposit reads the balance, computes in Go, and writes in a transaction of its own. Its ctx is not the lease's: the
+// lease is what is tested.
+func (a accounts) deposit(ctx context.Context, d depositing) error {
+	if a.fencedBy == fencedByData {
+		if err := a.claim(ctx, d.lease); err != nil {
+			return err
+		}
+	}
+	var balance int
+	row := a.handle.QueryRowContext(ctx, a.bound(readBalance), d.lease.Object().ID)
+	if err := row.Scan(&balance); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	if d.beforeWrite != nil {
+		if err := d.beforeWrite(); err != nil {
+			return err
+		}
+	}
+	return a.write(ctx, d, balance+d.amount)
+}
+
+func (a accounts) write(ctx context.Context, d depositing, balance int) error {
+	tx, err := a.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.rollback(ctx) }() // after the commit there is nothing to roll back
+	switch a.fencedBy {
+	case fencedByAssert:
+		err = a.writeAsserted(ctx, tx, d, balance)
+	case fencedByData:
+		err = a.writeClaimed(ctx, tx, d.lease, balance)
+	default:
+		_, err = tx.exec(ctx, writeBalance, balance, d.lease.Object().ID)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.commit(ctx)
+}
+
+// writeAsserted writes while the lease is live, or not at all.
+func (a accounts) writeAsserted(ctx context.Context, tx accountsTx, d depositing, balance int) error {
+	err := tx.locks.Assert(ctx, applock.AssertRequest{
+		Object: d.lease.Object(), Operator: d.lease.Owner().Operator, Fence: d.lease.Fence(),
+	})
+	if err != nil {
+		return err
+	}
+	if d.afterAssert != nil {
+		if err := d.afterAssert(); err != nil {
+			return err
+		}
+	}
+	_, err = tx.exec(ctx, writeBalance, balance, d.lease.Object().ID)
+	return err
+}
+
+// claim keeps all earlier grants from writing.
+func (a accounts) claim(ctx context.Context, lease *applock.Lease) error {
+	fence := int64(lease.Fence())
+	result, err := a.handle.ExecContext(ctx, a.bound(claimAccount), fence, lease.Object().ID, fence)
+	if err != nil {
+		return err
+	}
+	rows, err := result.RowsAffected()
+	return orOutdated(rows, err)
+}
+
+// writeClaimed writes unless a later grant has claimed the account.
+func (a accounts) writeClaimed(ctx context.Context, tx accountsTx, lease *applock.Lease, balance int) error {
+	return orOutdated(tx.exec(ctx, writeIfClaimed, balance, lease.Object().ID, int64(lease.Fence())))
+}
+
+func orOutdated(rows int64, err error) error {
+	if err == nil && rows == 0 {
+		return errOutdated
+	}
+	return err
+}
+
+// fencingJob is what the process that is paused has to do.
+type fencingJob struct {
+	DSN      string
+	Library  string
+	FencedBy string
+	Account  string
+	Amount   int
+	// PauseAfterAssert has it paused in the transaction that writes, and otherwise before it begins.
+	PauseAfterAssert bool
+}
+
+// fencingReport is what became of it.
+type fencingReport struct {
+	Fence applock.Fence
+	// Refused is true when the write was refused, and AssertLost when that was ErrLost.
+	Refused, AssertLost bool
+	// ContextLost and ReleaseLost are whether the lease told its holder, in the end.
+	ContextLost, ReleaseLost bool
+}
+
+// fencingMain is the main function of a process that is paused: it prints "about to write" when it is to be, goes on when
+// it has got a line, and prints its report. It returns the exit code.
+func fencingMain(encoded string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), fencingLimit)
+	defer cancel()
+	if err := fencingWork(ctx, encoded); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func fencingWork(ctx context.Context, encoded string) error {
+	var job fencingJob
+	if err := json.Unmarshal([]byte(encoded), &job); err != nil {
+		return err
+	}
+	place, err := openRealPlace(ctx, job.DSN, patientWriter)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	application, closeApplication, err := newAccounts(ctx, place, job)
+	if err != nil {
+		return err
+	}
+	defer closeApplication()
+	report, err := application.depositWithPause(ctx, job)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(report)
+}
+
+// depositWithPause deposits under a lease, looks whether it still has the lease, is paused, and writes. A refused deposit
+// is done again, under a new lease.
+func (a accounts) depositWithPause(ctx context.Context, job fencingJob) (fencingReport, error) {
+	// Without a TTL: on SQLite a renewal that is paused would keep the file locked.
+	request := applock.AcquireRequest{Object: accountObject(job.Account), MaxHold: fencingHold}
+	lease, err := a.client.Acquire(ctx, request)
+	if err != nil {
+		return fencingReport{}, err
+	}
+	paused := depositing{lease: lease, amount: job.Amount}
+	if pause := func() error { return checkThenPause(lease) }; job.PauseAfterAssert {
+		paused.afterAssert = pause
+	} else {
+		paused.beforeWrite = pause
+	}
+	err = a.deposit(ctx, paused)
+	report := fencingReport{Fence: lease.Fence(), AssertLost: errors.Is(err, applock.ErrLost)}
+	report.Refused = report.AssertLost || errors.Is(err, errOutdated)
+	if err != nil && !report.Refused {
+		return report, err
+	}
+	<-lease.Context().Done()
+	report.ContextLost = errors.Is(context.Cause(lease.Context()), applock.ErrLost)
+	report.ReleaseLost = errors.Is(lease.Release(ctx), applock.ErrLost)
+	if !report.Refused {
+		return report, nil
+	}
+	return report, a.client.Do(ctx, request, func(ctx context.Context, lease *applock.Lease) error {
+		return a.deposit(ctx, depositing{lease: lease, amount: job.Amount})
+	})
+}
+
+// checkThenPause is what a careful program does, which does not help: the lease is live when it is looked at.
+func checkThenPause(lease *applock.Lease) error {
+	if err := context.Cause(lease.Context()); err != nil {
+		return fmt.Errorf("before the pause: %w", err)
+	}
+	fmt.Fprintln(os.Stdout, "about to write")
+	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	return err
+}
+
+func accountObject(id string) applock.Object {
+	return applock.Object{Type: "account", ID: id}
+}

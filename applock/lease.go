@@ -1,0 +1,405 @@
+package applock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Lease is a lock that a program has taken: the handle of one Acquire. It is safe for concurrent use.
+//
+// Who is authoritative: the backend. The lease may be trusted until Deadline, which is counted on this process's
+// monotonic clock from before the request that took or renewed it, less a margin, and so is over before the backend
+// gives the object to somebody else. A process that is paused beyond it finds out when it goes on, which is too late
+// for a write that is under way: pass the fence to Assert in the transaction that writes.
+type Lease struct {
+	hold    *hold
+	context context.Context //nolint:containedctx // it is what a lease has to give
+	cancel  context.CancelCauseFunc
+
+	once     sync.Once
+	released error
+}
+
+var errReleased = fmt.Errorf("lease released: %w", ErrNotHeld)
+
+// Object is what is held.
+func (l *Lease) Object() Object { return l.hold.grant.Object }
+
+// Owner is who holds it.
+func (l *Lease) Owner() Owner { return l.hold.grant.Owner }
+
+// Fence is the fencing token of the grant, 0 on backends that have none.
+func (l *Lease) Fence() Fence { return l.hold.grant.Fence }
+
+// ExpiresAt is when the backend frees the object unless the lease is renewed: UTC, by the backend's clock. It is zero
+// on backends that do not tell.
+func (l *Lease) ExpiresAt() time.Time {
+	l.hold.leases.mutex.Lock()
+	defer l.hold.leases.mutex.Unlock()
+	return l.hold.grant.ExpiresAt
+}
+
+// Deadline is until when the lease may be trusted unless it is renewed, by this process's monotonic clock.
+func (l *Lease) Deadline() time.Time {
+	l.hold.leases.mutex.Lock()
+	defer l.hold.leases.mutex.Unlock()
+	return l.hold.deadline
+}
+
+// Context carries the lease: acquiring the same object with it re-enters. It ends the moment the lease is lost or has
+// run out, with a cause (context.Cause) that is ErrLost and says why, and when the lease is released, with one that is
+// ErrNotHeld only. It has the values of the context that acquired the lease, but does not end with it.
+func (l *Lease) Context() context.Context { return l.context }
+
+// Renew makes the lease last for another MaxHold, or TTL at a time up to it, from now. It returns ErrLost when the
+// lease was lost or has run out. After another error the lease is what it was, and Renew may be called again.
+func (l *Lease) Renew(ctx context.Context) error {
+	if err := l.hold.renew(ctx); err != nil {
+		return fmt.Errorf("renew %s: %w", l.Object(), err)
+	}
+	return nil
+}
+
+// Release ends the lease; the object is free once all leases that re-entered have ended. It runs also when ctx has
+// ended, for 5 s at the most, and repeats calls that fail. Further calls return what the first one did.
+//
+// It returns ErrLost when the lease had been lost or run out before, so that its holder may not have been alone. After
+// any other error the lease is over here, and the object is free when the lock expires.
+func (l *Lease) Release(ctx context.Context) error {
+	l.once.Do(func() {
+		l.released = l.hold.release(ctx, l)
+		if l.released != nil {
+			l.released = fmt.Errorf("release %s: %w", l.Object(), l.released)
+		}
+	})
+	return l.released
+}
+
+// TransferLeaseRequest hands a lease's object to another owner.
+type TransferLeaseRequest struct {
+	To Owner
+	// TTL is how long the new lock outlives this call, in whole seconds; zero is DefaultTTL (7 days).
+	TTL time.Duration
+}
+
+// Transfer ends the lease, with all that re-entered, and begins a grant of another owner in the same moment. It
+// returns ErrLost when the lease was lost before, and errors.ErrUnsupported on backends without owners. After
+// ErrOutcomeUnknown the lease is over, and the object is the new owner's or free: inquire.
+func (l *Lease) Transfer(ctx context.Context, request TransferLeaseRequest) (Grant, error) {
+	grant, err := l.hold.transfer(ctx, request)
+	if err != nil {
+		return Grant{}, fmt.Errorf("transfer %s: %w", l.Object(), err)
+	}
+	return grant, nil
+}
+
+// hold is what the leases of one holder on one object share. The fields from grant on are guarded by the mutex of
+// leases.
+type hold struct {
+	leases  *Leases
+	maxHold time.Duration
+	ttl     time.Duration // zero: not renewed by itself
+
+	// turn lets in one call at a time that changes the grant: what two leave behind would depend on chance.
+	turn chan struct{}
+
+	grant    Grant
+	began    time.Time // when the grant was here
+	ends     time.Time // when maxHold is over
+	deadline time.Time
+	watchdog *time.Timer
+	open     map[*Lease]struct{}
+	checking bool // whether the grant is still live, because the object is said to be free
+	// cause is why it is over, nil while it is live.
+	cause error
+}
+
+// hold makes a grant the hold of its object, with a first lease. A former hold has lost its grant, or there would not
+// be a new one.
+func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started time.Time) *Lease {
+	h := &hold{
+		leases:  l,
+		maxHold: claim.maxHold,
+		ttl:     claim.ttl,
+		turn:    make(chan struct{}, 1),
+		grant:   grant,
+		began:   time.Now(),
+		ends:    started.Add(claim.maxHold),
+		open:    map[*Lease]struct{}{},
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	place := l.place(grant.Object)
+	if former := place.holder; former != nil {
+		holder := Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}
+		former.endLocked(&lostError{cause: &HeldError{Object: grant.Object, Holder: holder}})
+	}
+	place.holder = h
+	h.trust(started, claim.term())
+	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
+	l.keep(h)
+	return h.lease(ctx)
+}
+
+// lease returns one more lease; the mutex is held.
+func (h *hold) lease(ctx context.Context) *Lease {
+	lease := &Lease{hold: h}
+	lease.context, lease.cancel = context.WithCancelCause(h.carriedBy(context.WithoutCancel(ctx)))
+	h.open[lease] = struct{}{}
+	return lease
+}
+
+// carriedBy returns a context by which the object can be re-entered.
+func (h *hold) carriedBy(ctx context.Context) context.Context {
+	return context.WithValue(ctx, heldKey{leases: h.leases, object: h.grant.Object}, h)
+}
+
+const (
+	// maxMargin bounds the tenth of its term by which a lease ends here before it does there.
+	maxMargin = time.Second
+	// releaseLimit bounds a release, whose caller may have gone.
+	releaseLimit = 5 * time.Second
+)
+
+// trust sets the deadline after the backend has granted term to a call that began at asked; the mutex is held.
+func (h *hold) trust(asked time.Time, term time.Duration) {
+	end := asked.Add(term)
+	if h.ends.Before(end) {
+		end = h.ends
+	}
+	h.deadline = end.Add(trusted(term) - term)
+}
+
+// trusted is the part of a term for which a lease counts here.
+func trusted(term time.Duration) time.Duration { return term - min(term/10, maxMargin) }
+
+// runOut ends the hold at its deadline, and frees the object: the backend counts in larger steps.
+func (h *hold) runOut() {
+	l := h.leases
+	l.mutex.Lock()
+	if left := time.Until(h.deadline); left > 0 && h.cause == nil {
+		h.watchdog.Reset(left) // renewed meanwhile
+		l.mutex.Unlock()
+		return
+	}
+	grant, cause := h.grant, fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
+	if h.deadline.Before(h.ends.Add(-maxMargin)) {
+		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
+	}
+	l.mutex.Unlock()
+	if !h.end(&lostError{cause: cause}) {
+		return
+	}
+	l.background.Go(func() {
+		_ = l.release(l.farewell, grant) // it expires by itself if this fails
+		l.vacate(h)
+	})
+}
+
+// lose ends the hold because the backend says that the grant is not live.
+func (h *hold) lose(cause error) {
+	if h.end(&lostError{cause: cause}) {
+		h.leases.vacate(h)
+	}
+}
+
+// end ends the contexts of the hold's leases, once, and reports whether it was live.
+func (h *hold) end(cause error) bool {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	return h.endLocked(cause)
+}
+
+// endLocked is end with the mutex held.
+func (h *hold) endLocked(cause error) bool {
+	if h.cause != nil {
+		return false
+	}
+	h.cause = cause
+	h.watchdog.Stop()
+	delete(h.leases.kept, h)
+	for lease := range h.open {
+		lease.cancel(cause)
+	}
+	return true
+}
+
+func (h *hold) release(ctx context.Context, lease *Lease) error {
+	l := h.leases
+	l.background.begin() // Close lets it end
+	defer l.background.done()
+	last, err := h.close(lease)
+	if !last || err != nil {
+		return err
+	}
+	defer l.vacate(h)
+	err = l.release(context.WithoutCancel(ctx), h.grant)
+	if errors.Is(err, ErrNotHeld) || errors.Is(err, ErrHeld) {
+		return &lostError{cause: err}
+	}
+	return err
+}
+
+// close takes a lease off the hold, and ends the hold with the last one, so that nobody re-enters any more. It returns
+// why the hold had been lost, if so.
+func (h *hold) close(lease *Lease) (last bool, lost error) {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	delete(h.open, lease)
+	lease.cancel(errReleased)
+	if errors.Is(h.cause, ErrLost) {
+		return false, h.cause
+	}
+	return len(h.open) == 0 && h.endLocked(errReleased), nil
+}
+
+// exclusively makes a call that changes the grant when no other one is under way.
+func (h *hold) exclusively(ctx context.Context, call func() error) error {
+	h.leases.background.begin() // Close lets it end
+	defer h.leases.background.done()
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+		return call()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h *hold) renew(ctx context.Context) error {
+	term := h.maxHold
+	if h.ttl > 0 {
+		term = min(h.ttl, h.maxHold)
+		limited, cancel := context.WithTimeout(ctx, h.ttl/renewalsPerTTL) // it keeps the others from renewing it
+		defer cancel()
+		ctx = limited
+	}
+	return h.exclusively(ctx, func() error {
+		asked := time.Now()
+		return h.extend(ctx, asked, term, asked.Add(h.maxHold))
+	})
+}
+
+// extend renews the hold alone, for term, and sets its end.
+func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, ends time.Time) error {
+	l := h.leases
+	grant, cause := h.state()
+	if cause != nil {
+		return cause
+	}
+	answers, err := l.backend.Renew(ctx, []Renewal{{Grant: grant, TTL: term}})
+	if err != nil {
+		return err
+	}
+	if len(answers) == 0 {
+		return errors.New("another transaction is changing the lock, try again")
+	}
+	if answers[0].Lost != nil {
+		h.lose(answers[0].Lost)
+		return &lostError{cause: answers[0].Lost}
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	h.ends = ends
+	h.renewed(asked, term, answers[0].ExpiresAt)
+	return h.cause
+}
+
+func (h *hold) state() (grant Grant, cause error) {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	return h.grant, h.cause
+}
+
+// renewed notes an answer of the backend; the mutex is held.
+func (h *hold) renewed(asked time.Time, term time.Duration, expiresAt time.Time) {
+	h.trust(asked, term)
+	h.grant.ExpiresAt = expiresAt
+}
+
+// verify finds out, in the background, whether a hold has been lost; the mutex is held. It does so by renewing it for
+// the time that it has left.
+func (l *Leases) verify(h *hold) {
+	if h.checking || l.closed {
+		return
+	}
+	h.checking = true
+	l.background.Go(func() {
+		ctx, cancel := context.WithTimeout(l.stopped, releaseLimit)
+		defer cancel()
+		err := h.exclusively(ctx, func() error {
+			asked := time.Now()
+			ends, term := h.left(asked)
+			if term <= 0 {
+				return nil
+			}
+			return h.extend(ctx, asked, term, ends)
+		})
+		if err != nil {
+			l.logger.LogAttrs(ctx, slog.LevelDebug, "checked a lease", slog.Any("error", err))
+		}
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		h.checking = false
+	})
+}
+
+// left returns when the hold ends, and for how long it is to be renewed now.
+func (h *hold) left(now time.Time) (ends time.Time, term time.Duration) {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	return h.ends, h.leftLocked(now)
+}
+
+func (h *hold) leftLocked(now time.Time) time.Duration {
+	left := h.ends.Sub(now)
+	if h.ttl > 0 {
+		left = min(left, h.ttl)
+	}
+	return left
+}
+
+func (h *hold) transfer(ctx context.Context, request TransferLeaseRequest) (handed Grant, err error) {
+	backend, ok := h.leases.backend.(transferrer)
+	if !ok {
+		return Grant{}, errors.ErrUnsupported
+	}
+	err = h.exclusively(ctx, func() error {
+		grant, cause := h.state()
+		if cause != nil {
+			return cause
+		}
+		var err error
+		handed, err = backend.transfer(ctx, grant, request)
+		return h.handed(grant, handed, err)
+	})
+	return handed, err
+}
+
+// handed ends the hold after a transfer, unless that has failed without an effect.
+func (h *hold) handed(grant, handed Grant, err error) error {
+	l := h.leases
+	switch {
+	case errors.Is(err, ErrHeld) || errors.Is(err, ErrNotHeld):
+		h.lose(err)
+		return &lostError{cause: err}
+	case errors.Is(err, ErrOutcomeUnknown):
+		if h.end(&lostError{cause: err}) {
+			l.background.Go(func() {
+				_ = l.release(l.farewell, grant) // of the former grant: if it took effect, nothing happens
+				l.vacate(h)
+			})
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	if h.end(fmt.Errorf("lease transferred to %s: %w", handed.Owner, ErrNotHeld)) {
+		l.vacate(h)
+	}
+	return nil
+}

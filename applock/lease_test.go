@@ -1,0 +1,143 @@
+package applock_test
+
+import (
+	"context"
+	"net/url"
+	"testing"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/internal/testdb"
+)
+
+func openLocker(ctx context.Context, dsn string) (applock.Locker, func(), error) {
+	client, err := applock.Open(ctx, applock.Config{DSN: dsn})
+	if err != nil {
+		return nil, nil, err
+	}
+	return client, func() { _ = client.Close() }, nil // the leases have told what is wrong
+}
+
+// The contract of leases, on the table.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		exerciseLeases(t, func(t testing.TB) string { return leasePlace(t, product) })
+	})
+}
+
+// Goal: leases need no session of their own. Method: the contract through PgBouncer, which gives one for a transaction at
+// a time, and no messages.
+func TestLeasesThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	exerciseLeases(t, func(t testing.TB) string {
+		pooled, err := url.Parse(testdb.PgBouncer(t, leasePlace(t, onPostgres)))
+		if err != nil {
+			t.Fatal("the DSN of PgBouncer is no URL")
+		}
+		query := pooled.Query()
+		query.Set("default_query_exec_mode", "exec")
+		pooled.RawQuery = query.Encode()
+		return pooled.String()
+	})
+}
+
+func exerciseLeases(t *testing.T, place func(t testing.TB) string) {
+	t.Helper()
+	locktest.Exercise(t, locktest.Backend{
+		Place:  place,
+		Open:   openLocker,
+		Fences: true,
+		Owners: true,
+		Losses: map[string]func(t testing.TB, dsn string, object applock.Object){
+			"Expiry":      expire,
+			"Release":     releaseAsSupervisor,
+			"TransferOut": transferOut,
+		},
+		Waiters: countWaiters,
+	})
+}
+
+func leasePlace(t testing.TB, product string) string {
+	t.Helper()
+	dsn := newDSN(t, product)
+	client := onPlace(t, dsn)
+	if _, err := client.MigrateUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+// onPlace returns a client of its own, which is closed when the test ends.
+func onPlace(t testing.TB, dsn string) *applock.Client {
+	t.Helper()
+	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// releaseAsSupervisor ends whichever grant there is, as somebody with applockctl would.
+func releaseAsSupervisor(t testing.TB, dsn string, object applock.Object) {
+	t.Helper()
+	client := onPlace(t, dsn)
+	lock, err := client.Inquire(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := applock.ReleaseRequest{Object: object, Operator: lock.Owner.Operator}
+	if released, err := client.Release(t.Context(), request); err != nil || !released {
+		t.Fatalf("release: %t, %v", released, err)
+	}
+}
+
+// transferOut gives the object to somebody else, who then releases it.
+func transferOut(t testing.TB, dsn string, object applock.Object) {
+	t.Helper()
+	client := onPlace(t, dsn)
+	lock, err := client.Inquire(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := applock.Owner{Operator: "ASMITH"}
+	request := applock.TransferRequest{Object: object, From: lock.Owner.Operator, To: to}
+	if _, err := client.Transfer(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	releaseAsSupervisor(t, dsn, object)
+}
+
+// expire moves the end of the lock into the past.
+func expire(t testing.TB, dsn string, object applock.Object) {
+	t.Helper()
+	place, err := openRealPlace(t.Context(), dsn, patientWriter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer place.close()
+	_, err = place.handle.ExecContext(t.Context(), place.bound(
+		"UPDATE "+place.locks+" SET expires_ts = acquired_ts WHERE object_type = $1 AND object_id = $2"), object.Type, object.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func countWaiters(t testing.TB, dsn string) int {
+	t.Helper()
+	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	count := 0
+	for _, err := range client.Waiters(context.WithoutCancel(t.Context()), applock.WaitersRequest{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+	}
+	return count
+}

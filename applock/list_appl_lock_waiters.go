@@ -1,0 +1,104 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Waiter is somebody who waits for an object.
+type Waiter struct {
+	Object Object
+	Owner  Owner
+	// Client is the waiting program, by a name that it has made up for itself.
+	Client string
+	// Since is when it began to wait.
+	Since time.Time
+	// Until is when it gives up; zero is never.
+	Until time.Time
+	// ExpiresAt is when it is not listed any more, unless its program says once more that it waits.
+	ExpiresAt time.Time
+}
+
+// WaitersRequest selects waiters. An empty field selects any.
+type WaitersRequest struct {
+	ObjectType string
+	ObjectID   string
+	Operator   string
+	Department string
+	// PageSize is how many waiters one call to the database returns: 1 to MaxPageSize, zero is
+	// DefaultPageSize. It does not limit the list.
+	PageSize int
+}
+
+// Waiters returns those who wait, in the order of the bytes of object, operator and client. It reads page by page
+// while the caller iterates and holds no connection in between; one who waits through the whole iteration
+// appears exactly once. An error ends the iteration and comes with a zero Waiter.
+func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[Waiter, error] {
+	return func(yield func(Waiter, error) bool) {
+		params, err := request.params()
+		if err != nil {
+			yield(Waiter{}, fmt.Errorf("list waiters: %w", err))
+			return
+		}
+		for {
+			rows, err := settle(ctx, c, func() ([]db.Waiter, error) { return c.driver.ListApplLockWaiters(ctx, params) })
+			if err != nil {
+				yield(Waiter{}, fmt.Errorf("list waiters: %w", c.readError(err)))
+				return
+			}
+			c.log(ctx, "list_appl_lock_waiters", slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				if !yield(waiterOf(row), nil) {
+					return
+				}
+			}
+			if int64(len(rows)) < params.MaxRows {
+				return
+			}
+			last := rows[len(rows)-1]
+			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+			params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
+		}
+	}
+}
+
+func (r WaitersRequest) params() (db.ListApplLockWaitersParams, error) {
+	var params db.ListApplLockWaitersParams
+	var err error
+	if r.ObjectType != "" {
+		if params.ObjectType, err = checkObjectType(r.ObjectType); err != nil {
+			return params, err
+		}
+	}
+	if r.ObjectID != "" {
+		if params.ObjectID, err = checkText("object_id", r.ObjectID, MaxObjectIDLength); err != nil {
+			return params, err
+		}
+	}
+	if r.Operator != "" {
+		if params.OperatorID, err = checkText("operator_id", r.Operator, MaxOperatorLength); err != nil {
+			return params, err
+		}
+	}
+	if params.DepartmentID, err = checkOptionalText("department_id", r.Department, MaxDepartmentLength); err != nil {
+		return params, err
+	}
+	params.MaxRows, err = checkRows(r.PageSize)
+	return params, err
+}
+
+func waiterOf(row db.Waiter) Waiter {
+	return Waiter{
+		Object:    Object{Type: row.ObjectType, ID: row.ObjectID},
+		Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+		Client:    row.ClientID,
+		Since:     row.SinceTS,
+		Until:     row.UntilTS,
+		ExpiresAt: row.ExpiresTS,
+	}
+}

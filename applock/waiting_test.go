@@ -1,0 +1,208 @@
+package applock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+)
+
+// patience bounds what must happen, on a slow machine, too. It is shorter than the time after which a waiter that nothing
+// wakes looks for itself.
+const patience = time.Minute
+
+// waiting begins to acquire, and returns when the waiter is listed.
+func waiting(t *testing.T, place realPlace, client *applock.Client, request applock.AcquireRequest) <-chan error {
+	t.Helper()
+	before := countWaiters(t, place.dsn)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	result := make(chan error, 1)
+	go func() {
+		defer cancel()
+		lease, err := client.Acquire(ctx, request)
+		if err == nil {
+			err = lease.Release(ctx)
+		}
+		result <- err
+	}()
+	for countWaiters(t, place.dsn) == before {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return result
+}
+
+func requireServed(t *testing.T, result <-chan error) {
+	t.Helper()
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// Goal: a waiter is woken by the message of a release, by a poll, or, in the same client, directly: each alone is enough.
+// Method: on PostgreSQL, take away the others, by functions that answer nothing.
+func TestEachWayOfWaking(t *testing.T) {
+	t.Parallel()
+	const (
+		noPolls = `CREATE OR REPLACE FUNCTION applock.poll_appl_locks(p_client_id text, p_max_rows bigint,
+			OUT object_type text, OUT object_id text, OUT free_in_us bigint)
+			RETURNS SETOF record LANGUAGE sql AS 'SELECT NULL::text, NULL::text, NULL::bigint WHERE false'`
+		noMessages = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%LISTEN%' AND pid <> pg_backend_pid()`
+	)
+	tests := map[string]struct {
+		without    []string
+		sameClient bool
+	}{
+		"Message": {without: []string{noPolls}},
+		"Poll":    {without: []string{noMessages}},
+		"Direct":  {without: []string{noPolls, noMessages}, sameClient: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place := newRealPlace(t, onPostgres)
+			waiter := onPlace(t, place.dsn)
+			holder := place.client
+			if test.sameClient {
+				holder = waiter
+			}
+			request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
+			lease, err := holder.Acquire(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := waiting(t, place, waiter, request)
+			place.awaitListener(t)
+			place.exec(t, test.without...)
+			select {
+			case err := <-result:
+				t.Fatalf("the waiter ended with %v while somebody held the object", err)
+			case <-time.After(100 * time.Millisecond):
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			requireServed(t, result)
+		})
+	}
+}
+
+// awaitListener waits until a client listens.
+func (p realPlace) awaitListener(t *testing.T) {
+	t.Helper()
+	for p.count(t, `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND query LIKE '%LISTEN%' AND pid <> pg_backend_pid() AND state = 'idle'`) == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Goal: the end of a lock wakes its waiters, without a release. Method: a lock of 1 s that nobody releases.
+func TestExpiryWakes(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		place := newRealPlace(t, product)
+		request := applock.GetRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
+		grant, err := place.client.Get(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireServed(t, waiting(t, place, onPlace(t, place.dsn), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}))
+		if now := time.Now(); now.Before(grant.ExpiresAt.Add(-time.Second)) {
+			t.Errorf("served at %s, before the end at %s", now, grant.ExpiresAt)
+		}
+	})
+}
+
+// Goal: a release by any program wakes whoever waits here. Method: a lock that is released by its operator, by way of Get
+// and Release, with a waiter for a lease and one for a long lock.
+func TestReleaseByOthersWakes(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		place := newRealPlace(t, product)
+		jdoe, asmith := applock.Owner{Operator: "JDOE"}, applock.Owner{Operator: "ASMITH", Department: "CS"}
+		if _, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: jdoe}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: asmith, MaxWait: 100 * time.Millisecond})
+		var held *applock.HeldError
+		if !errors.As(err, &held) || held.Holder.Owner != jdoe || held.Holder.ExpiresAt.IsZero() || time.Since(began) < 100*time.Millisecond {
+			t.Errorf("get with a wait, after %s: %v, want ErrHeld by JDOE after 100 ms", time.Since(began), err)
+		}
+		for countWaiters(t, place.dsn) > 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		result := make(chan error, 1)
+		go func() {
+			_, err := onPlace(t, place.dsn).Get(t.Context(), applock.GetRequest{Object: nightly, Owner: asmith, MaxWait: patience})
+			result <- err
+		}()
+		var waiter applock.Waiter
+		for waiter.Object != nightly {
+			for found, err := range place.client.Waiters(t.Context(), applock.WaitersRequest{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				waiter = found
+			}
+		}
+		if waiter.Owner != asmith || waiter.Until.Sub(waiter.Since) != patience || waiter.Client == "" {
+			t.Errorf("listed as waiting: %+v, want %s for %s", waiter, asmith, patience)
+		}
+		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Object: nightly, Operator: "JDOE"}); err != nil || !released {
+			t.Fatalf("release: %t, %v", released, err)
+		}
+		requireServed(t, result)
+		if lock, err := place.client.Inquire(t.Context(), nightly); err != nil || lock.Owner != asmith {
+			t.Errorf("inquire: %v, %v, want %s", lock, err, asmith)
+		}
+	})
+}
+
+// Goal: neither a lease nor a waiter holds a connection. Method: fifty of each through a pool of one connection; the
+// server counts, and the pool still answers.
+func TestNoConnectionPinned(t *testing.T) {
+	t.Parallel()
+	place := newRealPlace(t, onPostgres)
+	config, err := pgxpool.ParseConfig(place.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = 1
+	config.ConnConfig.RuntimeParams["application_name"] = "counted"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	client := applock.NewPostgres(pool)
+	defer func() { _ = client.Close() }()
+	var results []<-chan error
+	var leases []*applock.Lease
+	for id := range 50 {
+		request := applock.AcquireRequest{Object: account(id), MaxHold: time.Hour, TTL: time.Minute}
+		lease, err := client.Acquire(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, lease)
+		results = append(results, waiting(t, place, client, request))
+	}
+	if n := place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"); n > 2 {
+		t.Errorf("50 leases and 50 waiters use %d connections, want one for calls and one for messages", n)
+	}
+	if _, err := client.Inquire(t.Context(), account(0)); err != nil {
+		t.Errorf("a call meanwhile: %v", err)
+	}
+	for i, lease := range leases {
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		requireServed(t, results[i])
+	}
+}

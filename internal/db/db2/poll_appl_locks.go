@@ -1,0 +1,24 @@
+package db2
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// PollApplLocks calls poll_appl_locks.
+func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
+	var objects []db.AwaitedObject
+	err := d.call(ctx, "poll_appl_locks", []any{params.ClientID, params.MaxRows},
+		func(row *sql.Rows) error {
+			var object db.AwaitedObject
+			err := row.Scan(&object.ObjectType, &object.ObjectID, &object.FreeInUS)
+			objects = append(objects, object)
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return objects, nil
+}

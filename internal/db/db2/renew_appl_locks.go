@@ -1,0 +1,109 @@
+package db2
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/applock/applock/internal/db"
+)
+
+const (
+	// maxGrants and maxBytes bound what p_grants takes.
+	maxGrants = 1000
+	maxBytes  = 32000
+)
+
+// RenewApplLocks calls renew_appl_locks, as often as the grants need: one call takes some 300.
+func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
+	grants := slices.SortedFunc(slices.Values(params.Grants), compareKeys)
+	var renewed []db.RenewedGrant
+	for len(grants) > 0 {
+		count := fitting(grants)
+		answers, err := d.renew(ctx, grants[:count])
+		if err != nil {
+			return nil, err
+		}
+		renewed = append(renewed, answers...)
+		grants = grants[count:]
+	}
+	return renewed, nil
+}
+
+// renew renews grants that fit into one call. Db2 ends the call at a lock that another transaction is changing, and
+// takes back what it has done: then it renews the halves, without waiting, until that lock is alone, which has no
+// answer. A caller's transaction is over, and the error is the caller's.
+func (d *Driver) renew(ctx context.Context, grants []db.RenewableGrant) ([]db.RenewedGrant, error) {
+	renewed, err := d.renewAtOnce(ctx, grants)
+	switch {
+	case !isUndone(err) || d.tx != nil:
+		return renewed, err
+	case len(grants) == 1:
+		return nil, nil
+	}
+	half := len(grants) / 2
+	first, err := d.renew(ctx, grants[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := d.renew(ctx, grants[half:])
+	if err != nil {
+		return nil, err
+	}
+	return append(first, second...), nil
+}
+
+func (d *Driver) renewAtOnce(ctx context.Context, grants []db.RenewableGrant) ([]db.RenewedGrant, error) {
+	var document strings.Builder
+	for _, grant := range grants {
+		document.WriteString(fieldsOf(grant))
+	}
+	var renewed []db.RenewedGrant
+	err := d.call(ctx, "renew_appl_locks", []any{document.String()},
+		func(row *sql.Rows) error {
+			var grant db.RenewedGrant
+			err := row.Scan(
+				&grant.ObjectType, &grant.ObjectID, &grant.Outcome,
+				&grant.OldOperatorID, &grant.OldDepartmentID, db.UTC(&grant.ExpiresTS),
+			)
+			renewed = append(renewed, grant)
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return renewed, nil
+}
+
+// compareKeys puts grants into the order in which calls lock their rows.
+func compareKeys(a, b db.RenewableGrant) int {
+	return cmp.Or(cmp.Compare(a.ObjectType, b.ObjectType), cmp.Compare(a.ObjectID, b.ObjectID))
+}
+
+// fitting returns how many of the grants one call takes.
+func fitting(grants []db.RenewableGrant) int {
+	bytes := 0
+	for i, grant := range grants {
+		bytes += len(fieldsOf(grant))
+		if i == maxGrants || i > 0 && bytes > maxBytes {
+			return i
+		}
+	}
+	return len(grants)
+}
+
+// fieldsOf returns a grant as p_grants has it: each field as the number of its characters, a colon, and these.
+func fieldsOf(grant db.RenewableGrant) string {
+	var text strings.Builder
+	for _, field := range []string{
+		grant.ObjectType, grant.ObjectID, grant.OperatorID,
+		strconv.FormatInt(grant.Fence, 10), strconv.FormatInt(grant.TTLSeconds, 10),
+	} {
+		text.WriteString(strconv.Itoa(utf8.RuneCountInString(field)) + ":" + field)
+	}
+	return text.String()
+}

@@ -1,0 +1,71 @@
+package db2
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// InTx runs operations in a transaction on a connection of the pool.
+func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {
+	if d.tx != nil {
+		return operations(d)
+	}
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return connectError(err)
+	}
+	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		discard(conn)
+		_ = conn.Close()
+		return connectError(err) // nothing has happened yet
+	}
+	inTx := *d
+	inTx.tx, inTx.undone, inTx.close = tx, &atomic.Pointer[db.Error]{}, func() error { return nil }
+	commits := false
+	defer func() {
+		if !commits { // also when operations panic
+			_ = abandonable(ctx, func(context.Context) error { return end(conn, tx.Rollback) })
+		}
+	}()
+	if err := operations(&inTx); err != nil {
+		return err
+	}
+	if err := inTx.undone.Load(); err != nil { // and operations have gone on, in another transaction
+		return err
+	}
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	commits = true
+	return abandonable(ctx, func(context.Context) error { return end(conn, tx.Commit) })
+}
+
+// noteUndone notes an error after which the transaction is over.
+func (d *Driver) noteUndone(err error) {
+	var dbErr *db.Error
+	if d.undone != nil && isUndone(err) && errors.As(err, &dbErr) {
+		d.undone.Store(dbErr)
+	}
+}
+
+// end commits or rolls back, when the last call in the transaction has been answered, and gives the connection back. If
+// that fails, go_ibm_db leaves the connection without autocommit.
+func end(conn *sql.Conn, finish func() error) error {
+	err := interpretError(finish())
+	if err != nil {
+		discard(conn)
+	}
+	_ = conn.Close()
+	return err
+}
+
+// Listen returns db.ErrNoListen: Db2 has no such messages.
+func (d *Driver) Listen(context.Context) (db.Listener, error) { return nil, db.ErrNoListen }

@@ -1,0 +1,38 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// RenewApplLocks calls renew_appl_locks.
+func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
+	if len(params.Grants) == 0 {
+		return nil, nil
+	}
+	grants, err := json.Marshal(params.Grants)
+	if err != nil {
+		return nil, err
+	}
+	var answers []db.RenewedGrant
+	err = d.call(ctx, func(q *queries.Queries) error {
+		// As text: bytes would be of no character set, and no JSON.
+		return q.RenewApplLocks(ctx, queries.RenewApplLocksParams{Grants: string(grants)})
+	}, func(row *sql.Rows) error {
+		var answer db.RenewedGrant
+		err := row.Scan(
+			&answer.ObjectType, &answer.ObjectID, &answer.Outcome,
+			&answer.OldOperatorID, &answer.OldDepartmentID, db.UTC(&answer.ExpiresTS),
+		)
+		answers = append(answers, answer)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
+}

@@ -1,0 +1,225 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	client "github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testdb"
+)
+
+// commits is a connector whose connections answer COMMIT in another way.
+type commits struct {
+	driver.Connector
+	answer func(ctx context.Context, conn clientConn) error
+}
+
+// clientConn is what database/sql asks of the client's connection.
+type clientConn interface {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.SessionResetter
+	driver.Validator
+}
+
+type commitConn struct {
+	clientConn
+	answer func(ctx context.Context, conn clientConn) error
+}
+
+// Connect implements driver.Connector.
+func (c commits) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return commitConn{clientConn: conn.(clientConn), answer: c.answer}, nil
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c commitConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if query == "COMMIT" {
+		return driver.ResultNoRows, c.answer(ctx, c.clientConn)
+	}
+	return c.clientConn.ExecContext(ctx, query, args)
+}
+
+// Goal: the end of a transaction of the driver's own says what has happened. Method: commits whose answer is lost,
+// which are refused as a Galera cluster does, and which are not answered in time.
+func TestCommitIsInterpreted(t *testing.T) {
+	t.Parallel()
+	exec := func(ctx context.Context, conn clientConn, statement string) error {
+		_, err := conn.ExecContext(ctx, statement, nil)
+		return err
+	}
+	conflict := &client.MySQLError{Number: 1213, SQLState: [5]byte([]byte("40001")), Message: "Deadlock found when trying to get lock"}
+	for name, want := range map[string]struct {
+		answer func(ctx context.Context, conn clientConn) error
+		kind   db.Kind
+		held   bool
+	}{
+		"lost": {func(ctx context.Context, conn clientConn) error {
+			return errors.Join(exec(ctx, conn, "COMMIT"), conn.Close(), client.ErrInvalidConn)
+		}, db.KindInFlight, true},
+		"conflict": {func(ctx context.Context, conn clientConn) error {
+			return errors.Join(exec(ctx, conn, "ROLLBACK"), conflict)
+		}, db.KindRetry, false},
+		"refused": {func(context.Context, clientConn) error {
+			return &client.MySQLError{Number: 1180, Message: "Got error during COMMIT"}
+		}, db.KindOther, false},
+		"late": {func(ctx context.Context, _ clientConn) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, db.KindInFlight, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, product string) {
+				t.Helper()
+				place := newPlace(t, product)
+				config, err := mysql.ParseDSN(place.DSN)
+				if err != nil {
+					t.Fatal(err)
+				}
+				connector, err := client.NewConnector(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				handle := sql.OpenDB(commits{connector, want.answer})
+				defer func() { _ = handle.Close() }()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				err = mysql.New(handle).InTx(ctx, func(d db.Driver) error { return getIn(t, d, "1") })
+				if err == nil || db.KindOf(err) != want.kind {
+					t.Errorf("%v (kind %d), want kind %d", err, db.KindOf(err), want.kind)
+				}
+				requireHeld(t, place.Driver, "1", want.held)
+			})
+		})
+	}
+}
+
+// Goal: a transaction of the driver's own is one of READ COMMITTED on one connection, whatever the session's default,
+// which it leaves alone. Method: a pool of one connection at SERIALIZABLE; an operation sees what another
+// connection has committed since the first one.
+func TestInTxIsReadCommitted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		handle := testdb.OpenMySQL(t, place.DSN, nil)
+		handle.SetMaxOpenConns(1)
+		mustQuery(t, handle, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+		own := mysql.New(handle)
+		err := own.InTx(t.Context(), func(d db.Driver) error {
+			requireHeld(t, d, "1", false)
+			if err := getIn(t, place.Driver, "1"); err != nil {
+				return err
+			}
+			requireHeld(t, d, "1", true)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inDefaultTx(t, handle, func(tx *sql.Tx) {
+			mustQuery(t, tx, "CALL inquire_appl_lock_row('customer', '1')") // locks, at SERIALIZABLE
+			if got := releaseKind(t, place.Driver); got != db.KindBusy {
+				t.Errorf("release beside a transaction at SERIALIZABLE: kind %d, want %d", got, db.KindBusy)
+			}
+		})
+	})
+}
+
+// Goal: the driver that operations are handed is of no use after them: it reaches neither the pool nor somebody else's
+// transaction. Method: keep it.
+func TestInTxDriverEnds(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		var kept db.Driver
+		if err := place.Driver.InTx(t.Context(), func(d db.Driver) error { kept = d; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := getIn(t, kept, "1"); err == nil {
+			t.Error("the driver is used after its transaction without an error")
+		}
+		requireHeld(t, place.Driver, "1", false)
+	})
+}
+
+// Goal: a connection that cannot be rolled back does not go back to the pool, and its transaction ends with it. Method:
+// an operation whose connection is killed, in a pool of one connection.
+func TestInTxDropsBrokenConnections(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		handle := testdb.OpenMySQL(t, place.DSN, nil)
+		handle.SetMaxOpenConns(1)
+		id := value(t, handle, "SELECT CONNECTION_ID()")
+		cause := errors.New("cause")
+		err := mysql.New(handle).InTx(t.Context(), func(d db.Driver) error {
+			if err := getIn(t, d, "1"); err != nil {
+				return err
+			}
+			mustQuery(t, place.SQL, "KILL CONNECTION "+id)
+			return cause
+		})
+		if !errors.Is(err, cause) {
+			t.Errorf("%v, want the cause", err)
+		}
+		if again := value(t, handle, "SELECT CONNECTION_ID()"); again == id {
+			t.Errorf("connection %s is in use again", id)
+		}
+		if err := getIn(t, mysql.New(handle), "1"); err != nil {
+			t.Errorf("get afterwards: %v", err)
+		}
+	})
+}
+
+func getIn(t *testing.T, d db.Driver, id string) error {
+	t.Helper()
+	result, err := d.GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", TTLSeconds: 60})
+	if err == nil && result.LockFL != db.Yes {
+		err = fmt.Errorf("get %s: %+v", id, result)
+	}
+	return err
+}
+
+func requireHeld(t *testing.T, d db.Driver, id string, want bool) {
+	t.Helper()
+	result, err := d.InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: id})
+	if err != nil || (result.ReturnCD == db.Yes) != want {
+		t.Errorf("inquire %s: %+v, %v, want held %t", id, result, err, want)
+	}
+}
+
+// inDefaultTx runs work in a transaction at the session's level, and rolls it back.
+func inDefaultTx(t *testing.T, handle *sql.DB, work func(tx *sql.Tx)) {
+	t.Helper()
+	tx, err := handle.BeginTx(context.WithoutCancel(t.Context()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }() // work has said what goes wrong
+	work(tx)
+}
+
+// releaseKind releases a lock of getIn's and returns the kind of the error.
+func releaseKind(t *testing.T, d db.Driver) db.Kind {
+	t.Helper()
+	_, err := d.ReleaseApplLock(t.Context(), db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE"})
+	return db.KindOf(err)
+}

@@ -1,0 +1,405 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/db/mysql"
+)
+
+const (
+	awaitCall   = "CALL await_appl_lock_row('customer', ?, ?, '', ?, NULL)"
+	unawaitCall = "CALL unawait_appl_lock_row('customer', ?, ?, ?)"
+	pollCall    = "CALL poll_appl_locks(?, NULL)"
+)
+
+// fillWaiters lists so many live waiters, each for an object of its own, in turn those of so many programs, and has
+// the server count them.
+func fillWaiters(t *testing.T, handle *sql.DB, count, programs int) {
+	t.Helper()
+	mustQuery(t, handle, `INSERT INTO appl_lock_waiter
+		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', CONCAT('program', s.slot MOD ?),
+			UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND
+		FROM appl_lock_serialize AS s WHERE s.slot < ?`, programs, count)
+	mustQuery(t, handle, "ANALYZE TABLE appl_lock_waiter")
+}
+
+// makeDue brings all waiters of a program near their end, so that a poll has to keep them.
+func makeDue(t *testing.T, client dbtest.Querier, program string) {
+	t.Helper()
+	mustQuery(t, client, "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) + INTERVAL 20 SECOND WHERE client_id = ?", program)
+}
+
+// Goal: no deadlock between waiting, giving up, polling and purging, whatever they share but the waiter itself.
+// Method: 32 connections of one program, each an operator of its own, on 3 objects for 5 s; polls always have
+// waiters to keep, and there are always dead ones.
+func TestWaitersInAStorm(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
+			var err error
+			object, operator := fmt.Sprint(rand.IntN(3)), fmt.Sprint("OPERATOR", connection)
+			switch rand.IntN(10) {
+			case 0, 1, 2, 3:
+				_, err = dbtest.RowsByColumn(t.Context(), conn, awaitCall, object, operator, "program")
+			case 4, 5, 6:
+				_, err = dbtest.RowsByColumn(t.Context(), conn, unawaitCall, object, operator, "program")
+			case 7, 8:
+				_, err = dbtest.RowsByColumn(t.Context(), conn, pollCall, "program")
+			default:
+				_, err = dbtest.RowsByColumn(t.Context(), conn, `UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL ? SECOND
+					WHERE object_type = 'customer' AND object_id = ? AND operator_id = ? AND client_id = 'program'`,
+					40+rand.IntN(2)*60, object, operator)
+				if err == nil {
+					_, err = dbtest.RowsByColumn(t.Context(), conn, "CALL purge_appl_locks_row(1, 10)")
+				}
+			}
+			return err
+		})
+	})
+}
+
+// Goal: also those who call for the very same waiter at once, which no program does, hardly meet a deadlock, and one is of
+// the kind that is begun again. Method: 32 connections say that it waits, and that it does not.
+func TestSameWaiterHardlyDeadlocks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var calls storm
+		calls.run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
+			call := awaitCall
+			if rand.IntN(2) == 0 {
+				call = unawaitCall
+			}
+			_, err := dbtest.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
+			if db.KindOf(mysql.InterpretError(err)) == db.KindRetry {
+				calls.deadlocks.Add(1)
+				return nil
+			}
+			return err
+		})
+		if deadlocks := calls.deadlocks.Load(); deadlocks*20 > calls.calls.Load() {
+			t.Errorf("%d deadlocks in %d calls", deadlocks, calls.calls.Load())
+		}
+	})
+}
+
+// Goal: a poll normally writes nothing and locks nothing; when waiters are due it writes once and is quiet again, also
+// where a waiter's end cannot be put off because it gives up then. Method: count what a transaction modifies.
+func TestPollWritesOnlyWhenDue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, awaitCall, "1", "JDOE", "program")
+		mustQuery(t, place.SQL, "CALL await_appl_lock_row('customer', '2', 'JDOE', '', 'program', 20)")
+		requirePoll := func(want string) {
+			t.Helper()
+			inTx(t, place.SQL, func(tx *sql.Tx) {
+				mustQuery(t, tx, "SELECT COUNT(*) FROM appl_lock") // or else there is no transaction yet
+				if awaited := mustQuery(t, tx, pollCall, "program"); len(awaited) != 2 {
+					t.Errorf("%d objects, want 2", len(awaited))
+				}
+				if modified := rowsModified(t, tx); modified != want {
+					t.Errorf("%s rows modified, want %s", modified, want)
+				}
+				mustQuery(t, place.SQL, awaitCall, "3", "JDOE", "other")
+				if want == "0" { // the program's own are free as well
+					mustQuery(t, place.SQL, awaitCall, "1", "JDOE", "program")
+					mustQuery(t, place.SQL, awaitCall, "3", "JDOE", "program")
+					mustQuery(t, place.SQL, unawaitCall, "3", "JDOE", "program")
+				}
+			})
+		}
+		requirePoll("0")
+		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL 31 SECOND WHERE object_id = '1'")
+		requirePoll("1")
+		mustQuery(t, place.SQL, pollCall, "program")
+		requirePoll("0")
+	})
+}
+
+// Goal: a poll locks its own program's waiters only, however many others there are and whatever an optimizer makes of
+// their number, and with many others reads no more than it needs. Method: a poll that keeps its waiters, in a
+// transaction; it counts what it reads, and meanwhile other programs' waiters are changed.
+func TestPollTouchesItsOwnWaiters(t *testing.T) {
+	t.Parallel()
+	const all = 12000
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, programs := range []int{2, 6, 60} {
+			place := newPlace(t, product)
+			fillWaiters(t, place.SQL, all, programs)
+			fill(t, place.SQL, 60000)
+			makeDue(t, place.SQL, "program1")
+			own := all / programs
+			inTx(t, place.SQL, func(tx *sql.Tx) {
+				read := func() int {
+					return status(t, tx, "Handler_read_next") + status(t, tx, "Handler_read_rnd_next") + status(t, tx, "Handler_read_key")
+				}
+				reads, began := read(), time.Now()
+				awaited := mustQuery(t, tx, "CALL poll_appl_locks('program1', 10)")
+				t.Logf("%d waiters of %d are kept: %s", own, all, time.Since(began))
+				if len(awaited) != 10 || fmt.Sprint(awaited[0]["free_in_us"]) == "0" {
+					t.Errorf("%v, want 10 objects that are locked", awaited)
+				}
+				if reads = read() - reads; programs == 60 && reads > all/2 {
+					t.Errorf("read %d rows for %d waiters", reads, own)
+				}
+				mustQuery(t, place.SQL, awaitCall, "00000", "JDOE", "program0")
+				mustQuery(t, place.SQL, awaitCall, "00000", "OTHER", "program0")
+			})
+			for _, rows := range []int{10, own} {
+				began := time.Now()
+				mustQuery(t, place.SQL, "CALL poll_appl_locks('program1', ?)", min(rows, 10000))
+				t.Logf("%d waiters of %d, %d rows: %s", own, all, rows, time.Since(began))
+			}
+		}
+	})
+}
+
+// Goal: a poll keeps nobody listed for longer than he waits, and is not asked for those who have given up. Method: a
+// waiter who gives up soon, and one who just has.
+func TestPollKeepsNobodyTooLong(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		for _, id := range []string{"soon", "late", "gone"} {
+			mustQuery(t, place.SQL, awaitCall, id, "JDOE", "program")
+		}
+		makeDue(t, place.SQL, "program")
+		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET until_ts = expires_ts + INTERVAL 5 SECOND WHERE object_id = 'soon'")
+		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET until_ts = expires_ts - INTERVAL 25 SECOND WHERE object_id = 'gone'")
+		var got []string
+		for _, row := range mustQuery(t, place.SQL, pollCall, "program") {
+			got = append(got, fmt.Sprint(row["object_id"]))
+		}
+		if strings.Join(got, " ") != "late soon" {
+			t.Errorf("polled %q, want those who have not given up", got)
+		}
+		kept := column(t, place.SQL, `SELECT object_id FROM appl_lock_waiter
+			WHERE expires_ts = until_ts OR until_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6) + INTERVAL 50 SECOND ORDER BY object_id`)
+		if strings.Join(kept, " ") != "late soon" {
+			t.Errorf("kept %q, want late for a minute and soon for as long as he waits", kept)
+		}
+	})
+}
+
+// Goal: a poll waits for nobody, and keeps the waiters that nobody is changing. Method: one waiter is being taken
+// back, one is being listed again and one is new, in an open transaction.
+func TestPollPassesOverLockedWaiters(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, others := range []int{0, 5, 500} {
+			place := newPlace(t, product)
+			fillWaiters(t, place.SQL, others, 2)
+			for _, id := range []string{"kept", "listed", "unlisted"} {
+				mustQuery(t, place.SQL, awaitCall, id, "JDOE", "program")
+			}
+			makeDue(t, place.SQL, "program")
+			mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock_waiter")
+			inTx(t, place.SQL, func(tx *sql.Tx) {
+				mustQuery(t, tx, unawaitCall, "unlisted", "JDOE", "program")
+				mustQuery(t, tx, awaitCall, "listed", "JDOE", "program")
+				mustQuery(t, tx, awaitCall, "new", "JDOE", "program")
+				began := time.Now()
+				if awaited := mustQuery(t, place.SQL, pollCall, "program"); len(awaited) != 3 {
+					t.Errorf("%d objects, want the 3 that are committed", len(awaited))
+				}
+				if took := time.Since(began); took > 900*time.Millisecond {
+					t.Errorf("%d others: the poll took %s", others, took)
+				}
+			})
+			kept := column(t, place.SQL, "SELECT object_id FROM appl_lock_waiter WHERE client_id = 'program' AND expires_ts > UTC_TIMESTAMP(6) + INTERVAL 30 SECOND")
+			if strings.Join(kept, " ") != "kept" {
+				t.Errorf("%d others: kept %q, want the one that nobody was changing", others, kept)
+			}
+		}
+	})
+}
+
+// Goal: a page of those who wait costs its own rows, also the last of many, that of an object and that of a type.
+// Method: count the index entries that the server reads.
+func TestWaitersReadTheirPageOnly(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, `INSERT INTO appl_lock_waiter
+			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000 DIV 10, 3, '0'), CONCAT('OPERATOR', s.slot MOD 10), '', 'program',
+				UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 1 DAY
+			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
+		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock_waiter")
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		for arguments, want := range map[string]int{
+			"NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 10":                            10,
+			"NULL, NULL, NULL, NULL, 'type8', '090', 'OPERATOR5', 'program', 10":            10,
+			"'type5', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 10":                         10,
+			"'type5', '050', NULL, NULL, NULL, NULL, NULL, NULL, NULL":                      10,
+			"'type5', '050', NULL, NULL, 'type5', '050', 'OPERATOR5', 'program', NULL":      4,
+			"'type5', '050', 'OPERATOR5', NULL, NULL, NULL, NULL, NULL, NULL":               1,
+			"'type5', NULL, NULL, NULL, 'type5', '099', 'OPERATOR5', 'program', 1000":       4,
+			"'type8', NULL, NULL, NULL, 'type8', '098', 'OPERATOR5', 'program', 10000":      14,
+			"NULL, NULL, NULL, NULL, 'type8', '099', 'OPERATOR5', NULL, 10000":              5,
+			"NULL, NULL, NULL, NULL, 'type8', '099', NULL, NULL, 10000":                     10,
+			"NULL, NULL, NULL, NULL, 'type7', '099', 'OPERATOR8', 'program', 1":             1,
+			"'type5', '050', 'OPERATOR5', '', 'type5', '050', 'OPERATOR4', 'program', NULL": 1,
+		} {
+			read := func() int { return status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next") }
+			before := read()
+			if rows := mustQuery(t, conn, "CALL list_appl_lock_waiters("+arguments+")"); len(rows) != want {
+				t.Errorf("%s: %d rows, want %d", arguments, len(rows), want)
+			}
+			if entries := read() - before; entries > 1200 {
+				t.Errorf("%s: read %d entries for %d rows", arguments, entries, want)
+			}
+		}
+	})
+}
+
+// Goal: a session's calls do not spoil the order of its next ones: MariaDB forgets columns of an ORDER BY that were
+// constant before. Method: on one connection calls whose answers have one row, or one value in a column, between
+// calls for all; after each of them the order is checked.
+func TestOrderIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		var grants []db.RenewableGrant
+		for _, row := range [][3]string{
+			{"a", "1", "Z"}, {"a", "2", "A"}, {"b", "1", "M"}, {"b", "1", "C"}, {"b", "2", "B"}, {"a", "2", "Y"}, {"a", "1", "B"},
+		} {
+			for _, program := range []string{"q", "p"} {
+				mustQuery(t, place.SQL, "CALL await_appl_lock_row(?, ?, ?, '', ?, NULL)", row[0], row[1], row[2], program)
+			}
+		}
+		for _, id := range []string{"2", "1", "3"} {
+			grants = append(grants, granted(t, place.SQL, id, "JDOE"))
+		}
+		mustQuery(t, place.SQL, "CALL get_appl_lock_row('a', '1', 'JDOE', '', 60)")
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		requireOrder := func() {
+			t.Helper()
+			want := []string{"a/1/B/p", "a/1/B/q", "a/1/Z/p", "a/1/Z/q", "a/2/A/p", "a/2/A/q", "a/2/Y/p", "a/2/Y/q", "b/1/C/p", "b/1/C/q", "b/1/M/p", "b/1/M/q", "b/2/B/p", "b/2/B/q"}
+			var got []string
+			for _, row := range mustQuery(t, conn, "CALL list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)") {
+				got = append(got, fmt.Sprintf("%s/%s/%s/%s", row["object_type"], row["object_id"], row["operator_id"], row["client_id"]))
+			}
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("list: %q, want %q", got, want)
+			}
+			got = nil
+			for _, row := range mustQuery(t, conn, "CALL poll_appl_locks('p', NULL)") {
+				got = append(got, fmt.Sprintf("%s/%s", row["object_type"], row["object_id"]))
+			}
+			if strings.Join(got, " ") != "a/2 b/1 b/2 a/1" {
+				t.Errorf("poll: %q", got)
+			}
+			if got := outcomes(t, conn, grants...); got != "1=RENEWED 2=RENEWED 3=RENEWED" {
+				t.Errorf("renew: %q", got)
+			}
+		}
+		requireOrder()
+		for _, call := range []string{
+			"list_appl_lock_waiters('a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+			"list_appl_lock_waiters(NULL, '1', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+			"list_appl_lock_waiters(NULL, NULL, 'B', NULL, NULL, NULL, NULL, NULL, NULL)",
+			"list_appl_lock_waiters('a', '1', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+			"list_appl_lock_waiters(NULL, '1', 'B', NULL, NULL, NULL, NULL, NULL, NULL)",
+			"list_appl_lock_waiters('a', '1', 'B', '', NULL, NULL, NULL, NULL, 1)",
+			"list_appl_lock_waiters('x', 'x', 'x', 'x', NULL, NULL, NULL, NULL, NULL)",
+			"poll_appl_locks('p', 1)",
+			"poll_appl_locks('nobody', NULL)",
+			"renew_appl_locks('[]')",
+		} {
+			mustQuery(t, conn, "CALL "+call)
+			requireOrder()
+		}
+		outcomes(t, conn, grants[0])
+		requireOrder()
+	})
+}
+
+// Goal: a purge takes dead waiters and passes over one that is being listed again. Method: dead ones beside a live one,
+// one of the dead ones locked.
+func TestPurgePassesOverLockedWaiters(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		for _, id := range []string{"1", "2", "3", "4"} {
+			mustQuery(t, place.SQL, awaitCall, id, "JDOE", "program")
+		}
+		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL 1 DAY WHERE object_id <> '4'")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, awaitCall, "2", "JDOE", "program")
+			began := time.Now()
+			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, NULL)")
+			if took := time.Since(began); took > 900*time.Millisecond {
+				t.Errorf("the purge took %s", took)
+			}
+		})
+		if left := strings.Join(column(t, place.SQL, "SELECT object_id FROM appl_lock_waiter"), " "); left != "2 4" {
+			t.Errorf("%s are left, want 2 4", left)
+		}
+	})
+}
+
+// Goal: the longest names of the widest characters are waiters like any other, and the table's own rules keep
+// out what the procedures would. Method: such a waiter; rows that break one rule each.
+func TestWaitersTable(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		name := func(length int) string { return strings.Repeat("😀", length) }
+		params := db.AwaitApplLockParams{ObjectType: name(64), ObjectID: name(255), OperatorID: name(64), DepartmentID: name(64), ClientID: name(64)}
+		if err := place.Driver.AwaitApplLock(t.Context(), params); err != nil {
+			t.Fatal(err)
+		}
+		awaited, err := place.Driver.PollApplLocks(t.Context(), db.PollApplLocksParams{ClientID: name(64), MaxRows: 10})
+		if err != nil || len(awaited) != 1 || awaited[0] != (db.AwaitedObject{ObjectType: name(64), ObjectID: name(255)}) {
+			t.Errorf("poll: %v, %v", awaited, err)
+		}
+		for _, key := range []string{"'', '1', 'o', 'c'", "'a:b', '1', 'o', 'c'", "'t', '', 'o', 'c'", "'t', '1', '', 'c'", "'t', '1', 'o', ''"} {
+			_, err := place.SQL.ExecContext(t.Context(), `INSERT INTO appl_lock_waiter (object_type, object_id, operator_id, client_id, department_id, since_ts, expires_ts)
+				VALUES (`+key+`, '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))`)
+			if number := numberOf(err); number != 3819 && number != 4025 { // a CHECK, on MySQL and on MariaDB
+				t.Errorf("%s: %v, want a violated CHECK", key, err)
+			}
+		}
+	})
+}
+
+// Goal: there are no messages of releases here, and the driver says so. Method: ask for them.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	if listener, err := mysql.New(nil).Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
+		t.Errorf("%v, %v, want ErrNoListen", listener, err)
+	}
+}

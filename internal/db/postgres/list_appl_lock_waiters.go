@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ListApplLockWaiters calls list_appl_lock_waiters.
+func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLockWaitersParams) ([]db.Waiter, error) {
+	rows, err := d.queries().ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{
+		ObjectType:      anyIfEmpty(params.ObjectType),
+		ObjectID:        anyIfEmpty(params.ObjectID),
+		OperatorID:      anyIfEmpty(params.OperatorID),
+		DepartmentID:    anyIfEmpty(params.DepartmentID),
+		AfterType:       params.AfterType,
+		AfterID:         params.AfterID,
+		AfterOperatorID: params.AfterOperatorID,
+		AfterClientID:   params.AfterClientID,
+		MaxRows:         params.MaxRows,
+	})
+	if err != nil {
+		return nil, interpretError(err)
+	}
+	waiters := make([]db.Waiter, len(rows))
+	for i, row := range rows {
+		waiters[i] = db.Waiter{
+			ObjectType:   row.ObjectType,
+			ObjectID:     row.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			ClientID:     row.ClientID,
+			SinceTS:      utc(row.SinceTs),
+			UntilTS:      utc(row.UntilTs),
+			ExpiresTS:    utc(row.ExpiresTs),
+		}
+	}
+	return waiters, nil
+}

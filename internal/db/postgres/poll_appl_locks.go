@@ -1,0 +1,24 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// PollApplLocks calls poll_appl_locks.
+func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
+	rows, err := d.queries().PollApplLocks(ctx, queries.PollApplLocksParams{
+		ClientID: params.ClientID,
+		MaxRows:  params.MaxRows,
+	})
+	if err != nil {
+		return nil, interpretError(err)
+	}
+	awaited := make([]db.AwaitedObject, len(rows))
+	for i, row := range rows {
+		awaited[i] = db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUs}
+	}
+	return awaited, nil
+}

@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// RenewApplLocks calls renew_appl_locks.
+func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
+	if len(params.Grants) == 0 {
+		return nil, nil
+	}
+	grants, err := json.Marshal(params.Grants)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.queries().RenewApplLocks(ctx, queries.RenewApplLocksParams{Grants: string(grants)})
+	if err != nil {
+		return nil, interpretError(err)
+	}
+	answers := make([]db.RenewedGrant, len(rows))
+	for i, row := range rows {
+		answers[i] = db.RenewedGrant{
+			ObjectType:      row.ObjectType,
+			ObjectID:        row.ObjectID,
+			Outcome:         db.Outcome(row.Outcome),
+			OldOperatorID:   row.OldOperatorID,
+			OldDepartmentID: row.OldDepartmentID,
+			ExpiresTS:       utc(row.ExpiresTs),
+		}
+	}
+	return answers, nil
+}

@@ -1,0 +1,34 @@
+package db
+
+import "time"
+
+// MaxGrants bounds how many grants one call of renew_appl_locks takes.
+const MaxGrants = 10000
+
+// RenewApplLocksParams are the IN parameters of renew_appl_locks: no object twice.
+type RenewApplLocksParams struct {
+	Grants []RenewableGrant
+}
+
+// RenewableGrant is one grant to renew. The names are those of the JSON that the procedures take.
+type RenewableGrant struct {
+	ObjectType string `json:"object_type"`
+	ObjectID   string `json:"object_id"`
+	OperatorID string `json:"operator_id"`
+	Fence      int64  `json:"fence"`
+	TTLSeconds int64  `json:"ttl_seconds"`
+}
+
+// RenewedGrant is one row of renew_appl_locks. A grant without a row is being changed by another transaction:
+// ask again.
+type RenewedGrant struct {
+	ObjectType string
+	ObjectID   string
+	// Outcome is Renewed, Held (another operator or grant holds the object) or Free.
+	Outcome Outcome
+	// OldOperatorID and OldDepartmentID are the holder's when Held, else empty.
+	OldOperatorID   string
+	OldDepartmentID string
+	// ExpiresTS is when the lock ends: the caller's, or the holder's when Held; zero when Free.
+	ExpiresTS time.Time
+}

@@ -1,0 +1,30 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// PollApplLocks runs the statements of poll_appl_locks.
+func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
+	rows, err := patiently(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PollApplLocksRow, error) {
+		due, err := d.queries().PollApplLocksDue(ctx, queries.PollApplLocksDueParams{ClientID: params.ClientID})
+		if err == nil && due {
+			err = d.queries().PollApplLocksKeep(ctx, queries.PollApplLocksKeepParams{ClientID: params.ClientID})
+		}
+		if err != nil {
+			return nil, err
+		}
+		return d.queries().PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: params.ClientID, MaxRows: params.MaxRows})
+	})
+	if err != nil {
+		return nil, err
+	}
+	awaited := make([]db.AwaitedObject, len(rows))
+	for i, row := range rows {
+		awaited[i] = db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUs}
+	}
+	return awaited, nil
+}

@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// RenewApplLocks runs the statements of renew_appl_locks.
+func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
+	if len(params.Grants) == 0 {
+		return nil, nil
+	}
+	var answers []db.RenewedGrant
+	err := d.tx(ctx, func(d *Driver) error {
+		answers = nil
+		for _, grant := range params.Grants {
+			answer, err := d.renew(ctx, grant)
+			if err != nil {
+				return d.interpretError(ctx, err)
+			}
+			answers = append(answers, answer)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(answers, func(a, b db.RenewedGrant) int {
+		return cmp.Or(cmp.Compare(a.ObjectType, b.ObjectType), cmp.Compare(a.ObjectID, b.ObjectID))
+	})
+	return answers, nil
+}
+
+func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.RenewedGrant, error) {
+	answer := db.RenewedGrant{ObjectType: grant.ObjectType, ObjectID: grant.ObjectID}
+	expires, err := d.queries().RenewApplLock(ctx, queries.RenewApplLockParams{
+		ObjectType: grant.ObjectType,
+		ObjectID:   grant.ObjectID,
+		OperatorID: grant.OperatorID,
+		Fence:      grant.Fence,
+		TtlSeconds: grant.TTLSeconds,
+	})
+	if err == nil {
+		answer.Outcome, answer.ExpiresTS = db.Renewed, utc(expires)
+		return answer, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return answer, err
+	}
+	inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: grant.ObjectType, ObjectID: grant.ObjectID})
+	if err != nil {
+		return answer, err
+	}
+	answer.Outcome = db.Free
+	if inquiry.ReturnCD == db.Yes {
+		holder := inquiry.Lock
+		answer.Outcome, answer.ExpiresTS = db.Held, holder.ExpiresTS
+		answer.OldOperatorID, answer.OldDepartmentID = holder.OperatorID, holder.DepartmentID
+	}
+	return answer, nil
+}

@@ -1,0 +1,236 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// plainDriver returns a driver on a caller's handle without any of our settings, on a file that is migrated.
+func plainDriver(t *testing.T, options string) (*sql.DB, db.Driver) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plain.db")
+	handle, err := sql.Open("sqlite", "file:"+path+options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	driver := sqlite.New(handle)
+	if _, err := db.MigrateUp(t.Context(), driver); err != nil {
+		t.Fatal(err)
+	}
+	return handle, driver
+}
+
+func get(ctx context.Context, driver db.Driver, id, operator string) error {
+	_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: operator, TTLSeconds: 60})
+	return err
+}
+
+// Goal: several gets in a transaction of the driver's own, which read and then write, never find that another one has
+// written in between, whatever the caller's handle does by default. Method: two at a time that read first, and the same
+// with the handle's own transactions, which do find that.
+func TestInTxIsTheWriterFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
+	both := func(inTx func(operations func(db.Driver) error) error) error {
+		var begun, group sync.WaitGroup
+		begun.Add(2)
+		errs := make([]error, 2)
+		for i := range errs {
+			group.Go(func() {
+				errs[i] = inTx(func(d db.Driver) error {
+					_, err := d.InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: "1"})
+					begun.Done()
+					if i == 0 { // the first one to write, and to commit
+						return errors.Join(err, get(t.Context(), d, "1", "JDOE"))
+					}
+					waitAtMost(&begun, 200*time.Millisecond)
+					return errors.Join(err, get(t.Context(), d, "2", "JDOE"))
+				})
+			})
+		}
+		group.Wait()
+		return errors.Join(errs...)
+	}
+	if err := both(func(operations func(db.Driver) error) error { return driver.InTx(t.Context(), operations) }); err != nil {
+		t.Errorf("the driver's transactions: %v", err)
+	}
+	err := both(func(operations func(db.Driver) error) error {
+		tx, err := handle.BeginTx(t.Context(), nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		d, err := driver.WithTx(tx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(operations(d), tx.Commit())
+	})
+	if err == nil {
+		t.Error("deferred transactions have no conflict: this test shows nothing")
+	}
+}
+
+// waitAtMost returns when the group is done, or not: one of the driver's transactions begins after the other one.
+func waitAtMost(group *sync.WaitGroup, limit time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
+}
+
+// Goal: without a write-ahead log a reader delays the commit and does not undo it; the end of the context does.
+// Method: an open read, which ends or does not.
+func TestInTxCommitWaitsForReaders(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "")
+	read := func() *sql.Rows {
+		rows, err := handle.QueryContext(context.WithoutCancel(t.Context()), "SELECT 1 FROM goose_db_version")
+		if err != nil || !rows.Next() {
+			t.Fatalf("%v, %v", err, rows.Err())
+		}
+		return rows
+	}
+	rows := read() //nolint:rowserrcheck // one row is read, the rest is only kept open
+	time.AfterFunc(200*time.Millisecond, func() { _ = rows.Close() })
+	if err := driver.InTx(t.Context(), func(d db.Driver) error { return get(t.Context(), d, "1", "JDOE") }); err != nil {
+		t.Errorf("with a reader that ends: %v", err)
+	}
+	requireHolder(t, driver, "1", "JDOE")
+
+	rows = read() //nolint:rowserrcheck // as above
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := driver.InTx(ctx, func(d db.Driver) error { return get(t.Context(), d, "2", "JDOE") })
+	if !errors.Is(err, context.DeadlineExceeded) || db.KindOf(err) != db.KindBusy {
+		t.Errorf("with a reader that stays: %v (kind %d), want the end of the context and busy", err, db.KindOf(err))
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	requireHolder(t, driver, "2", "")
+	if err := get(t.Context(), driver, "3", "JDOE"); err != nil {
+		t.Errorf("the next operation: %v", err)
+	}
+}
+
+// requireHolder wants the operator to hold the customer, or nobody.
+func requireHolder(t *testing.T, driver db.Driver, id, operator string) {
+	t.Helper()
+	result, err := driver.InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: id})
+	if err != nil || result.Lock.OperatorID != operator {
+		t.Errorf("%s is held by %q, %v, want %q", id, result.Lock.OperatorID, err, operator)
+	}
+}
+
+// Goal: what SQLite cannot do is said as such: messages, and what needs a table that is not there yet. Method: a file of the
+// former contract.
+func TestFormerContract(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "")
+	if _, err := driver.Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
+		t.Errorf("listen: %v, want db.ErrNoListen", err)
+	}
+	if _, err := handle.ExecContext(t.Context(), "DROP TABLE appl_lock_waiter"); err != nil {
+		t.Fatal(err)
+	}
+	if err := get(t.Context(), driver, "1", "JDOE"); err != nil {
+		t.Errorf("get: %v", err)
+	}
+	await := db.AwaitApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", ClientID: "p1"}
+	if err := driver.AwaitApplLock(t.Context(), await); db.KindOf(err) != db.KindSchema {
+		t.Errorf("await: %v (kind %d), want a missing schema", err, db.KindOf(err))
+	}
+	if _, err := driver.ApplLockVersion(t.Context()); db.KindOf(err) != db.KindSchema {
+		t.Errorf("version: %v (kind %d), want a missing schema", err, db.KindOf(err))
+	}
+}
+
+// Goal: polling normally writes nothing, and so never waits for a writer. Method: an open write transaction beside it;
+// once it is time to keep a waiter, a poll does wait.
+func TestPollDoesNotWait(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	await := db.AwaitApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", ClientID: "p1"}
+	if err := place.Driver.AwaitApplLock(t.Context(), await); err != nil {
+		t.Fatal(err)
+	}
+	poll := func() (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		awaited, err := place.Driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: "p1", MaxRows: 10})
+		var ids []string
+		for _, object := range awaited {
+			ids = append(ids, object.ObjectID)
+		}
+		return strings.Join(ids, " "), err
+	}
+	beside := func(work func()) {
+		tx, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), nil) // immediate: it is the writer now
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		work()
+	}
+	beside(func() {
+		if ids, err := poll(); err != nil || ids != "1" {
+			t.Errorf("poll beside a writer: %q, %v, want 1", ids, err)
+		}
+	})
+	if err := place.Advance(t.Context(), 31*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	beside(func() {
+		if _, err := poll(); db.KindOf(err) != db.KindBusy {
+			t.Errorf("poll that must write, beside a writer: %v, want busy", err)
+		}
+	})
+	if ids, err := poll(); err != nil || ids != "1" {
+		t.Errorf("poll after the writer: %q, %v, want 1", ids, err)
+	}
+}
+
+// Goal: a batch of the greatest size is renewed in one transaction. Method: as many locks, and the time it takes.
+func TestRenewMany(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
+	_, err := handle.ExecContext(t.Context(), `
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+		INSERT INTO appl_lock SELECT 'customer', CAST(i AS TEXT), 'JDOE', '', i, 0, 0, 4102444800000000 FROM n`, db.MaxGrants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants := make([]db.RenewableGrant, db.MaxGrants)
+	for i := range grants {
+		id := int64(i + 1)
+		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: strconv.FormatInt(id, 10), OperatorID: "JDOE", Fence: id, TTLSeconds: 60}
+	}
+	began := time.Now()
+	answers, err := driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+	t.Logf("%d grants in %s", len(grants), time.Since(began))
+	if err != nil || len(answers) != len(grants) {
+		t.Fatalf("%d answers, %v", len(answers), err)
+	}
+	for _, answer := range answers {
+		if answer.Outcome != db.Renewed {
+			t.Fatalf("%+v", answer)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+-- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
+-- listed.
+--
+-- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
+--            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
+--            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
+--            30 s or more.
+-- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
+--            trimmed first.
+-- Out        A result set: object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the
+--            object is free), ordered by free_in_us, object_type, object_id.
+-- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
+-- Locks      Normally nothing: S1 and S3 read what is committed, without waiting (cur_commit, the default). Once
+--            in 30 s, S2 locks the program's rows in appl_lock_waiter, to the end of the caller's transaction.
+-- Race-free  Against await and unawait of a row: whoever locks it first goes first; those lock one row, so
+--            that alone they and a poll are no circle. A row that comes behind S1 is listed for 60 s anyway.
+--            What S3 says was true at one moment; a get finds out what has become of it.
+-- Differs    S2 waits for a row that another transaction is changing, up to 1 s, where it cannot be passed over:
+--            await in a transaction that stays open keeps its program from polling. A purge that removes rows
+--            which a poll is bringing back may be a deadlock, of which Db2 ends one.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE poll_appl_locks (
+    IN p_client_id VARCHAR(4000),
+    IN p_max_rows BIGINT
+)
+SPECIFIC poll_appl_locks
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_client_id VARCHAR(4000);
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_soon TIMESTAMP;
+    DECLARE v_expires_ts TIMESTAMP;
+
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('poll_appl_locks', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('poll_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_limit = v_max_rows;
+    SET CURRENT LOCK TIMEOUT 1;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_soon = v_now + (30) SECOND;
+    SET v_expires_ts = v_now + (60) SECOND;
+
+    -- S1: must one of them be kept listed?
+    SELECT COUNT(*)
+    INTO v_rows
+    FROM appl_lock_waiter AS w
+    WHERE w.client_id = v_client_id
+        AND w.expires_ts < v_soon
+        AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+    WITH CS;
+
+    -- S2: then all of them, so that it is not another one's turn at the next poll.
+    IF v_rows > 0 THEN
+        UPDATE appl_lock_waiter AS w
+        SET expires_ts = CASE WHEN w.until_ts < v_expires_ts THEN w.until_ts ELSE v_expires_ts END
+        WHERE w.client_id = v_client_id
+            AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
+    END IF;
+
+    -- S3: when will each be free?
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                a.object_type,
+                a.object_id,
+                CASE
+                    WHEN l.expires_ts > v_now THEN
+                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000
+                        + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+                        + MICROSECOND(l.expires_ts) - MICROSECOND(v_now)
+                    ELSE 0
+                END AS free_in_us
+            FROM (
+                SELECT DISTINCT w.object_type, w.object_id
+                FROM appl_lock_waiter AS w
+                WHERE w.client_id = v_client_id
+                    AND (w.until_ts IS NULL OR w.until_ts > v_now)
+            ) AS a
+            LEFT OUTER JOIN appl_lock AS l
+                ON l.object_type = a.object_type
+                AND l.object_id = a.object_id
+            ORDER BY free_in_us, object_type, object_id
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+@
+
+COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
+@

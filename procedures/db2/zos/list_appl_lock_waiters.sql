@@ -1,0 +1,119 @@
+-- For Db2 for z/OS 12, function level 507, and later. Made by `make snapshot` from procedures/db2/list_appl_lock_waiters.sql
+-- with the deltas of internal/snapshot/zos.go: edit it there. What is different from the text below:
+-- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
+-- transaction is updating is waited for by a plain read, too.
+--
+-- list_appl_lock_waiters: one page of those who wait, in key order, all or those for a type or an object, or of
+-- an operator or department.
+--
+-- Contract   At most p_max_rows waiters whose key is greater than (p_after_type, p_after_id,
+--            p_after_operator_id, p_after_client_id). The next page starts after the last row of this
+--            one; a page shorter than p_max_rows is the last.
+-- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
+--            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
+--            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
+-- Out        A result set: the rows of appl_lock_waiter in the order of their key.
+-- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Locks      Nothing; it reads what is committed without waiting (cur_commit, the default).
+-- Race-free  One who waits through the whole listing is in it exactly once, because the key does not change;
+--            one who comes or goes meanwhile may be in it or not. (Cursor stability: a page is not one
+--            snapshot.)
+-- Differs    The order is that of the database's collation, IDENTITY or SYSTEM.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE list_appl_lock_waiters (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_after_type VARCHAR(4000),
+    IN p_after_id VARCHAR(4000),
+    IN p_after_operator_id VARCHAR(4000),
+    IN p_after_client_id VARCHAR(4000),
+    IN p_max_rows BIGINT
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+READS SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_department_id VARCHAR(4000);
+    DECLARE v_after_type VARCHAR(4000);
+    DECLARE v_after_id VARCHAR(4000);
+    DECLARE v_after_operator_id VARCHAR(4000);
+    DECLARE v_after_client_id VARCHAR(4000);
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now TIMESTAMP;
+
+    SET v_object_type = RTRIM(p_object_type);
+    SET v_object_id = RTRIM(p_object_id);
+    SET v_operator_id = RTRIM(p_operator_id);
+    SET v_department_id = RTRIM(p_department_id);
+    SET v_after_type = RTRIM(COALESCE(p_after_type, ''));
+    SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
+    SET v_after_operator_id = RTRIM(COALESCE(p_after_operator_id, ''));
+    SET v_after_client_id = RTRIM(COALESCE(p_after_client_id, ''));
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_after_type, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_type', CHARACTER_LENGTH(v_after_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_after_id, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_id', CHARACTER_LENGTH(v_after_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_after_operator_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_operator_id', CHARACTER_LENGTH(v_after_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_after_client_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_client_id', CHARACTER_LENGTH(v_after_client_id, CODEUNITS32), 64);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_waiters', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_limit = v_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                w.object_type,
+                w.object_id,
+                w.operator_id,
+                w.department_id,
+                w.client_id,
+                w.since_ts,
+                w.until_ts,
+                w.expires_ts
+            FROM appl_lock_waiter AS w
+            WHERE w.object_type >= v_after_type
+                AND (w.object_type > v_after_type
+                    OR w.object_id > v_after_id
+                    OR (w.object_id = v_after_id
+                        AND (w.operator_id > v_after_operator_id
+                            OR (w.operator_id = v_after_operator_id AND w.client_id > v_after_client_id))))
+                AND (v_object_type IS NULL OR w.object_type = v_object_type)
+                AND (v_object_id IS NULL OR w.object_id = v_object_id)
+                AND (v_operator_id IS NULL OR w.operator_id = v_operator_id)
+                AND (v_department_id IS NULL OR w.department_id = v_department_id)
+                AND w.expires_ts > v_now
+            ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+@
+

@@ -1,0 +1,282 @@
+-- For Db2 for z/OS 12, function level 507, and later. Made by `make snapshot` from procedures/db2/renew_appl_locks.sql
+-- with the deltas of internal/snapshot/zos.go: edit it there. What is different from the text below:
+-- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
+-- transaction is updating is waited for by a plain read, too.
+--
+-- renew_appl_locks: renew many grants in one call, each by its fence.
+--
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, all else as it was.
+--            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
+--            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
+--            even when it has expired just now and nobody else has come.
+--            No row: another transaction has changed this lock during the call. Ask again.
+-- In         p_grants, 1 to 1000 grants of five fields: object_type, object_id, operator_id, fence, ttl_seconds,
+--            with the limits that these have as parameters of get_appl_lock and assert_appl_lock. A field is the
+--            number of its characters, a colon, and these: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE
+--            on customer:42, for 30 s. No object may come twice. Trailing blanks of values are trimmed.
+-- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD),
+--            expires_ts (UTC, NULL when FREE), ordered by object_type, object_id.
+-- Raises     LK001 invalid argument: nothing has been renewed. -911/40001 with reason 68, or -913/57033, at once,
+--            when another transaction has locked a row that would be renewed: -911 means that nothing has been
+--            renewed and that the caller's transaction is over. Then renew the halves, and so on.
+-- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and keeps from S2 all that is
+--            lost. S2 locks the rows that it renews, in the order of p_grants, which should be that of
+--            the keys, to the end of the caller's transaction; it never waits.
+-- Race-free  Against take-over, release or transfer: S2 renews a grant only if its row is still the very row
+--            that S1 read, with a clock that is read behind it; else there is no row of it in the answer.
+--            A grant that S1 finds ended does not come back: fences only grow. What became of its object is
+--            read by S3, later.
+-- Differs    The text, since Db2 reads no JSON on all its platforms; at most 1000 grants and 32000 bytes, which is
+--            some 300 leases. A row that is locked ends the call, since it cannot be passed over. An object that
+--            comes twice is refused where its grants stand side by side, as in the order of keys; elsewhere both
+--            are renewed.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE renew_appl_locks (
+    IN p_grants VARCHAR(32000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_pass INTEGER DEFAULT 0;
+    DECLARE v_rest VARCHAR(32000);
+    DECLARE v_left INTEGER DEFAULT 0;
+    DECLARE v_at INTEGER DEFAULT 0;
+    DECLARE v_colon INTEGER DEFAULT 0;
+    DECLARE v_length INTEGER DEFAULT 0;
+    DECLARE v_value VARCHAR(4000);
+    DECLARE v_digits VARCHAR(20);
+    DECLARE v_field INTEGER DEFAULT 0;
+    DECLARE v_count INTEGER DEFAULT 0;
+    DECLARE v_type_at INTEGER DEFAULT 0;
+    DECLARE v_id_at INTEGER DEFAULT 0;
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_fence_text VARCHAR(4000);
+    DECLARE v_ttl_text VARCHAR(4000);
+    DECLARE v_fence BIGINT;
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_last_type VARCHAR(4000);
+    DECLARE v_last_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(64) DEFAULT '';
+    DECLARE v_message VARCHAR(256);
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_acquired_ts TIMESTAMP;
+    DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_lock_ts TIMESTAMP;
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_verdict CHAR(1);
+    DECLARE v_told INTEGER DEFAULT 0;
+    DECLARE v_answers VARCHAR(21000) DEFAULT '';
+
+    IF COALESCE(CHARACTER_LENGTH(p_grants, CODEUNITS32), 0) = 0 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'renew_appl_locks: p_grants must not be empty';
+    END IF;
+
+    -- The first pass checks all grants, the second renews them: a bad one leaves all as it was.
+    fields: WHILE v_pass < 2 OR v_left > 0 DO
+        IF v_left = 0 THEN
+            SET v_pass = v_pass + 1;
+            SET v_rest = p_grants;
+            SET v_left = CHARACTER_LENGTH(p_grants, CODEUNITS32);
+            SET v_at = 1;
+            SET v_count = 0;
+            SET v_last_type = '';
+            SET v_last_id = '';
+        ELSE
+            SET v_colon = LOCATE(':', v_rest);
+            SET v_length = -1;
+            IF v_colon BETWEEN 2 AND 4 THEN
+                SET v_digits = SUBSTRING(v_rest, 1, v_colon - 1, CODEUNITS32);
+                IF TRANSLATE(v_digits, '0', '0123456789', '0') = REPEAT('0', v_colon - 1) THEN
+                    SET v_length = CAST(v_digits AS INTEGER);
+                END IF;
+            END IF;
+            IF v_length < 0 OR v_colon + v_length > v_left THEN
+                SET v_reason = 'no field at character ' || CAST(v_at AS VARCHAR(10));
+                LEAVE fields;
+            END IF;
+            SET v_value = RTRIM(SUBSTRING(v_rest, v_colon + 1, v_length, CODEUNITS32));
+            SET v_field = v_field + 1;
+            IF v_field = 1 THEN
+                SET v_object_type = v_value;
+                SET v_type_at = v_at + v_colon;
+            ELSEIF v_field = 2 THEN
+                SET v_object_id = v_value;
+                SET v_id_at = v_at + v_colon;
+            ELSEIF v_field = 3 THEN
+                SET v_operator_id = v_value;
+            ELSEIF v_field = 4 THEN
+                SET v_fence_text = v_value;
+            ELSE
+                SET v_ttl_text = v_value;
+            END IF;
+            SET v_at = v_at + v_colon + v_length;
+            SET v_left = v_left - v_colon - v_length;
+            SET v_rest = SUBSTRING(v_rest, v_colon + v_length + 1, v_left, CODEUNITS32);
+            IF v_left = 0 AND v_field < 5 THEN
+                SET v_reason = 'a grant with too few fields';
+                LEAVE fields;
+            END IF;
+        END IF;
+
+        IF v_field = 5 THEN
+            SET v_field = 0;
+            SET v_count = v_count + 1;
+            IF v_count > 1000 THEN
+                SET v_reason = 'more than 1000 grants';
+                LEAVE fields;
+            END IF;
+            SET v_fence = 0;
+            SET v_ttl_seconds = 0;
+            IF CHARACTER_LENGTH(v_fence_text, CODEUNITS32) BETWEEN 1 AND 19
+                AND TRANSLATE(v_fence_text, '0', '0123456789', '0') = REPEAT('0', CHARACTER_LENGTH(v_fence_text, CODEUNITS32))
+                AND (CHARACTER_LENGTH(v_fence_text, CODEUNITS32) < 19 OR v_fence_text <= '9223372036854775807')
+            THEN
+                SET v_digits = v_fence_text;
+                SET v_fence = CAST(v_digits AS BIGINT);
+            END IF;
+            IF CHARACTER_LENGTH(v_ttl_text, CODEUNITS32) BETWEEN 1 AND 9
+                AND TRANSLATE(v_ttl_text, '0', '0123456789', '0') = REPEAT('0', CHARACTER_LENGTH(v_ttl_text, CODEUNITS32))
+            THEN
+                SET v_digits = v_ttl_text;
+                SET v_ttl_seconds = CAST(v_digits AS BIGINT);
+            END IF;
+            IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+                SET v_reason = 'no valid object_type';
+            ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+                SET v_reason = 'no valid object_id';
+            ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+                SET v_reason = 'no valid operator_id';
+            ELSEIF v_fence < 1 THEN
+                SET v_reason = 'no valid fence';
+            ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+                SET v_reason = 'no valid ttl_seconds';
+            ELSEIF v_object_type = v_last_type AND v_object_id = v_last_id THEN
+                SET v_reason = 'the same object twice';
+            END IF;
+            IF v_reason <> '' THEN
+                SET v_reason = v_reason || ' in grant ' || CAST(v_count AS VARCHAR(10));
+                LEAVE fields;
+            END IF;
+            SET v_last_type = v_object_type;
+            SET v_last_id = v_object_id;
+
+            IF v_pass = 2 THEN
+                -- S1: is this grant live? The aggregates make it one row in any case.
+                SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
+                INTO v_rows, v_old_operator_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+                FROM appl_lock AS l
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id
+                WITH CS;
+                SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+                SET v_verdict = 'L';
+                SET v_changed = 1;
+                IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id = v_operator_id AND v_old_fence = v_fence THEN
+                    SET v_lock_ts = v_now;
+                    -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+                    IF v_lock_ts <= v_old_acquired_ts THEN
+                        SET v_lock_ts = v_old_acquired_ts + (0.000001) SECOND;
+                    END IF;
+                    SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+                    SET v_verdict = 'R';
+
+                    -- S2: renew it, if it is still so.
+                    UPDATE appl_lock AS l
+                    SET lock_ts = v_lock_ts,
+                        expires_ts = v_expires_ts
+                    WHERE l.object_type = v_object_type
+                        AND l.object_id = v_object_id
+                        AND l.fence = v_old_fence
+                        AND l.expires_ts = v_old_expires_ts;
+                    GET DIAGNOSTICS v_changed = ROW_COUNT;
+                END IF;
+                IF v_changed = 1 THEN
+                    -- What became of it, and where p_grants has its key: 21 characters for each.
+                    SET v_told = v_told + 1;
+                    SET v_answers = v_answers || v_verdict
+                        || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
+                        || CAST(v_id_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_id, CODEUNITS32) AS CHAR(5));
+                END IF;
+            END IF;
+        END IF;
+    END WHILE fields;
+    IF v_reason <> '' THEN
+        SET v_message = 'renew_appl_locks: p_grants has ' || v_reason;
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
+
+    -- S3: tell it, and who holds what is lost.
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            WITH digit (d) AS (
+                SELECT 0 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
+            ),
+            place (base) AS (
+                SELECT 21 * (100 * a.d + 10 * b.d + c.d)
+                FROM digit AS a, digit AS b, digit AS c
+            ),
+            told (verdict, object_type, object_id) AS (
+                -- There is nothing at most places, and NULL is that as a number.
+                SELECT
+                    SUBSTR(v_answers, p.base + 1, 1),
+                    CAST(SUBSTRING(
+                        p_grants,
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 2, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 7, 5), '') AS INTEGER),
+                        CODEUNITS32
+                    ) AS VARCHAR(256)),
+                    CAST(SUBSTRING(
+                        p_grants,
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 12, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 17, 5), '') AS INTEGER),
+                        CODEUNITS32
+                    ) AS VARCHAR(1020))
+                FROM place AS p
+                WHERE p.base < 21 * v_told
+            )
+            SELECT
+                t.object_type,
+                t.object_id,
+                CASE
+                    WHEN t.verdict = 'R' THEN CAST('RENEWED' AS VARCHAR(11))
+                    WHEN l.expires_ts > v_now THEN 'HELD'
+                    ELSE 'FREE'
+                END AS outcome,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
+                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts
+            FROM told AS t
+            LEFT OUTER JOIN appl_lock AS l
+                ON l.object_type = t.object_type
+                AND l.object_id = t.object_id
+            ORDER BY object_type, object_id
+            WITH CS;
+        OPEN answer;
+    END;
+END
+@
+

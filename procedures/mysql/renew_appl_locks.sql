@@ -1,0 +1,239 @@
+-- renew_appl_locks: renew many grants in one call, each by its fence.
+--
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, all else as it was.
+--            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
+--            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
+--            even when it has expired just now and nobody else has come.
+--            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
+--            lost; ask again. So one lock that is busy delays none of the others.
+-- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
+--            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
+--            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
+--            blanks are trimmed first.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
+--            (NULL when FREE), ordered by object_type, object_id as bytes.
+-- Raises     LK001 invalid argument: nothing has been renewed. LK003 when an upgrade is replacing the routine.
+-- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. Rows that somebody else has
+--            locked are passed over: S1 never waits, and so can be in no deadlock, whatever the order of the
+--            grants. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. S1 locks, judges and
+--            renews in one statement, so that it needs no transaction, and one commit is enough for all.
+--            What S1 has done is told by the row in S3, not by when S3 reads: it is this grant's, because a fence
+--            never comes again, and ends exactly when S1 has it end. A grant that is live and ends at another
+--            time was passed over, or renewed once more by somebody else: it has no row, and
+--            asking again settles it. A row of another fence, or an expired one: the grant has ended for good.
+--            Expiry: S1's time is that of its beginning. A grant that ends between that and the lock of its
+--            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
+--            since then the fence would be another one.
+-- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
+--            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
+
+DELIMITER $$
+
+CREATE PROCEDURE renew_appl_locks_core(
+    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation renew_appl_locks.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_reason VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_grants JSON;
+    DECLARE v_left JSON;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
+
+    BEGIN
+        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of grants';
+        IF p_grants IS NULL THEN
+            SET v_reason = 'must not be empty';
+        ELSEIF NOT JSON_VALID(p_grants) THEN
+            SET v_reason = 'is not a list of grants';
+        ELSEIF JSON_TYPE(p_grants) <> 'ARRAY' THEN
+            SET v_reason = 'is not a list of grants';
+        ELSEIF JSON_LENGTH(p_grants) > 10000 THEN
+            SET v_reason = CONCAT('has ', JSON_LENGTH(p_grants), ' grants, at most 10000 are allowed');
+        END IF;
+    END;
+    IF v_reason IS NULL THEN
+        SET v_grants = p_grants;
+        -- Types and lengths are checked here, because JSON_TABLE converts and MariaDB's also cuts off. A fence
+        -- of the greatest BIGINT could be a greater one cut off.
+        SELECT CONCAT('has ', c.what, ' in grant ', c.place)
+        INTO v_reason
+        FROM (
+            SELECT
+                j.place,
+                CASE
+                    WHEN (JSON_TYPE(j.object_type) = 'STRING' AND CHAR_LENGTH(RTRIM(j.object_type_text)) BETWEEN 1 AND 64
+                        AND LOCATE(':', j.object_type_text) = 0) IS NOT TRUE THEN 'no valid object_type'
+                    WHEN (JSON_TYPE(j.object_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.object_id_text)) BETWEEN 1 AND 255)
+                        IS NOT TRUE THEN 'no valid object_id'
+                    WHEN (JSON_TYPE(j.operator_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.operator_id_text)) BETWEEN 1 AND 64)
+                        IS NOT TRUE THEN 'no valid operator_id'
+                    WHEN (JSON_TYPE(j.fence) IN ('INTEGER', 'UNSIGNED INTEGER') AND j.fence_number BETWEEN 1 AND 9223372036854775806)
+                        IS NOT TRUE THEN 'no fence of 1 or greater'
+                    WHEN (JSON_TYPE(j.ttl_seconds) = 'INTEGER' AND j.ttl_seconds_number BETWEEN 1 AND 315360000)
+                        IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
+                    WHEN ROW_NUMBER() OVER (PARTITION BY RTRIM(j.object_type_text), RTRIM(j.object_id_text) ORDER BY j.place) > 1
+                        THEN 'an object for the second time'
+                END AS what
+            FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+                place FOR ORDINALITY,
+                object_type JSON PATH '$.object_type',
+                object_type_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                object_id JSON PATH '$.object_id',
+                object_id_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                operator_id JSON PATH '$.operator_id',
+                operator_id_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                fence JSON PATH '$.fence',
+                fence_number BIGINT PATH '$.fence',
+                ttl_seconds JSON PATH '$.ttl_seconds',
+                ttl_seconds_number BIGINT PATH '$.ttl_seconds'
+            )) AS j
+        ) AS c
+        WHERE c.what IS NOT NULL
+        ORDER BY c.place
+        LIMIT 1;
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        SET v_reason = CONCAT('renew_appl_locks: p_grants ', v_reason);
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
+    END IF;
+
+    -- MariaDB's safe updates refuse S1, because it reads all that the inner SELECT has found.
+    SET SESSION sql_safe_updates = FALSE;
+    SET v_now = UTC_TIMESTAMP(6);
+    SET v_left = v_grants;
+    WHILE v_left IS NOT NULL AND v_round < 10 DO
+        IF v_round > 0 THEN
+            DO SLEEP(0.002);
+        END IF;
+        SET v_round = v_round + 1;
+
+        -- S1: renew what is live and at hand. The inner SELECT locks and the limit keeps it apart: the rows are
+        -- locked before the first one changes. Of a small table the servers would rather read, and so lock, all rows.
+        UPDATE (
+            SELECT r.object_type, r.object_id, g.ttl_seconds
+            FROM (
+                SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
+                FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                    fence BIGINT PATH '$.fence',
+                    ttl_seconds BIGINT PATH '$.ttl_seconds'
+                )) AS j
+            ) AS g
+            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+                ON r.object_type = g.object_type
+                AND r.object_id = g.object_id
+            WHERE r.operator_id = g.operator_id
+                AND r.fence = g.fence
+                AND r.expires_ts > UTC_TIMESTAMP(6)
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = k.object_type
+            AND l.object_id = k.object_id
+        SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
+            l.expires_ts = v_now + INTERVAL k.ttl_seconds SECOND;
+
+        -- S2: what was passed over?
+        SELECT JSON_ARRAYAGG(JSON_OBJECT(
+            'object_type', p.object_type,
+            'object_id', p.object_id,
+            'operator_id', p.operator_id,
+            'fence', p.fence,
+            'ttl_seconds', p.ttl_seconds
+        ))
+        INTO v_left
+        FROM (
+            SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
+            FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                fence BIGINT PATH '$.fence',
+                ttl_seconds BIGINT PATH '$.ttl_seconds'
+            )) AS g
+            STRAIGHT_JOIN appl_lock AS l
+                ON l.object_type = g.object_type
+                AND l.object_id = g.object_id
+            WHERE l.operator_id = g.operator_id
+                AND l.fence = g.fence
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+                AND l.expires_ts <> v_now + INTERVAL g.ttl_seconds SECOND
+            LIMIT 100
+        ) AS p;
+        -- MariaDB cuts it off where the session's group_concat_max_len ends.
+        IF NOT JSON_VALID(v_left) THEN
+            SET v_left = NULL;
+        END IF;
+    END WHILE;
+    SET SESSION sql_safe_updates = v_safe_updates;
+
+    -- S3: what has become of each?
+    SELECT
+        g.object_type,
+        g.object_id,
+        CASE
+            WHEN l.operator_id IS NULL THEN 'FREE'
+            WHEN l.operator_id = g.operator_id AND l.fence = g.fence THEN 'RENEWED'
+            ELSE 'HELD'
+        END AS outcome,
+        IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.operator_id, '')) AS old_operator_id,
+        IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.department_id, '')) AS old_department_id,
+        l.expires_ts
+    FROM (
+        SELECT
+            RTRIM(j.object_type) AS object_type,
+            RTRIM(j.object_id) AS object_id,
+            j.operator_id,
+            j.fence,
+            j.ttl_seconds
+        FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+            object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+            object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            fence BIGINT PATH '$.fence',
+            ttl_seconds BIGINT PATH '$.ttl_seconds'
+        )) AS j
+    ) AS g
+    LEFT JOIN appl_lock AS l
+        ON l.object_type = g.object_type
+        AND l.object_id = g.object_id
+        AND l.operator_id <> ''
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    WHERE l.operator_id IS NULL
+        OR l.operator_id <> g.operator_id
+        OR l.fence <> g.fence
+        OR l.expires_ts = v_now + INTERVAL g.ttl_seconds SECOND
+    ORDER BY g.object_type, g.object_id;
+END$$
+
+CREATE PROCEDURE renew_appl_locks(
+    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Renew many grants in one call, each by its fence.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'renew_appl_locks: is being replaced; call again, or install it again if that lasts';
+    CALL renew_appl_locks_core(
+        p_grants
+    );
+END$$
+
+DELIMITER ;

@@ -1,0 +1,4 @@
+-- name: RenewApplLocks :exec
+CALL renew_appl_locks(
+    sqlc.arg('grants')
+);

@@ -1,0 +1,9 @@
+-- name: RenewApplLocks :many
+SELECT
+    object_type::text AS object_type,
+    object_id::text AS object_id,
+    outcome::text AS outcome,
+    old_operator_id::text AS old_operator_id,
+    old_department_id::text AS old_department_id,
+    expires_ts::timestamptz AS expires_ts
+FROM renew_appl_locks(@grants::text);

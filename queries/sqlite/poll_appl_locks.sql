@@ -1,0 +1,53 @@
+-- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
+-- listed.
+--
+-- Contract   As procedures/postgres/poll_appl_locks.sql. The driver runs S1, S2 if S1 says that it is time, and S3.
+-- In         The arguments as the facade has checked and trimmed them.
+-- Out        S1: whether a waiter must be kept listed. S3: object_type, object_id, free_in_us, ordered by
+--            free_in_us, object_type, object_id.
+-- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
+-- Locks      S1 and S3 none. S2 the one write lock of the database file, to the end of the caller's transaction.
+-- Race-free  SQLite lets one transaction write at a time. What S3 says was true at one moment.
+-- Differs    S2, once in 30 s, waits for any writer of the file; it cannot pass over a row.
+
+-- name: PollApplLocksDue :one
+SELECT count(*) > 0 AS due
+FROM appl_lock_waiter AS w
+CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+WHERE w.client_id = @client_id
+    AND w.expires_ts < t.now_ts + 30000000
+    AND (w.until_ts IS NULL OR (w.until_ts > t.now_ts AND w.until_ts > w.expires_ts));
+
+-- name: PollApplLocksKeep :exec
+UPDATE appl_lock_waiter
+SET expires_ts = min(
+        CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000,
+        coalesce(until_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000)
+    )
+WHERE client_id = @client_id
+    AND (
+        until_ts IS NULL
+        OR (until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND until_ts > expires_ts)
+    );
+
+-- name: PollApplLocks :many
+SELECT
+    w.object_type,
+    w.object_id,
+    CAST(coalesce(l.expires_ts - w.now_ts, 0) AS INTEGER) AS free_in_us
+FROM (
+    SELECT DISTINCT
+        r.object_type,
+        r.object_id,
+        t.now_ts
+    FROM appl_lock_waiter AS r
+    CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+    WHERE r.client_id = @client_id
+        AND (r.until_ts IS NULL OR r.until_ts > t.now_ts)
+) AS w
+LEFT JOIN appl_lock AS l
+    ON l.object_type = w.object_type
+    AND l.object_id = w.object_id
+    AND l.expires_ts > w.now_ts
+ORDER BY free_in_us, w.object_type, w.object_id
+LIMIT @max_rows;

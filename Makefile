@@ -39,6 +39,10 @@ test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; oth
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) go test $(RACE) -tags db2 -shuffle=on -count=1 -timeout=10m ./internal/db/db2/... ./cmd/applockctl
 
+.PHONY: bench
+bench: ## Measure the leases beside the same done by hand, in a few minutes; ARGS="-runs 3" for more.
+	$(WITH_SERVERS) go -C bench run . $(ARGS)
+
 .PHONY: verify
 verify: ## Check what is generated, frozen or documented against its source.
 	go tool sqlc diff

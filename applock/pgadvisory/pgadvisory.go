@@ -1,0 +1,221 @@
+// Package pgadvisory keeps leases as session advisory locks of PostgreSQL: nothing to install, and nothing
+// written.
+//
+// A few sessions of its own, one unless Config says otherwise, have the locks of all leases, and nobody else uses
+// them. Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
+//
+// What it does not promise:
+//   - Nothing is durable. The locks end with their session: when the server restarts or fails over, or somebody
+//     ends the session, all leases in it are lost at once. Their holders hear of it within a second, and so some
+//     time after others could have the objects; there is no fence (it is 0) to keep a former holder out of the
+//     data.
+//   - The locks are those of one database on one server; standbys have locks of their own. All programs must
+//     reach the same one.
+//   - It does not work through a pooler that gives a session to its clients for one transaction at a time, such as
+//     PgBouncer with pool_mode = transaction. Poolers are detected and refused; see Config.SessionPooler.
+//   - The server does not know when a lease ends. A holder whose process or host stops without closing its
+//     connections keeps its objects until the server has heard nothing for Config.Grace.
+//   - A refusal of another program's holder names its session, not its operator.
+//   - Each lock takes room in the server's table of locks (max_locks_per_transaction), which is not for hundreds
+//     of thousands.
+//
+// A lock is an exclusive session advisory lock with a single key of 64 bits, that [Key] returns, and so can be
+// taken and seen in any language. A collision of keys makes two objects exclude each other; it never lets two hold
+// one. In SQL the key of customer:42 is
+//
+//	('x' || left(encode(sha256('applock:customer:42'), 'hex'), 16))::bit(64)::bigint
+package pgadvisory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/internal/sessions"
+)
+
+// Config tells New where the locks are.
+type Config struct {
+	// DSN names the database, as postgres://user@host:port/database or as key=value. Options of pools mean nothing
+	// here.
+	DSN string
+	// Namespace separates locks that have nothing to do with each other: up to 64 bytes without a colon. Empty is
+	// "applock".
+	Namespace string
+	// Sessions is among how many sessions the objects are distributed, 1 to 100; zero is 1. One is enough for any
+	// number of leases. More of them take and release more locks at a time.
+	Sessions int
+	// Grace is how long objects stay locked after their holder's process or host has stopped without closing its
+	// connections: the server ends a session that has been silent for so long (idle_session_timeout), 3 s to 1 h.
+	// Zero is 30 s. A session that owes an answer for a third of it is given up, and its leases are lost.
+	Grace time.Duration
+	// SessionPooler says that DSN leads to a pooler which keeps one session of the server for each of its clients,
+	// such as PgBouncer with pool_mode = session. Otherwise a pooler is refused.
+	SessionPooler bool
+	// Logger gets what goes wrong in the background; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
+// It returns ErrInvalid for a configuration that cannot be used.
+func New(config Config) (*applock.Leases, error) {
+	common, err := sessions.Config{
+		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger,
+	}.Checked()
+	if err != nil {
+		return nil, fmt.Errorf("pgadvisory: %w", err)
+	}
+	pool, err := pgxpool.ParseConfig(config.DSN)
+	if err != nil { // it repeats the DSN, which may hold a password
+		return nil, fmt.Errorf("pgadvisory: %w", &applock.InvalidError{
+			Argument: "dsn", Reason: "is not postgres://USER:PASSWORD@HOST:PORT/DATABASE or a list of key=value",
+		})
+	}
+	if pool.ConnConfig.RuntimeParams["application_name"] == "" {
+		pool.ConnConfig.RuntimeParams["application_name"] = programName()
+	}
+	return sessions.New(&server{config: pool.ConnConfig, pooler: config.SessionPooler}, common), nil
+}
+
+// programName is how the holder shows in pg_stat_activity, and in the refusals of others.
+func programName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("applock %s/%d", host, os.Getpid())
+}
+
+// Key returns the key of the advisory lock on an object: the first 8 bytes of the SHA-256 of NAMESPACE:TYPE:ID. An
+// empty namespace is "applock".
+func Key(namespace string, object applock.Object) int64 {
+	return keyOf(sessions.Digest(namespace, object))
+}
+
+func keyOf(digest [sha256.Size]byte) int64 {
+	return int64(binary.BigEndian.Uint64(digest[:8])) //nolint:gosec // the same bits
+}
+
+// server opens sessions on PostgreSQL.
+type server struct {
+	config *pgx.ConnConfig
+	pooler bool
+}
+
+// Name is [sessions.Server.Name].
+func (s *server) Name(digest [sha256.Size]byte) int64 { return keyOf(digest) }
+
+var (
+	errPooler = errors.New("the DSN leads to a connection pooler: an advisory lock belongs to a session, and a pooler in transaction " +
+		"mode gives that session to others while it has locks; use a DSN that leads to the server itself or, if the pooler " +
+		"keeps one session for each client (PgBouncer: pool_mode = session), say so by SessionPooler")
+	errShared = errors.New("the session has changed between two statements: a pooler in transaction mode gives it to others while " +
+		"it has locks, contrary to SessionPooler; use a DSN that leads to the server itself")
+)
+
+// Open is [sessions.Server.Open].
+func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[int64], error) {
+	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
+	if err != nil {
+		return nil, err
+	}
+	opened := &session{conn: conn}
+	if err := s.prepare(ctx, opened, grace); err != nil {
+		opened.Close(ctx)
+		return nil, err
+	}
+	return opened, nil
+}
+
+// prepare refuses a pooler before it changes anything. A server tells its clients the process id of their session,
+// for cancelling; what a pooler tells is its own.
+func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
+	const ask = "SELECT pg_backend_pid()"
+	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&opened.pid); err != nil {
+		return err
+	}
+	if !s.pooler && opened.pid != opened.conn.PgConn().PID() {
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, errPooler)
+	}
+	const set = "SELECT set_config('idle_session_timeout', $1, false)"
+	_, err := opened.conn.Exec(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10))
+	return err
+}
+
+// session is a session on PostgreSQL.
+type session struct {
+	conn *pgx.Conn
+	pid  uint32
+}
+
+// advisoryLocks are the advisory locks with one key that sessions have in this database.
+const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint AS key
+	FROM pg_locks AS l
+	WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+		AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
+
+// TryLock is [sessions.Session.TryLock].
+func (s *session) TryLock(ctx context.Context, key int64) (holder string, err error) {
+	const try = `SELECT pg_backend_pid(), CASE WHEN pg_try_advisory_lock($1) THEN '' ELSE coalesce((
+		SELECT format('session %s (%s)', l.pid, a.application_name)
+		FROM (` + advisoryLocks + `) AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+		WHERE l.key = $1 LIMIT 1), 'unknown') END`
+	var pid uint32
+	if err := s.conn.QueryRow(ctx, try, key).Scan(&pid, &holder); err != nil {
+		return "", err
+	}
+	if pid != s.pid {
+		return "", fmt.Errorf("%w: %w", errors.ErrUnsupported, errShared)
+	}
+	return holder, nil
+}
+
+// Unlock is [sessions.Session.Unlock].
+func (s *session) Unlock(ctx context.Context, key int64) (had bool, err error) {
+	err = s.conn.QueryRow(ctx, "SELECT pg_advisory_unlock($1)", key).Scan(&had)
+	return had, err
+}
+
+// Locked is [sessions.Session.Locked].
+func (s *session) Locked(ctx context.Context, keys []int64) ([]int64, error) {
+	const locked = "SELECT l.key FROM (" + advisoryLocks + ") AS l WHERE l.pid = pg_backend_pid() AND l.key = ANY ($1)"
+	return s.keys(ctx, locked, keys)
+}
+
+// Free is [sessions.Session.Free].
+func (s *session) Free(ctx context.Context, keys []int64) ([]int64, error) {
+	const free = "SELECT k FROM unnest($1::bigint[]) AS k WHERE k NOT IN (SELECT l.key FROM (" + advisoryLocks + ") AS l)"
+	return s.keys(ctx, free, keys)
+}
+
+func (s *session) keys(ctx context.Context, query string, keys []int64) ([]int64, error) {
+	rows, err := s.conn.Query(ctx, query, keys)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
+// Broken is [sessions.Session.Broken].
+func (s *session) Broken(err error) bool {
+	return s.conn.IsClosed() || errors.Is(err, errShared)
+}
+
+// Close is [sessions.Session.Close]. A connection that broke takes some time to be cleaned up.
+func (s *session) Close(ctx context.Context) {
+	_ = s.conn.Close(ctx) // the server ends the session in any case
+	select {
+	case <-s.conn.PgConn().CleanupDone():
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,87 @@
+package redislock_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/redislock"
+	"github.com/applock/applock/internal/testdb"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m, open) }
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	locktest.Exercise(t, locktest.Backend{
+		Place:  newPlace,
+		Open:   open,
+		Owners: true,
+		Losses: map[string]func(t testing.TB, place string, object applock.Object){
+			"DeletedKey": func(t testing.TB, place string, object applock.Object) {
+				t.Helper()
+				if n, err := connect(t, place).Del(t.Context(), keyOf(place, object)).Result(); n != 1 || err != nil {
+					t.Fatalf("deleted %d keys, %v", n, err)
+				}
+			},
+			"ExpiredKey": func(t testing.TB, place string, object applock.Object) {
+				t.Helper()
+				if ok, err := connect(t, place).PExpire(t.Context(), keyOf(place, object), time.Millisecond).Result(); !ok || err != nil {
+					t.Fatalf("made the key expire: %t, %v", ok, err)
+				}
+			},
+		},
+	})
+}
+
+// newPlace is a namespace and, after a blank, the DSN of the server.
+func newPlace(t testing.TB) string {
+	t.Helper()
+	return rand.Text() + " " + testdb.Redis(t)
+}
+
+func split(place string) (namespace, dsn string) {
+	namespace, dsn, _ = strings.Cut(place, " ")
+	return namespace, dsn
+}
+
+func open(_ context.Context, place string) (applock.Locker, func(), error) {
+	namespace, dsn := split(place)
+	options, err := redis.ParseURL(dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := redis.NewClient(options)
+	leases, err := redislock.New(redislock.Config{Client: client, Namespace: namespace})
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return leases, func() {
+		leases.Close()
+		_ = client.Close()
+	}, nil
+}
+
+func connect(t testing.TB, place string) *redis.Client {
+	t.Helper()
+	_, dsn := split(place)
+	options, err := redis.ParseURL(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func keyOf(place string, object applock.Object) string {
+	namespace, _ := split(place)
+	return namespace + ":" + object.String()
+}

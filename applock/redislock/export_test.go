@@ -1,0 +1,4 @@
+package redislock
+
+// WholeMilliseconds is what the server is told.
+var WholeMilliseconds = wholeMilliseconds

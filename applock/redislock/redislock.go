@@ -1,0 +1,410 @@
+// Package redislock keeps leases as keys of a Redis server: fast, without a database, by the scripts of
+// github.com/bsm/redislock. A key that has expired or was deleted is a lost lease; its holder hears of it within a
+// second.
+//
+// What it does not promise:
+//   - It is for a single master. Replication is asynchronous: a failover can give an object to a second holder
+//     while the first still has it. Locks on several masters (Redlock) are not made.
+//   - Nothing is durable, unless the server is told to write and flush every change. After a restart without that,
+//     all objects are free, and so they are after keys were evicted (maxmemory-policy).
+//   - There is no fence (it is 0) to keep a former holder out of the data: one that was paused beyond the end of
+//     its lease finds out when it goes on.
+//   - Expiry is by the server's clock; what ExpiresAt tells was computed with this one's.
+//
+// A lock is the key NAMESPACE:TYPE:ID, with an expiry in milliseconds. Its value says who has it:
+//
+//	{"operator_id":"JDOE","department_id":"CS","grant":"..."}
+//
+// The grant is random, so that nobody else renews or releases it, and none of the scripts takes one value for
+// another.
+package redislock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	bsm "github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/applock/applock/applock"
+)
+
+// Config tells New where the locks are.
+type Config struct {
+	// Client is the caller's. Close of the leases leaves it open.
+	Client redis.UniversalClient
+	// Namespace begins the keys, and separates locks that have nothing to do with each other: up to 64 bytes
+	// without a colon. Empty is "applock".
+	Namespace string
+	// Logger gets what goes wrong in the background; nil logs nothing.
+	Logger *slog.Logger
+}
+
+const (
+	defaultNamespace = "applock"
+	maxNamespace     = 64
+
+	// checkInterval is how often holders learn of a loss.
+	checkInterval = 500 * time.Millisecond
+	// callLimit bounds a call, beside the limits of the client.
+	callLimit = 10 * time.Second
+	// attempts bounds how often an object is asked for that changes hands meanwhile.
+	attempts = 3
+	// batch is how many keys one round trip asks about.
+	batch = 1000
+	// refreshers is how many renewals are under way at a time.
+	refreshers = 8
+	// slackPerTTL and maxSlack are by how much a key may end before it should without being renewed for that. A
+	// lease ends here by ten times as much before the key does.
+	slackPerTTL = 100
+	maxSlack    = 100 * time.Millisecond
+)
+
+// New returns leases on Redis. It returns ErrInvalid for a configuration that cannot be used.
+func New(config Config) (*applock.Leases, error) {
+	if config.Client == nil {
+		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must be given"})
+	}
+	if config.Namespace == "" {
+		config.Namespace = defaultNamespace
+	}
+	if strings.Contains(config.Namespace, ":") || len(config.Namespace) > maxNamespace {
+		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{
+			Argument: "namespace", Reason: fmt.Sprintf("must have at most %d bytes, and no colon", maxNamespace),
+		})
+	}
+	b := &backend{
+		client:    config.Client,
+		locker:    bsm.New(config.Client),
+		namespace: config.Namespace,
+		locks:     map[claim]*bsm.Lock{},
+	}
+	return applock.NewLeases(b, applock.LeasesConfig{CheckInterval: checkInterval, Logger: config.Logger}), nil
+}
+
+// backend is applock's, on Redis. It remembers the locks of the grants it has given: with them goes what makes
+// each different from all others.
+type backend struct {
+	client    redis.UniversalClient
+	locker    *bsm.Client
+	namespace string
+
+	mutex sync.Mutex
+	locks map[claim]*bsm.Lock
+}
+
+// claim is what a grant on a backend without fences is known by.
+type claim struct {
+	object   applock.Object
+	operator string
+}
+
+var (
+	_ applock.Backend = (*backend)(nil)
+	_ applock.Poller  = (*backend)(nil)
+)
+
+// value is what a key has.
+type value struct {
+	Operator   string `json:"operator_id"`
+	Department string `json:"department_id"`
+	Grant      string `json:"grant"`
+}
+
+// newValue returns a text that no other one begins with.
+func newValue(owner applock.Owner) (string, error) {
+	text, err := json.Marshal(value{Operator: owner.Operator, Department: owner.Department, Grant: rand.Text()})
+	return string(text), err
+}
+
+// key is the bytes of the object.
+func (b *backend) key(object applock.Object) string { return b.namespace + ":" + object.String() }
+
+// state is what a key has, and until when.
+type state struct {
+	found bool
+	value string
+	ttl   time.Duration
+	asked time.Time
+}
+
+// owner returns who the value names, or the value itself if somebody else has written it.
+func (s state) owner() applock.Owner {
+	var written value
+	err := json.Unmarshal([]byte(s.value), &written)
+	switch {
+	case s.value == "":
+		return applock.Owner{Operator: "unknown"}
+	case err != nil || written.Operator == "":
+		return applock.Owner{Operator: s.value}
+	}
+	return applock.Owner{Operator: written.Operator, Department: written.Department}
+}
+
+func (s state) expiresAt() time.Time {
+	if s.ttl <= 0 { // nobody has given the key an expiry
+		return time.Time{}
+	}
+	return s.asked.Add(s.ttl).UTC()
+}
+
+func (s state) refusal(object applock.Object) *applock.HeldError {
+	return &applock.HeldError{Object: object, Holder: applock.Holder{Owner: s.owner(), ExpiresAt: s.expiresAt()}}
+}
+
+// look returns the states of keys, in one round trip. The time to live comes before the value: if the value is
+// that of a grant, so was the time.
+func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
+	asked := time.Now()
+	values := make([]*redis.StringCmd, len(keys))
+	ttls := make([]*redis.DurationCmd, len(keys))
+	_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			ttls[i] = pipe.PTTL(ctx, key)
+			values[i] = pipe.Get(ctx, key)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	states := make([]state, len(keys))
+	for i := range keys {
+		text, err := values[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, err
+		}
+		states[i] = state{found: err == nil, value: text, ttl: ttls[i].Val(), asked: asked}
+	}
+	return states, nil
+}
+
+// Take is [applock.Backend.Take].
+func (b *backend) Take(
+	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
+) (applock.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	text, err := newValue(owner)
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	grant := applock.Grant{Object: object, Owner: owner, ExpiresAt: time.Now().Add(ttl).UTC()}
+	var holder state
+	for range attempts {
+		err := b.obtain(ctx, grant, text, ttl)
+		if !errors.Is(err, bsm.ErrNotObtained) {
+			return grant, err
+		}
+		holder, grant.Renewed, err = b.adopt(ctx, grant, ttl)
+		if err != nil || grant.Renewed {
+			return grant, err
+		}
+		if holder.found {
+			break
+		}
+	}
+	return applock.Grant{}, holder.refusal(object)
+}
+
+// obtain takes a free object, or takes it once more if it has this very value.
+func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) error {
+	lock, err := b.locker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
+	switch {
+	case err == nil:
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		b.locks[claim{object: grant.Object, operator: grant.Owner.Operator}] = lock
+		return nil
+	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err) || isUnsent(err):
+		return err
+	}
+	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
+}
+
+// adopt makes a grant that the operator has, from here or from elsewhere, this backend's, and reports whether
+// there was one. Otherwise it returns what is there.
+func (b *backend) adopt(ctx context.Context, grant applock.Grant, ttl time.Duration) (state, bool, error) {
+	states, err := b.look(ctx, b.key(grant.Object))
+	if err != nil {
+		return state{}, false, err
+	}
+	present := states[0]
+	if !present.found || present.owner().Operator != grant.Owner.Operator {
+		return present, false, nil
+	}
+	err = b.obtain(ctx, grant, present.value, ttl)
+	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
+		return present, false, nil
+	}
+	return present, err == nil, err
+}
+
+// isAnswer reports whether the server has refused the call, so that nothing has happened.
+func isAnswer(err error) bool {
+	var answer redis.Error
+	return errors.As(err, &answer)
+}
+
+// isUnsent reports whether there was no connection.
+func isUnsent(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && operation.Op == "dial"
+}
+
+func wholeMilliseconds(ttl time.Duration) time.Duration {
+	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// Release is [applock.Backend.Release]. A grant whose Take had no answer is looked up by its operator.
+func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	lock := b.lockOf(grant)
+	if lock == nil {
+		_, found, err := b.adopt(ctx, grant, callLimit)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return applock.ErrNotHeld
+		}
+		lock = b.lockOf(grant)
+	}
+	err := lock.Release(ctx)
+	if err != nil && !errors.Is(err, bsm.ErrLockNotHeld) {
+		return err
+	}
+	b.forget(grant, lock)
+	if err != nil {
+		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
+	}
+	return nil
+}
+
+var errGone = errors.New("the key has expired or was deleted")
+
+func (b *backend) lockOf(grant applock.Grant) *bsm.Lock {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.locks[claim{object: grant.Object, operator: grant.Owner.Operator}]
+}
+
+// forget forgets the lock, unless there is a later one.
+func (b *backend) forget(grant applock.Grant, lock *bsm.Lock) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	of := claim{object: grant.Object, operator: grant.Owner.Operator}
+	if b.locks[of] == lock {
+		delete(b.locks, of)
+	}
+}
+
+// Renew is [applock.Backend.Renew]. It asks for all keys at once, and renews those that would end too soon.
+func (b *backend) Renew(ctx context.Context, renewals []applock.Renewal) ([]applock.Renewed, error) {
+	var answers []applock.Renewed
+	for some := range slices.Chunk(renewals, batch) {
+		keys := make([]string, len(some))
+		for i, renewal := range some {
+			keys[i] = b.key(renewal.Grant.Object)
+		}
+		states, err := b.look(ctx, keys...)
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, b.renew(ctx, some, states)...)
+	}
+	return answers, nil
+}
+
+func (b *backend) renew(ctx context.Context, renewals []applock.Renewal, states []state) []applock.Renewed {
+	results := make([]*applock.Renewed, len(renewals))
+	busy := make(chan struct{}, refreshers)
+	var group sync.WaitGroup
+	for i, renewal := range renewals {
+		present, lock := states[i], b.lockOf(renewal.Grant)
+		switch {
+		case lock == nil || !present.found || present.value != lock.Token():
+			results[i] = &applock.Renewed{Object: renewal.Grant.Object, Lost: lossOf(renewal.Grant, present)}
+			b.forget(renewal.Grant, lock)
+		case present.ttl >= renewal.TTL-min(renewal.TTL/slackPerTTL, maxSlack):
+			results[i] = &applock.Renewed{Object: renewal.Grant.Object, ExpiresAt: present.expiresAt()}
+		default:
+			busy <- struct{}{}
+			group.Go(func() {
+				results[i] = b.refresh(ctx, renewal, lock)
+				<-busy
+			})
+		}
+	}
+	group.Wait()
+	var answers []applock.Renewed
+	for _, result := range results {
+		if result != nil {
+			answers = append(answers, *result)
+		}
+	}
+	return answers
+}
+
+// lossOf says why a grant is lost that is not what is there.
+func lossOf(grant applock.Grant, present state) error {
+	if !present.found || present.owner().Operator == grant.Owner.Operator {
+		return errGone
+	}
+	return present.refusal(grant.Object)
+}
+
+// refresh renews a grant; nil means that it is not known what became of it.
+func (b *backend) refresh(ctx context.Context, renewal applock.Renewal, lock *bsm.Lock) *applock.Renewed {
+	object := renewal.Grant.Object
+	asked := time.Now()
+	err := lock.Refresh(ctx, wholeMilliseconds(renewal.TTL), nil)
+	switch {
+	case err == nil:
+		return &applock.Renewed{Object: object, ExpiresAt: asked.Add(renewal.TTL).UTC()}
+	case errors.Is(err, bsm.ErrNotObtained):
+		b.forget(renewal.Grant, lock)
+		return &applock.Renewed{Object: object, Lost: errGone}
+	}
+	return nil
+}
+
+// Poll is [applock.Poller.Poll].
+func (b *backend) Poll(
+	ctx context.Context, waited iter.Seq[applock.Object],
+) (free []applock.Object, next time.Duration, err error) {
+	const noKey = -2 // the server's answer
+	for some := range slices.Chunk(slices.Collect(waited), batch) {
+		ttls := make([]*redis.DurationCmd, len(some))
+		_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i, object := range some {
+				ttls[i] = pipe.PTTL(ctx, b.key(object))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		for i, object := range some {
+			ttl := ttls[i].Val()
+			switch {
+			case ttl == noKey:
+				free = append(free, object)
+			case ttl > 0 && (next == 0 || ttl < next):
+				next = ttl
+			}
+		}
+	}
+	return free, next, nil
+}

@@ -1,0 +1,332 @@
+package choosing_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// openShop returns a database with the tables of the examples, and what removes it.
+func openShop(ctx context.Context) (*sql.DB, *applock.Client, func()) {
+	folder, err := os.MkdirTemp("", "applock-choosing")
+	if err != nil {
+		log.Fatal(err)
+	}
+	path := filepath.Join(folder, "shop.db")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_txlock=immediate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := applock.NewSQLite(db)
+	if _, err := client.MigrateUp(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for _, statement := range []string{
+		"CREATE TABLE invoice (id INTEGER PRIMARY KEY, number INTEGER)",
+		"INSERT INTO invoice (id) VALUES (1), (2), (3)",
+		"CREATE TABLE webhook (id TEXT PRIMARY KEY, outcome TEXT NOT NULL)",
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return db, client, func() {
+		_ = client.Close()
+		_ = db.Close()
+		_ = os.RemoveAll(folder)
+	}
+}
+
+// edit is called when an operator opens a customer, and again at each save: that renews the lock.
+func edit(ctx context.Context, client *applock.Client, customer string, operator applock.Owner) error {
+	_, err := client.Get(ctx, applock.GetRequest{
+		Object: applock.Object{Type: "customer", ID: customer},
+		Owner:  operator,
+		TTL:    3 * 24 * time.Hour,
+	})
+	var held *applock.HeldError
+	if errors.As(err, &held) {
+		return fmt.Errorf("%s of %s is working on it: %w", held.Holder.Operator, held.Holder.Department, err)
+	}
+	return err
+}
+
+// A person holds a lock for days, across log-outs and restarts. Programs are kept out by it, too.
+func Example_edit() {
+	ctx := context.Background()
+	_, client, remove := openShop(ctx)
+	defer remove()
+
+	fmt.Println(edit(ctx, client, "42", applock.Owner{Operator: "JDOE", Department: "CS"}))
+	err := edit(ctx, client, "42", applock.Owner{Operator: "ASMITH", Department: "CS"})
+	fmt.Println(errors.Is(err, applock.ErrHeld), strings.HasPrefix(err.Error(), "JDOE of CS is working on it"))
+	_, err = client.TryAcquire(ctx, applock.AcquireRequest{
+		Object: applock.Object{Type: "customer", ID: "42"}, MaxHold: time.Minute,
+	}, 0)
+	fmt.Println(errors.Is(err, applock.ErrHeld))
+	// Output:
+	// <nil>
+	// true true
+	// true
+}
+
+// block is the advisory-lock helper of an ORM: it takes the lock, runs, and releases, also on errors and panics.
+func block(ctx context.Context, locks applock.Locker, objectType, id string, run func(ctx context.Context) error) error {
+	return locks.Do(ctx, applock.AcquireRequest{
+		Object:  applock.Object{Type: objectType, ID: id},
+		MaxHold: time.Minute,
+	}, func(ctx context.Context, _ *applock.Lease) error {
+		return run(ctx)
+	})
+}
+
+// With the context of the outer block the inner one on the same object re-enters.
+func Example_block() {
+	ctx := context.Background()
+	_, locks, remove := openShop(ctx)
+	defer remove()
+
+	err := block(ctx, locks, "import", "prices", func(ctx context.Context) error {
+		return block(ctx, locks, "import", "prices", func(context.Context) error {
+			fmt.Println("importing")
+			return errors.New("line 7 has no price")
+		})
+	})
+	fmt.Println(err)
+	_, err = locks.Inquire(ctx, applock.Object{Type: "import", ID: "prices"})
+	fmt.Println(errors.Is(err, applock.ErrNotHeld))
+	// Output:
+	// importing
+	// line 7 has no price
+	// true
+}
+
+// reconcile is started by cron on each node. One of them does the work; on the others there is nothing to do.
+func reconcile(ctx context.Context, locks applock.Locker, work func(ctx context.Context) error) (err error) {
+	lease, err := locks.TryAcquire(ctx, applock.AcquireRequest{
+		Object:  applock.Object{Type: "job", ID: "reconcile"},
+		MaxHold: 2 * time.Hour,
+		TTL:     30 * time.Second,
+	}, 0)
+	if errors.Is(err, applock.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
+	return work(lease.Context())
+}
+
+// Two nodes start the job at the same time.
+func Example_reconcile() {
+	ctx := context.Background()
+	db, one, remove := openShop(ctx)
+	defer remove()
+	other := applock.NewSQLite(db)
+
+	err := reconcile(ctx, one, func(context.Context) error {
+		fmt.Println("the first node works")
+		return reconcile(ctx, other, func(context.Context) error {
+			fmt.Println("the second node works")
+			return nil
+		})
+	})
+	fmt.Println(err)
+	// Output:
+	// the first node works
+	// <nil>
+}
+
+var errUnclear = errors.New("it has been begun, and whoever did is gone: ask the provider, do not repeat it")
+
+// charge calls the provider at most once for each event. The record before the call is what makes it so, also when the
+// lease is lost; the lease has a second delivery of the event wait for the outcome of the first.
+func charge(ctx context.Context, db *sql.DB, locks applock.Locker, event string, call func(ctx context.Context) error) error {
+	return locks.Do(ctx, applock.AcquireRequest{
+		Object:  applock.Object{Type: "webhook", ID: event},
+		MaxHold: time.Minute,
+	}, func(ctx context.Context, _ *applock.Lease) error {
+		var outcome string
+		err := db.QueryRowContext(ctx, "SELECT outcome FROM webhook WHERE id = $1", event).Scan(&outcome)
+		switch {
+		case err == nil && outcome == "begun":
+			return errUnclear
+		case err == nil:
+			return nil
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		if _, err := db.ExecContext(ctx, "INSERT INTO webhook (id, outcome) VALUES ($1, 'begun')", event); err != nil {
+			return err
+		}
+		if err := call(ctx); err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, "UPDATE webhook SET outcome = 'charged' WHERE id = $1", event)
+		return err
+	})
+}
+
+// The provider delivers each event twice. One of the calls is cut off.
+func Example_charge() {
+	ctx := context.Background()
+	db, locks, remove := openShop(ctx)
+	defer remove()
+
+	for _, event := range []string{"evt_1", "evt_1", "evt_2", "evt_2"} {
+		err := charge(ctx, db, locks, event, func(context.Context) error {
+			fmt.Println("charging for", event)
+			if event == "evt_2" {
+				return errors.New("no answer")
+			}
+			return nil
+		})
+		fmt.Println(event, err)
+	}
+	// Output:
+	// charging for evt_1
+	// evt_1 <nil>
+	// evt_1 <nil>
+	// charging for evt_2
+	// evt_2 no answer
+	// evt_2 it has been begun, and whoever did is gone: ask the provider, do not repeat it
+}
+
+// number gives an invoice the next number, in the transaction that needs it: if that is rolled back, the number is the next
+// one's, and there is no gap.
+func number(ctx context.Context, client *applock.Client, tx *sql.Tx, invoice int) error {
+	if err := client.WithTx(tx).Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
+		return err
+	}
+	var next int
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(number), 0) + 1 FROM invoice").Scan(&next); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE invoice SET number = $1 WHERE id = $2", next, invoice)
+	return err
+}
+
+// Invoice 2 gets a number in a transaction that is rolled back.
+func Example_number() {
+	ctx := context.Background()
+	db, client, remove := openShop(ctx)
+	defer remove()
+
+	for _, invoice := range []int{1, 2, 3} {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := number(ctx, client, tx, invoice); err != nil {
+			log.Fatal(err)
+		}
+		end := tx.Commit
+		if invoice == 2 {
+			end = tx.Rollback
+		}
+		if err := end(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	var numbers string
+	row := db.QueryRowContext(ctx, "SELECT group_concat(id || ': ' || coalesce(number, 'none'), ', ') FROM invoice")
+	if err := row.Scan(&numbers); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(numbers)
+	// Output:
+	// 1: 1, 2: none, 3: 2
+}
+
+// rebuild works for hours. A crashed node frees the object in 30 s; a node that has lost it stops at the next batch.
+func rebuild(
+	ctx context.Context, locks applock.Locker, batches []string,
+	write func(ctx context.Context, lease *applock.Lease, batch string) error,
+) error {
+	return locks.Do(ctx, applock.AcquireRequest{
+		Object:  applock.Object{Type: "index", ID: "customers"},
+		MaxHold: 6 * time.Hour,
+		TTL:     30 * time.Second,
+	}, func(ctx context.Context, lease *applock.Lease) error {
+		for _, batch := range batches {
+			if err := context.Cause(ctx); err != nil {
+				return fmt.Errorf("before batch %s: %w", batch, err)
+			}
+			if err := write(ctx, lease, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A supervisor ends the lease during the second batch. Renew is called here so as not to wait for the next renewal.
+func Example_rebuild() {
+	ctx := context.Background()
+	_, client, remove := openShop(ctx)
+	defer remove()
+
+	err := rebuild(ctx, client, []string{"a-h", "i-p", "q-z"}, func(ctx context.Context, lease *applock.Lease, batch string) error {
+		fmt.Println("writing", batch, "with a fence:", lease.Fence() > 0)
+		if batch == "i-p" {
+			released, err := client.Release(ctx, applock.ReleaseRequest{Object: lease.Object(), Operator: lease.Owner().Operator})
+			fmt.Println("the supervisor:", released, err)
+			fmt.Println("the lease:", errors.Is(lease.Renew(ctx), applock.ErrLost))
+		}
+		return nil
+	})
+	fmt.Println(errors.Is(err, applock.ErrLost), strings.HasPrefix(err.Error(), "before batch q-z"))
+	// Output:
+	// writing a-h with a fence: true
+	// writing i-p with a fence: true
+	// the supervisor: true <nil>
+	// the lease: true
+	// true true
+}
+
+// move takes both wallets, or tells who has them. Two that move money between the same wallets cannot lock each other out.
+func move(ctx context.Context, client *applock.Client, from, to string, work func(ctx context.Context) error) (err error) {
+	set, err := client.AcquireAll(ctx, applock.AcquireAllRequest{
+		Objects: []applock.Object{{Type: "wallet", ID: from}, {Type: "wallet", ID: to}},
+		MaxHold: 10 * time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Release(ctx)) }()
+	return work(set.Context())
+}
+
+// Two wallets of three are in use.
+func Example_move() {
+	ctx := context.Background()
+	_, client, remove := openShop(ctx)
+	defer remove()
+
+	err := move(ctx, client, "W1", "W2", func(context.Context) error {
+		err := move(ctx, client, "W3", "W1", func(context.Context) error { return nil })
+		var conflict *applock.ConflictError
+		fmt.Println(errors.As(err, &conflict))
+		for _, held := range conflict.Conflicts {
+			fmt.Println(held.Object)
+		}
+		return nil
+	})
+	fmt.Println(err)
+	_, err = client.Inquire(ctx, applock.Object{Type: "wallet", ID: "W3"})
+	fmt.Println(errors.Is(err, applock.ErrNotHeld))
+	// Output:
+	// true
+	// wallet:W1
+	// <nil>
+	// true
+}

@@ -1,0 +1,335 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/inprocess"
+)
+
+const (
+	// maxHolding is how long the object is held, at the most, once somebody is known to wait: a poller is met at any
+	// point of its interval.
+	maxHolding = 25 * time.Millisecond
+	// settling is how long one takes to wait that cannot be seen.
+	settling = 5 * time.Millisecond
+	// askingByHand is the pause of a loop that asks.
+	askingByHand = 10 * time.Millisecond
+)
+
+// relay hands one object over: from the call of the release to the return of who waits.
+type relay interface {
+	handOver(ctx context.Context, sample int) (time.Duration, error)
+}
+
+// race is a relay, and the same by hand.
+type race struct {
+	product      string
+	name         string
+	samples      int
+	ours, byHand relay
+	baseline     string // what is done by hand
+	p50, p99     float64
+}
+
+// handOff measures the hand-off on each backend of a product.
+func (b *bench) handOff(ctx context.Context, p *place) error {
+	if p.raw != nil {
+		if err := b.handOffOnTable(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.product == productSQLite { // which stands for the machine itself
+		if err := b.handOffInMemory(ctx); err != nil {
+			return err
+		}
+	}
+	backends, err := p.backends(ctx)
+	if err != nil {
+		return err
+	}
+	for _, each := range backends {
+		if err := b.handOffOn(ctx, p, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handOffOnTable measures it within one client, and between two, as in two programs.
+func (b *bench) handOffOnTable(ctx context.Context, p *place) error {
+	holder, err := p.open(ctx, access{connections: 2, name: "holder"})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = holder.close() }() // what it was good for has been measured
+	waiter, err := p.open(ctx, access{connections: 2, name: "waiter"})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = waiter.close() }()
+	watch := watchBy(holder.client)
+	err = b.relays(ctx, race{
+		product: p.product, name: "one client", samples: b.handOffs,
+		ours: &leases{holder: waiter.client, waiter: waiter.client, watch: watch}, byHand: telling{p}, baseline: "two commits",
+	})
+	if err != nil {
+		return err
+	}
+	between := &leases{holder: holder.client, waiter: waiter.client, watch: watch}
+	polling := race{
+		product: p.product, name: "two clients, polling", samples: b.handOffs,
+		ours: between, byHand: asking{p}, baseline: "loop of 10 ms", p50: 15,
+	}
+	if p.product == productPostgres {
+		if err := b.handOffByNotify(ctx, p, between); err != nil {
+			return err
+		}
+		deaf, err := p.open(ctx, access{connections: 2, name: "deaf", deaf: true})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = deaf.close() }()
+		polling.ours = &leases{holder: holder.client, waiter: deaf.client, watch: watch}
+	}
+	return b.relays(ctx, polling)
+}
+
+// handOffOn measures it between two programs on another backend.
+func (b *bench) handOffOn(ctx context.Context, p *place, each backend) error {
+	holder, closeHolder, err := each.open(1)
+	if err != nil {
+		return err
+	}
+	defer closeHolder()
+	waiter, closeWaiter, err := each.open(1)
+	if err != nil {
+		return err
+	}
+	defer closeWaiter()
+	return b.relays(ctx, race{
+		product: p.product, name: each.name, samples: b.handOffs, ours: &leases{holder: holder, waiter: waiter},
+		byHand: each.relay, baseline: each.cycle.name, p50: 15,
+	})
+}
+
+func (b *bench) handOffByNotify(ctx context.Context, p *place, ours relay) error {
+	byHand, err := p.notifying(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = byHand.conn.Close(context.WithoutCancel(ctx)) }() // nothing is under way
+	return b.relays(ctx, race{
+		product: p.product, name: "two clients", samples: b.notified, ours: ours, byHand: byHand, baseline: "NOTIFY",
+		p50: 1, p99: 10,
+	})
+}
+
+func (b *bench) handOffInMemory(ctx context.Context) error {
+	memory := inprocess.New()
+	defer memory.Close()
+	return b.relays(ctx, race{
+		product: "inprocess", name: "one client", samples: b.handOffs,
+		ours: &leases{holder: memory, waiter: memory}, byHand: channel{}, baseline: "channel",
+	})
+}
+
+// relays has both take turns.
+func (b *bench) relays(ctx context.Context, r race) error {
+	var ours, byHand []time.Duration
+	for sample := range r.samples {
+		took, err := r.ours.handOver(ctx, sample)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		ours = append(ours, took)
+		if took, err = r.byHand.handOver(ctx, sample); err != nil {
+			return fmt.Errorf("%s by hand: %w", r.name, err)
+		}
+		byHand = append(byHand, took)
+	}
+	for _, line := range []struct {
+		percent int
+		atMost  float64
+	}{{50, r.p50}, {99, r.p99}} {
+		b.report.compare(figure{
+			Product: r.product, Name: fmt.Sprintf("hand-off, %s, p%d", r.name, line.percent), Unit: "ms",
+			Baseline: r.baseline, AtMost: line.atMost,
+		}, percentile(milliseconds(ours), line.percent), percentile(milliseconds(byHand), line.percent))
+	}
+	return nil
+}
+
+// leases is a relay by leases of two clients, or of one.
+type leases struct {
+	holder, waiter applock.Locker
+	// watch returns when somebody of that department is seen to wait; nil where nobody can be seen.
+	watch func(ctx context.Context, object applock.Object, department string) error
+}
+
+type taken struct {
+	err error
+	at  time.Time
+}
+
+func (l *leases) handOver(ctx context.Context, sample int) (time.Duration, error) {
+	request := applock.AcquireRequest{Object: applock.Object{Type: "bench", ID: "baton"}, MaxHold: time.Minute}
+	held, err := l.holder.Acquire(ctx, request)
+	if err != nil {
+		return 0, err
+	}
+	department := ""
+	if l.watch != nil {
+		department = strconv.Itoa(sample)
+		request.Owner.Department = department
+	}
+	next := make(chan taken, 1)
+	go func() {
+		lease, err := l.waiter.Acquire(ctx, request)
+		answer := taken{err: err, at: time.Now()}
+		if err == nil {
+			answer.err = lease.Release(ctx)
+		}
+		next <- answer
+	}()
+	if l.watch != nil {
+		err = l.watch(ctx, request.Object, department)
+	} else {
+		err = sleep(ctx, settling)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := sleep(ctx, rand.N(maxHolding)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := held.Release(ctx); err != nil {
+		return 0, err
+	}
+	answer := <-next
+	return answer.at.Sub(began), answer.err
+}
+
+// watchBy returns a function that asks who waits.
+func watchBy(observer *applock.Client) func(context.Context, applock.Object, string) error {
+	return func(ctx context.Context, object applock.Object, department string) error {
+		request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID, Department: department}
+		for {
+			for _, err := range observer.Waiters(ctx, request) {
+				return err
+			}
+			if err := sleep(ctx, time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
+
+// handOverByHand runs a waiter, gives it time to wait, and releases.
+func handOverByHand(ctx context.Context, wait, release func(context.Context) error) (time.Duration, error) {
+	next := make(chan taken, 1)
+	go func() {
+		err := wait(ctx)
+		next <- taken{err: err, at: time.Now()}
+	}()
+	if err := sleep(ctx, settling+rand.N(maxHolding)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := release(ctx); err != nil {
+		return 0, err
+	}
+	answer := <-next
+	return answer.at.Sub(began), answer.err
+}
+
+// notifying releases by an UPDATE and a NOTIFY in one transaction; who waits listens, and takes by an UPDATE.
+type notifying struct {
+	place *place
+	conn  *pgx.Conn
+}
+
+func (p *place) notifying(ctx context.Context) (notifying, error) {
+	conn, err := pgx.Connect(ctx, p.dsn)
+	if err != nil {
+		return notifying{}, err
+	}
+	_, err = conn.Exec(ctx, "LISTEN bench_row")
+	return notifying{place: p, conn: conn}, err
+}
+
+func (n notifying) handOver(ctx context.Context, _ int) (time.Duration, error) {
+	return handOverByHand(ctx, func(ctx context.Context) error {
+		if _, err := n.conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
+		return n.place.raw.exec(ctx, n.place.statements.take)
+	}, func(ctx context.Context) error {
+		return n.place.raw.exec(ctx, "WITH freed AS ("+n.place.statements.free+") SELECT pg_notify('bench_row', '1')")
+	})
+}
+
+// asking is a loop that asks whether the row is free, and takes it by an UPDATE.
+type asking struct{ place *place }
+
+func (a asking) handOver(ctx context.Context, _ int) (time.Duration, error) {
+	statements := a.place.statements
+	if err := a.place.raw.exec(ctx, statements.take); err != nil {
+		return 0, err
+	}
+	return handOverByHand(ctx, func(ctx context.Context) error {
+		for free := false; !free; {
+			if err := a.place.raw.row(ctx, statements.isFree, nil, &free); err != nil {
+				return err
+			}
+			if !free {
+				if err := sleep(ctx, askingByHand); err != nil {
+					return err
+				}
+			}
+		}
+		return a.place.raw.exec(ctx, statements.take)
+	}, func(ctx context.Context) error { return a.place.raw.exec(ctx, statements.free) })
+}
+
+// telling is a release and a take one after the other, with a word in between.
+type telling struct{ place *place }
+
+func (t telling) handOver(ctx context.Context, _ int) (time.Duration, error) {
+	released := make(chan struct{})
+	return handOverByHand(ctx, func(ctx context.Context) error {
+		<-released
+		return t.place.raw.exec(ctx, t.place.statements.take)
+	}, func(ctx context.Context) error {
+		defer close(released)
+		return t.place.raw.exec(ctx, t.place.statements.free)
+	})
+}
+
+// channel is a word from one goroutine to another.
+type channel struct{}
+
+func (channel) handOver(ctx context.Context, _ int) (time.Duration, error) {
+	released := make(chan struct{})
+	return handOverByHand(ctx,
+		func(context.Context) error { <-released; return nil },
+		func(context.Context) error { close(released); return nil })
+}

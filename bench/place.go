@@ -1,0 +1,317 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+const (
+	productPostgres = "postgres"
+	productMariaDB  = "mariadb"
+	productMySQL    = "mysql"
+	productSQLite   = "sqlite"
+	productRedis    = "redis"
+)
+
+// server is where databases are made. SQLite's is a directory, and needs no DSN.
+type server struct {
+	product string
+	dsn     string
+	pid     int // 0 if not known
+}
+
+// servers returns those that the environment names.
+func servers(getenv func(string) string, complaints io.Writer) ([]server, error) {
+	var found []server
+	required := strings.Split(getenv("APPLOCK_TEST_REQUIRE"), ",")
+	for _, product := range []string{productPostgres, productMariaDB, productMySQL, productRedis} {
+		variable := "APPLOCK_TEST_" + strings.ToUpper(product)
+		dsn := getenv(variable + "_DSN")
+		switch {
+		case dsn != "":
+			pid, _ := strconv.Atoi(getenv(variable + "_PID")) // a server of somebody else's is not watched
+			found = append(found, server{product: product, dsn: dsn, pid: pid})
+		case slices.Contains(required, product):
+			return nil, fmt.Errorf("%s_DSN is not set, and APPLOCK_TEST_REQUIRE lists %s", variable, product)
+		default:
+			fmt.Fprintf(complaints, "bench: without %s: %s_DSN is not set\n", product, variable)
+		}
+	}
+	return append(found, server{product: productSQLite}), nil
+}
+
+func (s server) version(ctx context.Context) (version string, err error) {
+	p, err := newPlace(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.remove()) }()
+	if p.redis != nil {
+		return redisVersion(ctx, p.redis)
+	}
+	return version, p.raw.row(ctx, p.statements.version, nil, &version)
+}
+
+// place is a database of our own, with the schema installed, or a Redis.
+type place struct {
+	server
+	statements statements
+	raw        executor // for what is done by hand, and to look from outside; nil on Redis
+	redis      *redis.Client
+	closers    []func() error
+}
+
+// newPlace makes a database.
+func newPlace(ctx context.Context, s server) (p *place, err error) {
+	if s.product == productRedis {
+		client, err := openRedis(s.dsn)
+		if err != nil {
+			return nil, err
+		}
+		return &place{server: s, redis: client, closers: []func() error{client.Close}}, nil
+	}
+	p = &place{server: s, statements: statementsOf(s.product)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.remove())
+		}
+	}()
+	if err := p.create(ctx); err != nil {
+		return p, err
+	}
+	a, err := p.open(ctx, access{connections: poolSize, name: "by hand", patience: 10 * time.Second})
+	if err != nil {
+		return p, err
+	}
+	p.raw = a.raw
+	p.closers = append(p.closers, a.close)
+	if _, err := a.client.MigrateUp(ctx); err != nil {
+		return p, err
+	}
+	for _, statement := range p.statements.tables {
+		if err := p.raw.exec(ctx, statement); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// create makes the database, and has it dropped in the end.
+func (p *place) create(ctx context.Context) error {
+	name := "applock_bench_" + strings.ToLower(rand.Text())
+	if p.product == productSQLite {
+		directory, err := os.MkdirTemp("", "applock-bench-")
+		p.dsn = filepath.Join(directory, "bench.db")
+		p.closers = append(p.closers, func() error { return os.RemoveAll(directory) })
+		return err
+	}
+	creator := &place{server: p.server}
+	a, err := creator.open(ctx, access{connections: 1, name: "creator"})
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, a.close, func() error {
+		return a.raw.exec(context.WithoutCancel(ctx), fmt.Sprintf(p.statements.dropDatabase, name))
+	})
+	if err := a.raw.exec(ctx, fmt.Sprintf(p.statements.createDatabase, name)); err != nil {
+		return err
+	}
+	p.dsn, err = withDatabase(p.dsn, name)
+	return err
+}
+
+// remove undoes everything, the latest first.
+func (p *place) remove() error {
+	var err error
+	for _, undo := range slices.Backward(p.closers) {
+		err = errors.Join(err, undo())
+	}
+	return err
+}
+
+func withDatabase(dsn, name string) (string, error) {
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("the server's DSN is not a URL") // which may hold a password
+	}
+	parsed.Path, parsed.RawPath = "/"+name, ""
+	return parsed.String(), nil
+}
+
+// poolSize is enough for those who compete with each other.
+const poolSize = 8
+
+// access says how to open a place.
+type access struct {
+	connections int
+	name        string          // by which PostgreSQL lists the connections
+	tracer      pgx.QueryTracer // on PostgreSQL
+	deaf        bool            // on PostgreSQL: no connection to listen on is to be had
+	patience    time.Duration   // on SQLite, for other writers; that of applock.Open if not set
+}
+
+// opened is a pool, with a client on it.
+type opened struct {
+	client      *applock.Client
+	driver      db.Driver
+	raw         executor
+	connections func() int // of the pool
+	close       func() error
+}
+
+func (p *place) open(ctx context.Context, a access) (opened, error) {
+	switch p.product {
+	case productPostgres:
+		return p.openPostgres(ctx, a)
+	case productSQLite:
+		return p.openSQLite(a)
+	default:
+		return p.openMySQL(a)
+	}
+}
+
+var errDeaf = errors.New("no more connections")
+
+func (p *place) openPostgres(ctx context.Context, a access) (opened, error) {
+	config, err := pgxpool.ParseConfig(p.dsn)
+	if err != nil {
+		return opened{}, errors.New("the DSN of PostgreSQL cannot be parsed")
+	}
+	config.MaxConns = int32(a.connections) //nolint:gosec // a handful
+	config.ConnConfig.RuntimeParams["application_name"] = a.name
+	config.ConnConfig.Tracer = a.tracer
+	var complete atomic.Bool
+	config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+		if complete.Load() {
+			return errDeaf
+		}
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return opened{}, err
+	}
+	if a.deaf {
+		if err := fill(ctx, pool, a.connections); err != nil {
+			pool.Close()
+			return opened{}, err
+		}
+		complete.Store(true)
+	}
+	client := applock.NewPostgres(pool)
+	return opened{
+		client:      client,
+		driver:      postgres.New(pool),
+		raw:         pgExecutor{pool},
+		connections: func() int { return int(pool.Stat().TotalConns()) },
+		close:       func() error { defer pool.Close(); return client.Close() },
+	}, nil
+}
+
+// fill has a pool make all its connections.
+func fill(ctx context.Context, pool *pgxpool.Pool, connections int) error {
+	for range connections {
+		conn, err := pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+	}
+	return nil
+}
+
+func (p *place) openMySQL(a access) (opened, error) {
+	config, err := mysqldriver.ParseDSN(p.dsn)
+	if err != nil {
+		return opened{}, err
+	}
+	config.InterpolateParams = true
+	config.ParseTime = true
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return opened{}, err
+	}
+	handle := sql.OpenDB(connector)
+	return openedOn(handle, a, applock.NewMySQL(handle), mysqldriver.New(handle)), nil
+}
+
+// openSQLite opens the file as applock.Open does.
+func (p *place) openSQLite(a access) (opened, error) {
+	patience := cmp.Or(a.patience, 50*time.Millisecond)
+	handle, err := sql.Open("sqlite", fmt.Sprintf(
+		"file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", p.dsn, patience.Milliseconds()))
+	if err != nil {
+		return opened{}, err
+	}
+	return openedOn(handle, a, applock.NewSQLite(handle), sqlite.New(handle)), nil
+}
+
+func openedOn(handle *sql.DB, a access, client *applock.Client, driver db.Driver) opened {
+	handle.SetMaxOpenConns(a.connections)
+	handle.SetMaxIdleConns(a.connections)
+	return opened{
+		client:      client,
+		driver:      driver,
+		raw:         sqlExecutor{handle},
+		connections: func() int { return handle.Stats().OpenConnections },
+		close:       func() error { return errors.Join(client.Close(), handle.Close()) },
+	}
+}
+
+// executor runs statements, whose parameters are $1, $2 and so on for PostgreSQL and ? elsewhere.
+type executor interface {
+	exec(ctx context.Context, statement string, args ...any) error
+	// row reads one row; none is an error that is noRow.
+	row(ctx context.Context, query string, args []any, into ...any) error
+}
+
+func noRow(err error) bool { return errors.Is(err, sql.ErrNoRows) } // pgx's own error is one of those
+
+type pgExecutor struct{ pool *pgxpool.Pool }
+
+func (e pgExecutor) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := e.pool.Exec(ctx, statement, args...)
+	return err
+}
+
+func (e pgExecutor) row(ctx context.Context, query string, args []any, into ...any) error {
+	return e.pool.QueryRow(ctx, query, args...).Scan(into...)
+}
+
+type sqlExecutor struct{ handle *sql.DB }
+
+func (e sqlExecutor) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := e.handle.ExecContext(ctx, statement, args...)
+	return err
+}
+
+func (e sqlExecutor) row(ctx context.Context, query string, args []any, into ...any) error {
+	return e.handle.QueryRowContext(ctx, query, args...).Scan(into...)
+}

@@ -1,0 +1,214 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+const (
+	// maxConnections, maxMegabytes and maxShare are what all the waiters of a client may use.
+	maxConnections = 2
+	maxMegabytes   = 100
+	maxShare       = 5 // of a core, in percent
+	megabyte       = 1 << 20
+)
+
+// waitForMany has one client wait for many objects that somebody else holds.
+func (b *bench) waitForMany(ctx context.Context, p *place) error {
+	return b.wait(ctx, p, b.waiters, b.idle, fmt.Sprintf("%d wait, an object each", b.waiters))
+}
+
+// waitForOne has them wait for the same object.
+func (b *bench) waitForOne(ctx context.Context, p *place) error {
+	return b.wait(ctx, p, 1, b.glance, fmt.Sprintf("%d wait for one object", b.waiters))
+}
+
+func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Duration, name string) error {
+	if err := p.raw.exec(ctx, p.statements.holdMany, objects); err != nil {
+		return err
+	}
+	waiting, err := p.open(ctx, access{connections: 1, name: "waiting"})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = waiting.close() }() // it says goodbye for all of them, as far as 5 s allow
+	before, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	empty := memory()
+	began := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := crowd{failures: make(chan error, b.waiters)}
+	c.client = waiting.client.WithLogger(slog.New(&c.sent))
+	c.gather(ctx, b.waiters, objects)
+	if err := c.untilListed(ctx, p, b.waiters); err != nil {
+		return err
+	}
+	gathered := time.Since(began)
+	if err := sleep(ctx, idle/10); err != nil { // the last of them are looked after
+		return err
+	}
+	now, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	full := memory()
+	idling, err := c.watch(ctx, idle, p.pid)
+	if err != nil {
+		return err
+	}
+	poll, ping, err := b.poll(ctx, p, waiting.driver)
+	if err != nil {
+		return err
+	}
+	note := func(what, unit string, value, atMost float64) {
+		b.report.note(figure{Product: p.product, Name: name + ": " + what, Unit: unit, AtMost: atMost}, value)
+	}
+	note("until all do", "s", gathered.Seconds(), 0)
+	if p.product != productSQLite {
+		note("connections", "", float64(now-before), maxConnections)
+	}
+	note("heap and stacks", "MB", float64(int64(full)-int64(empty))/megabyte, maxMegabytes)
+	note("statements", "/s", idling.statements, 0)
+	note("processor, client", "%", idling.here, maxShare)
+	if p.pid != 0 {
+		note("processor, server", "%", idling.there, 0)
+	}
+	b.report.compare(figure{Product: p.product, Name: name + ": a poll", Unit: "ms", Baseline: "a ping"}, poll, ping)
+	return nil
+}
+
+// poll returns how long a poll for all of them takes, and a ping: the medians.
+func (b *bench) poll(ctx context.Context, p *place, driver db.Driver) (poll, ping float64, err error) {
+	params := db.PollApplLocksParams{MaxRows: 100}
+	if err := p.raw.row(ctx, p.statements.waiting, nil, &params.ClientID); err != nil {
+		return 0, 0, err
+	}
+	var polls, pings []time.Duration
+	for range b.polls {
+		began := time.Now()
+		if _, err := driver.PollApplLocks(ctx, params); err != nil {
+			return 0, 0, err
+		}
+		polled := time.Now()
+		if err := p.raw.exec(ctx, "SELECT 1"); err != nil {
+			return 0, 0, err
+		}
+		polls, pings = append(polls, polled.Sub(began)), append(pings, time.Since(polled))
+	}
+	return median(milliseconds(polls)), median(milliseconds(pings)), nil
+}
+
+// crowd is goroutines that wait.
+type crowd struct {
+	client   *applock.Client
+	sent     counter
+	failures chan error
+}
+
+// idling is what happens while nothing does.
+type idling struct {
+	here, there float64 // the shares of a core, in percent, that this process and the server use
+	statements  float64 // a second
+}
+
+func (c *crowd) gather(ctx context.Context, waiters, objects int) {
+	for i := range waiters {
+		go c.waitFor(ctx, applock.AcquireRequest{
+			Object:  applock.Object{Type: "bench", ID: strconv.Itoa(i % objects)},
+			MaxHold: time.Minute,
+		})
+	}
+}
+
+// waitFor adds little to the stack on which it waits.
+func (c *crowd) waitFor(ctx context.Context, request applock.AcquireRequest) {
+	_, err := c.client.Acquire(ctx, request)
+	c.left(ctx, err)
+}
+
+func (c *crowd) left(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		err = errors.New("it has the object")
+	}
+	c.failures <- fmt.Errorf("somebody stopped waiting: %w", err)
+}
+
+// untilListed returns when the database knows of all.
+func (c *crowd) untilListed(ctx context.Context, p *place, waiters int) error {
+	for listed := 0; listed < waiters; {
+		if err := p.raw.row(ctx, p.statements.waiters, nil, &listed); err != nil {
+			return err
+		}
+		if err := c.sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch watches them for a while.
+func (c *crowd) watch(ctx context.Context, pause time.Duration, pid int) (idling, error) {
+	thereBefore, sentBefore, began := usedBy(pid), c.sent.Load(), time.Now() // the first takes some time here
+	hereBefore, err := usedHere()
+	if err != nil {
+		return idling{}, err
+	}
+	if err := c.sleep(ctx, pause); err != nil {
+		return idling{}, err
+	}
+	hereAfter, err := usedHere()
+	sent, took := c.sent.Load()-sentBefore, time.Since(began).Seconds()
+	return idling{
+		here:       100 * (hereAfter - hereBefore).Seconds() / took,
+		there:      100 * (usedBy(pid) - thereBefore).Seconds() / took,
+		statements: float64(sent) / took,
+	}, err
+}
+
+// sleep ends early when somebody does not wait any more.
+func (c *crowd) sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case err := <-c.failures:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
+
+// memory is what the heap and the stacks use once the garbage is gone, also that of finalizers and pools.
+func memory() uint64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapInuse + stats.StackInuse
+}
+
+// connected counts the connections to the place as the server sees them. SQLite has none.
+func (p *place) connected(ctx context.Context) (int, error) {
+	if p.statements.connections == "" {
+		return 0, nil
+	}
+	var count int
+	err := p.raw.row(ctx, p.statements.connections, nil, &count)
+	return count, err
+}

@@ -213,11 +213,10 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 	l.background.begin() // Close lets it end, while the backend is still there to be told
 	defer l.background.done()
 	started := time.Now() // before the request, so that it never lasts longer here than there
-	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	asking, cancel := l.untilFarewell(context.WithoutCancel(ctx))
 	answers := make(chan answer, 1)
 	l.background.Go(func() {
 		defer cancel()
-		defer context.AfterFunc(l.farewell, cancel)()
 		grants, err := call(asking)
 		answers <- answer{grants: grants, err: err}
 	})
@@ -239,12 +238,14 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 	}
 }
 
+var errTooLate = errors.New("the answer took longer than the lease would have lasted")
+
 // accept makes leases of grants, unless they are of no use any more.
 func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, started time.Time) ([]*Lease, error) {
 	for _, claim := range claims {
 		if trust := trusted(claim.term()); time.Since(started) >= trust {
 			l.giveBack(claims, func() answer { return answer{grants: grants} })
-			return nil, &lostError{cause: fmt.Errorf("the answer took longer than the %s that the lease would have lasted", trust)}
+			return nil, fmt.Errorf("%w, %s", errTooLate, trust)
 		}
 	}
 	leases := make([]*Lease, len(claims))

@@ -9,6 +9,8 @@ import (
 // Backend is where leases are kept. [Leases] does the rest: who re-enters, who waits and whose turn it is, when a
 // lease has run out, and when to renew. A backend neither waits nor remembers.
 //
+// A backend that is an [io.Closer] is closed by [Leases.Close], last.
+//
 // All methods are safe for concurrent use. Errors other than those named are failures of the call, after which
 // nothing is known.
 type Backend interface {

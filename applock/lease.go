@@ -237,7 +237,8 @@ func (h *hold) release(ctx context.Context, lease *Lease) error {
 		return err
 	}
 	defer l.vacate(h)
-	err = l.release(context.WithoutCancel(ctx), h.grant)
+	grant, _ := h.state()
+	err = l.release(context.WithoutCancel(ctx), grant)
 	if errors.Is(err, ErrNotHeld) || errors.Is(err, ErrHeld) {
 		return &lostError{cause: err}
 	}
@@ -257,14 +258,16 @@ func (h *hold) close(lease *Lease) (last bool, lost error) {
 	return len(h.open) == 0 && h.endLocked(errReleased), nil
 }
 
-// exclusively makes a call that changes the grant when no other one is under way.
-func (h *hold) exclusively(ctx context.Context, call func() error) error {
-	h.leases.background.begin() // Close lets it end
+// exclusively makes a call that changes the grant when no other one is under way. Close lets it end, if it does in time.
+func (h *hold) exclusively(ctx context.Context, call func(ctx context.Context) error) error {
+	h.leases.background.begin()
 	defer h.leases.background.done()
+	ctx, cancel := h.leases.untilFarewell(ctx)
+	defer cancel()
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
-		return call()
+		return call(ctx)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -278,7 +281,7 @@ func (h *hold) renew(ctx context.Context) error {
 		defer cancel()
 		ctx = limited
 	}
-	return h.exclusively(ctx, func() error {
+	return h.exclusively(ctx, func(ctx context.Context) error {
 		asked := time.Now()
 		return h.extend(ctx, asked, term, asked.Add(h.maxHold))
 	})
@@ -331,7 +334,7 @@ func (l *Leases) verify(h *hold) {
 	l.background.Go(func() {
 		ctx, cancel := context.WithTimeout(l.stopped, releaseLimit)
 		defer cancel()
-		err := h.exclusively(ctx, func() error {
+		err := h.exclusively(ctx, func(ctx context.Context) error {
 			asked := time.Now()
 			ends, term := h.left(asked)
 			if term <= 0 {
@@ -368,7 +371,7 @@ func (h *hold) transfer(ctx context.Context, request TransferLeaseRequest) (hand
 	if !ok {
 		return Grant{}, errors.ErrUnsupported
 	}
-	err = h.exclusively(ctx, func() error {
+	err = h.exclusively(ctx, func(ctx context.Context) error {
 		grant, cause := h.state()
 		if cause != nil {
 			return cause

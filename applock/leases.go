@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -44,8 +45,8 @@ type Leases struct {
 
 // LeasesConfig is what a backend needs beside itself.
 type LeasesConfig struct {
-	// CheckInterval, if set, is how often leases without a TTL are checked, for backends that lose grants before
-	// they expire.
+	// CheckInterval, if set, is how often leases are checked, also those without a TTL, for backends that lose grants
+	// before they expire.
 	CheckInterval time.Duration
 	// Logger gets what goes wrong in the background; nil logs nothing.
 	Logger *slog.Logger
@@ -90,11 +91,25 @@ func (l *Leases) Close() {
 	defer limit.Stop()
 	for _, h := range open {
 		if h.end(&lostError{cause: errClosed}) {
-			l.background.Go(func() { _ = l.release(l.farewell, h.grant) }) // it expires by itself if this fails
+			grant, _ := h.state()
+			l.background.Go(func() { _ = l.release(l.farewell, grant) }) // it expires by itself if this fails
 		}
 	}
 	l.background.Wait()
 	l.leave()
+	if backend, ok := l.backend.(io.Closer); ok {
+		_ = backend.Close() // nothing is held in it any more
+	}
+}
+
+// untilFarewell returns a context that ends with ctx, and some time after Close.
+func (l *Leases) untilFarewell(ctx context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithCancel(ctx)
+	forget := context.AfterFunc(l.farewell, cancel)
+	return limited, func() {
+		forget()
+		cancel()
+	}
 }
 
 // isClosed reports whether a hold that is there now may have been overlooked by Close.
@@ -351,11 +366,12 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 }
 
 // isToWait reports whether an attempt has failed because of somebody else, and remembers who. That is also a transaction
-// that is changing the lock, or asserts it, for longer than the database waits.
+// that is changing the lock, or asserts it, for longer than the database waits. A grant that came too late has been given
+// back, and is asked for again.
 func (l *Leases) isToWait(self *waiter, err error, maxWait time.Duration) bool {
 	var held *HeldError
 	if !errors.As(err, &held) {
-		return db.KindOf(err) == db.KindBusy && maxWait > 0
+		return maxWait > 0 && (db.KindOf(err) == db.KindBusy || errors.Is(err, errTooLate))
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -23,6 +23,7 @@ type playedBackend struct {
 	release func(grant applock.Grant) error
 	renew   func(renewals []applock.Renewal) ([]applock.Renewed, error)
 	poll    func(waited []applock.Object) ([]applock.Object, time.Duration, error)
+	polling func(ctx context.Context) error // before poll
 }
 
 func (b *playedBackend) Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
@@ -48,7 +49,12 @@ func (b *playedBackend) Renew(_ context.Context, renewals []applock.Renewal) ([]
 	return b.renew(renewals)
 }
 
-func (b *playedBackend) Poll(_ context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+	if b.polling != nil {
+		if err := b.polling(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
 	if b.poll == nil {
 		return nil, 0, nil
 	}
@@ -64,7 +70,7 @@ func renewed(renewals []applock.Renewal) []applock.Renewed {
 }
 
 // play runs a test in a time of its own, on leases that end with it.
-func play(t *testing.T, backend *playedBackend, test func(t *testing.T, leases *applock.Leases)) {
+func play(t *testing.T, backend applock.Backend, test func(t *testing.T, leases *applock.Leases)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		leases := applock.NewLeases(backend, applock.LeasesConfig{})
@@ -332,7 +338,8 @@ func TestReleaseRepeats(t *testing.T) {
 }
 
 // Goal: a waiter is woken when its object is free, within a thousandth of its wait and a quarter of a second, and polls
-// become rare meanwhile. Method: an object that becomes free after a while; count the polls.
+// become rare meanwhile; nobody asks for the object before. Method: an object that becomes free after a while; count the
+// polls, and the takes, of which there is one when the caller comes, one every five minutes and one in the end.
 func TestPollsAdapt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -348,10 +355,14 @@ func TestPollsAdapt(t *testing.T) {
 		t.Run(test.wait.String(), func(t *testing.T) {
 			t.Parallel()
 			var began time.Time
-			var polls atomic.Int64
+			var polls, takes atomic.Int64
+			mostTakes := 2 + int64(test.wait/(5*time.Minute))
 			isFree := func() bool { return time.Since(began) >= test.wait }
 			backend := &playedBackend{
 				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+					if n := takes.Add(1); n > mostTakes {
+						return applock.Grant{}, fmt.Errorf("take number %d after %s, want %d at the most", n, time.Since(began), mostTakes)
+					}
 					if !isFree() {
 						return applock.Grant{}, held
 					}

@@ -33,10 +33,13 @@ func (l *Leases) keep(h *hold) {
 
 // interval is how often a hold is renewed or checked, zero for never.
 func (l *Leases) interval(h *hold) time.Duration {
-	if h.ttl > 0 {
+	switch {
+	case h.ttl == 0:
+		return l.check
+	case l.check == 0:
 		return h.ttl / renewalsPerTTL
 	}
-	return l.check
+	return min(h.ttl/renewalsPerTTL, l.check)
 }
 
 // renewAll renews all holds in one call per interval, the shortest of them, as long as there are any.

@@ -30,8 +30,8 @@ func reentrancy(t *testing.T, backend Backend) {
 		if inner.Owner() != outer.Owner() || inner.Fence() != outer.Fence() {
 			t.Errorf("re-entered as %s with fence %d, want %s and %d", inner.Owner(), inner.Fence(), outer.Owner(), outer.Fence())
 		}
-		here := waiting(t.Context(), place.locker, request(wallet(1)))
-		there := waiting(t.Context(), place.open(t), request(wallet(1)))
+		here := place.waiting(t.Context(), t, place.locker, request(wallet(1)))
+		there := place.waiting(t.Context(), t, place.open(t), request(wallet(1)))
 		leases := []*applock.Lease{innermost, inner, between, outer}
 		if outermostFirst {
 			leases = []*applock.Lease{outer, between, inner, innermost}

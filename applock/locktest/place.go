@@ -116,6 +116,19 @@ func eventually(t testing.TB, what string, condition func() bool) {
 
 // waiting begins to acquire and returns where the lease or the error comes out. It returns when the waiter is in the
 // queue, as far as that can be seen.
+func (p place) waiting(ctx context.Context, t testing.TB, locker applock.Locker, request applock.AcquireRequest) <-chan acquired {
+	t.Helper()
+	listed := 0
+	if p.backend.Waiters != nil {
+		listed = p.backend.Waiters(t, p.name)
+	}
+	result := waiting(ctx, locker, request)
+	if p.backend.Waiters != nil {
+		eventually(t, "the waiter is listed", func() bool { return len(result) > 0 || p.backend.Waiters(t, p.name) > listed })
+	}
+	return result
+}
+
 func waiting(ctx context.Context, locker applock.Locker, request applock.AcquireRequest) <-chan acquired {
 	result := make(chan acquired, 1)
 	go func() {

@@ -96,7 +96,7 @@ func cancelledAcquire(t *testing.T, backend Backend) {
 	cause := errors.New("the user has left")
 	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		result := waiting(ctx, locker, request(wallet(1)))
+		result := place.waiting(ctx, t, locker, request(wallet(1)))
 		requireWaiting(t, result)
 		cancel(cause)
 		select {

@@ -44,7 +44,7 @@ type Session[Name comparable] interface {
 	TryLock(ctx context.Context, name Name) (holder string, err error)
 	// Unlock gives a lock up, and reports whether this session had it.
 	Unlock(ctx context.Context, name Name) (had bool, err error)
-	// Locked returns those of the locks that this session has.
+	// Locked returns those of the locks that this session has; it may return others of its locks, too.
 	Locked(ctx context.Context, names []Name) ([]Name, error)
 	// Free returns those of the locks that no session has.
 	Free(ctx context.Context, names []Name) ([]Name, error)

@@ -28,9 +28,6 @@ func TestContractOnServer(t *testing.T) {
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOnServer(t, dsn) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelDefault}, // go_ibm_db has no other
-		Excluded: map[string]string{
-			"poll_passes_over_unawait": "a poll waits, and a renewal, which shares the trait elsewhere, does not",
-		},
 	})
 }
 
@@ -99,6 +96,7 @@ func placeOnServer(t testing.TB, dsn string) dbtest.Place {
 		SnapshotConflicts: func(sql.IsolationLevel) bool { return false },
 		KeepsView:         func(sql.IsolationLevel) bool { return false },
 		ChecksView:        func(sql.IsolationLevel) bool { return false },
+		PollsWait:         true,
 		PurgesWait:        true,
 	}
 }

@@ -1,0 +1,173 @@
+package applock_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// The tests of this file have several holders of one operator or of one client, which the database cannot tell apart.
+
+// Goal: a re-entry during the last release does not get a lease that ends with it, but waits for its own. Method: a release
+// that takes 2 s, and a re-entry after one.
+func TestReentryDuringTheLastRelease(t *testing.T) {
+	t.Parallel()
+	backend := &playedTable{before: slowOnce("release", 2*time.Second)}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
+		outer := mustAcquire(t, leases, request)
+		go func() { _ = outer.Release(context.WithoutCancel(t.Context())) }()
+		time.Sleep(time.Second)
+		err := leases.Do(context.WithoutCancel(outer.Context()), request, func(_ context.Context, lease *applock.Lease) error {
+			time.Sleep(10 * time.Second)
+			if left := backend.lockedFor(nightly); left <= 0 || lease.Context().Err() != nil {
+				t.Errorf("the lease ended with %v, and the object is locked for %s, want both to last", context.Cause(lease.Context()), left)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("do: %v", err)
+		}
+	})
+}
+
+// Goal: the late answer to a call that was cancelled does not take the lock away from the operator's next call. Method: the
+// same operator tries again at once; nobody else gets the object.
+func TestCancelledCallSparesTheNext(t *testing.T) {
+	t.Parallel()
+	backend := &playedTable{after: slowOnce("take", 2*time.Second)}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := leases.Acquire(gone, request); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("acquire: %v, want that ctx has ended", err)
+		}
+		next := mustAcquire(t, leases, request)
+		time.Sleep(10 * time.Second)
+		if left := backend.lockedFor(nightly); left <= 0 || next.Context().Err() != nil {
+			t.Errorf("the lease ended with %v, and the object is locked for %s, want both to last", context.Cause(next.Context()), left)
+		}
+	})
+}
+
+// Goal: an object that this client holds is a conflict for AcquireAll, too, when the operator is the same. Method: a given
+// operator; the conflict names it, and the first lease goes on.
+func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
+	t.Parallel()
+	dsn := leasePlace(t, onSQLite)
+	client := onPlace(t, dsn)
+	me := applock.Owner{Operator: "reconciliation"}
+	first, err := client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, Owner: me, MaxHold: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := all(nightly, account(1))
+	request.Owner = me
+	var refusal *applock.HeldError
+	if _, err := client.AcquireAll(t.Context(), request); !errors.As(err, &refusal) || refusal.Object != nightly || refusal.Holder.Owner != me {
+		t.Errorf("acquire all: %v, want that %s holds %s", err, me, nightly)
+	}
+	if _, err := client.Inquire(t.Context(), account(1)); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("inquire the other object: %v, want ErrNotHeld", err)
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Goal: AcquireAll takes what this client has lost without knowing it, and neither that nor any other lease suffers.
+// Method: a supervisor releases one of two leases, AcquireAll takes its object, and the next renewals renew the new lease
+// and the bystander.
+func TestAcquireAllAfterAnUnnoticedLoss(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := leasePlace(t, product)
+		client := onPlace(t, dsn)
+		var former []*applock.Lease
+		for _, object := range []applock.Object{nightly, account(1)} {
+			request := applock.AcquireRequest{Object: object, MaxHold: time.Hour, TTL: 6 * time.Second}
+			lease, err := client.Acquire(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			former = append(former, lease)
+		}
+		releaseAsSupervisor(t, dsn, nightly)
+		request := all(nightly)
+		request.TTL = 6 * time.Second
+		set, err := client.AcquireAll(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cause := context.Cause(former[0].Context()); !errors.Is(cause, applock.ErrLost) {
+			t.Errorf("the former lease ended with %v, want ErrLost", cause)
+		}
+		for _, lease := range []*applock.Lease{set.Leases[0], former[1]} {
+			for before := lease.Deadline(); lease.Deadline().Equal(before); {
+				if cause := context.Cause(lease.Context()); cause != nil {
+					t.Fatalf("%s: %v, want it to be renewed", lease.Object(), cause)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+}
+
+// Goal: what is refused as ErrHeld has a *HeldError. Method: the refusal of several objects.
+func TestConflictIsAHeldError(t *testing.T) {
+	t.Parallel()
+	var err error = &applock.ConflictError{Conflicts: []*applock.HeldError{held}}
+	var refusal *applock.HeldError
+	if !errors.Is(err, applock.ErrHeld) || !errors.As(err, &refusal) || refusal != held {
+		t.Errorf("%v leads to %v, want ErrHeld and %v", err, refusal, held)
+	}
+}
+
+// Goal: a lease that is over does not hand away the grant of a successor with the same operator. Method: the lock expires,
+// another client of the operator takes it, and the former one transfers.
+func TestTransferSparesASuccessor(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := leasePlace(t, product)
+		client := onPlace(t, dsn)
+		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
+		former, err := client.Acquire(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expire(t, dsn, nightly)
+		successor, err := onPlace(t, dsn).Acquire(t.Context(), request)
+		if err != nil || successor.Fence() == former.Fence() {
+			t.Fatalf("acquire what has expired: %v, %v, want another grant than %d", successor, err, former.Fence())
+		}
+		_, err = former.Transfer(t.Context(), applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		if !errors.Is(err, applock.ErrLost) {
+			t.Errorf("transfer: %v, want ErrLost", err)
+		}
+		lock, err := client.Inquire(t.Context(), nightly)
+		if err != nil || lock.Owner.Operator != "etl-7" || lock.Fence != successor.Fence() {
+			t.Errorf("inquire: %+v, %v, want the successor's grant %d", lock, err, successor.Fence())
+		}
+	})
+}
+
+// Goal: clients that differ in their logger only share their leases. Method: re-enter by the other one.
+func TestWithLoggerReenters(t *testing.T) {
+	t.Parallel()
+	client := onPlace(t, leasePlace(t, onSQLite))
+	request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
+	err := client.Do(t.Context(), request, func(ctx context.Context, _ *applock.Lease) error {
+		_, err := client.WithLogger(slog.New(slog.DiscardHandler)).TryAcquire(ctx, request, 0)
+		return err
+	})
+	if err != nil {
+		t.Errorf("re-enter by a client of the same locks: %v", err)
+	}
+}

@@ -1,0 +1,332 @@
+package applock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// The tests of this file play what only the table offers, which other packages cannot, or a database that answers late.
+
+// playedOffers lists waiters, tells of releases and transfers as its functions say; nil ones do nothing.
+type playedOffers struct {
+	free        bool // to be taken; otherwise somebody else holds it, for ever
+	announced   func()
+	retracted   func(ctx context.Context) error
+	listening   func() (releases, error)
+	transferred func() error
+	polls       atomic.Int64
+}
+
+var (
+	_ Poller      = (*playedOffers)(nil)
+	_ announcer   = (*playedOffers)(nil)
+	_ notifier    = (*playedOffers)(nil)
+	_ transferrer = (*playedOffers)(nil)
+)
+
+func (b *playedOffers) Take(_ context.Context, object Object, owner Owner, _ time.Duration) (Grant, error) {
+	if b.free {
+		return Grant{Object: object, Owner: owner, Fence: 1}, nil
+	}
+	return Grant{}, &HeldError{Object: object, Holder: Holder{Owner: Owner{Operator: "etl-7"}}}
+}
+
+func (b *playedOffers) Release(context.Context, Grant) error { return nil }
+
+func (b *playedOffers) Renew(context.Context, []Renewal) ([]Renewed, error) { return nil, nil }
+
+func (b *playedOffers) Poll(context.Context, iter.Seq[Object]) ([]Object, time.Duration, error) {
+	b.polls.Add(1)
+	return nil, 0, nil
+}
+
+func (b *playedOffers) announce(context.Context, Object, Owner, time.Duration) error {
+	if b.announced != nil {
+		b.announced()
+	}
+	return nil
+}
+
+func (b *playedOffers) retract(ctx context.Context, _ Object, _ string) error {
+	if b.retracted == nil {
+		return nil
+	}
+	return b.retracted(ctx)
+}
+
+func (b *playedOffers) listen(context.Context) (releases, error) {
+	if b.listening == nil {
+		return nil, db.ErrNoListen
+	}
+	return b.listening()
+}
+
+func (b *playedOffers) transfer(context.Context, Grant, TransferLeaseRequest) (Grant, error) {
+	return Grant{}, b.transferred()
+}
+
+func playOffers(t *testing.T, backend *playedOffers, test func(t *testing.T, leases *Leases)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		leases := NewLeases(backend, LeasesConfig{})
+		defer leases.Close()
+		test(t, leases)
+	})
+}
+
+func nightly() AcquireRequest {
+	return AcquireRequest{Object: Object{Type: "job", ID: "nightly"}, MaxHold: time.Hour}
+}
+
+// Goal: who is cancelled need not wait until its name is off the list. Method: a database that does not answer to that, and
+// a given operator.
+func TestCancelledWaiterLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	backend := &playedOffers{retracted: func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		request := nightly()
+		request.Owner.Operator = "JDOE"
+		_, err := leases.Acquire(ctx, request)
+		if waited := time.Since(began); waited != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("returned %v after %s, want the end of ctx after 1 s", err, waited)
+		}
+	})
+}
+
+// Goal: who does not wait any more does not stay on the list for ever. Method: the call that takes it off fails twice.
+func TestRetractionIsRepeated(t *testing.T) {
+	t.Parallel()
+	var calls, listed atomic.Int64
+	backend := &playedOffers{
+		announced: func() { listed.Add(1) },
+		retracted: func(context.Context) error {
+			if calls.Add(1) <= 2 {
+				return errors.New("connection refused")
+			}
+			listed.Add(-1)
+			return nil
+		},
+	}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		_, _ = leases.TryAcquire(t.Context(), nightly(), time.Second)
+		time.Sleep(10 * time.Second)
+		if listed.Load() != 0 || calls.Load() != 3 {
+			t.Errorf("%d are listed 10 s later, after %d calls, want none after 3", listed.Load(), calls.Load())
+		}
+	})
+}
+
+// Goal: those who give up are taken off the list as fast as others come. Method: fifty callers that wait for 10 ms, again
+// and again, and calls that take 1 ms.
+func TestRetractionsKeepUp(t *testing.T) {
+	t.Parallel()
+	const callers = 50
+	var listed atomic.Int64
+	backend := &playedOffers{
+		announced: func() {
+			time.Sleep(time.Millisecond)
+			listed.Add(1)
+		},
+		retracted: func(context.Context) error {
+			time.Sleep(time.Millisecond)
+			listed.Add(-1)
+			return nil
+		},
+	}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for i := range callers {
+			request := nightly()
+			request.Object.ID = fmt.Sprint(i)
+			go func() {
+				for ctx.Err() == nil {
+					_, _ = leases.TryAcquire(ctx, request, 10*time.Millisecond)
+				}
+			}()
+		}
+		<-ctx.Done()
+		if n := listed.Load(); n > maxChores+2*callers {
+			t.Errorf("%d are listed, want little more than %d", n, maxChores)
+		}
+	})
+}
+
+// played is a listener that hears nothing, and is slow to close.
+type played struct{ closing chan struct{} }
+
+func (p played) Next(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func (p played) Close() error {
+	close(p.closing)
+	time.Sleep(2 * time.Second)
+	return nil
+}
+
+// Goal: polls are rare while messages come, also when the former listener ends after the next one has begun. Method: the
+// waiters end, and while the listener that was theirs is being closed somebody waits again.
+func TestNextListenerCounts(t *testing.T) {
+	t.Parallel()
+	closings := make(chan chan struct{}, 2)
+	backend := &playedOffers{listening: func() (releases, error) {
+		listener := played{closing: make(chan struct{})}
+		closings <- listener.closing
+		return listener, nil
+	}}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		_, _ = leases.TryAcquire(t.Context(), nightly(), time.Second)
+		<-<-closings
+		go func() { _, _ = leases.Acquire(t.Context(), nightly()) }()
+		time.Sleep(time.Minute)
+		backend.polls.Store(0)
+		time.Sleep(10 * time.Minute)
+		if n := backend.polls.Load(); n > 200 || len(closings) != 1 {
+			t.Errorf("%d polls in 10 min beside %d listeners, want one in 5 s beside one", n, len(closings))
+		}
+	})
+}
+
+// Goal: a database without messages is not complained of. Method: wait for an hour, and read the log.
+func TestNoMessagesNoLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		leases := NewLeases(&playedOffers{}, LeasesConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		_, err := leases.TryAcquire(t.Context(), nightly(), time.Hour)
+		leases.Close()
+		if !errors.Is(err, ErrHeld) || log.Len() > 0 {
+			t.Errorf("try to acquire: %v, want ErrHeld; logged: %.500s", err, log.String())
+		}
+	})
+}
+
+// Goal: after a transfer with an unknown outcome the lease is not trusted, because the object may be the new owner's.
+// Method: a lease without a TTL, which nothing else would end.
+func TestTransferWithUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	backend := &playedOffers{free: true, transferred: func() error { return fmt.Errorf("%w: connection reset", ErrOutcomeUnknown) }}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		lease, err := leases.Acquire(t.Context(), nightly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = lease.Transfer(t.Context(), TransferLeaseRequest{To: Owner{Operator: "ASMITH"}})
+		if cause := context.Cause(lease.Context()); !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(cause, ErrLost) {
+			t.Errorf("transfer: %v, and the lease ended with %v, want ErrOutcomeUnknown and ErrLost", err, cause)
+		}
+	})
+}
+
+// lateCommit is a database whose first commit answers late.
+type lateCommit struct {
+	db.Driver
+	calls     atomic.Int64
+	committed chan struct{}
+	answer    chan struct{}
+}
+
+func (d *lateCommit) InTx(ctx context.Context, operations func(db.Driver) error) error {
+	err := d.Driver.InTx(ctx, operations)
+	if d.calls.Add(1) == 1 {
+		close(d.committed)
+		<-d.answer
+	}
+	return err
+}
+
+// onLateCommit returns a client whose first AcquireAll gets its answer when the test says so, and another one.
+func onLateCommit(t *testing.T) (late *lateCommit, client, other *Client) {
+	t.Helper()
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "late.db")
+	driver, err := sqlite.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late = &lateCommit{Driver: driver, committed: make(chan struct{}), answer: make(chan struct{})}
+	client = newClient(late)
+	t.Cleanup(func() { _ = client.Close() })
+	if _, err := client.MigrateUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other, err = Open(t.Context(), Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	return late, client, other
+}
+
+// Goal: Close lets an AcquireAll end that is under way, and gives back what it has taken. Method: close after its commit,
+// before the answer.
+func TestCloseDuringAcquireAll(t *testing.T) {
+	t.Parallel()
+	late, client, other := onLateCommit(t)
+	object := nightly().Object
+	result := make(chan error, 1)
+	go func() {
+		_, err := client.AcquireAll(t.Context(), AcquireAllRequest{Objects: []Object{object}, MaxHold: time.Hour})
+		result <- err
+	}()
+	<-late.committed
+	time.AfterFunc(200*time.Millisecond, func() { close(late.answer) })
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := other.Inquire(t.Context(), object); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("inquire: %+v, %v, want ErrNotHeld", lock, err)
+	}
+	if err := <-result; err == nil {
+		t.Error("leases of a client that is closed")
+	}
+}
+
+// Goal: the late answer to an AcquireAll that was cancelled does not take the locks away from the operator's next one.
+// Method: repeat it before the answer, which is refused, and until it succeeds.
+func TestCancelledAcquireAllSparesTheNext(t *testing.T) {
+	t.Parallel()
+	late, client, other := onLateCommit(t)
+	object := nightly().Object
+	request := AcquireAllRequest{Objects: []Object{object}, Owner: Owner{Operator: "etl-7"}, MaxHold: time.Hour}
+	gone, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-late.committed
+		cancel()
+	}()
+	if _, err := client.AcquireAll(gone, request); !errors.Is(err, context.Canceled) {
+		t.Fatalf("acquire all: %v, want that ctx has ended", err)
+	}
+	set, err := client.AcquireAll(t.Context(), request)
+	close(late.answer)
+	for errors.Is(err, ErrHeld) {
+		time.Sleep(10 * time.Millisecond)
+		set, err = client.AcquireAll(t.Context(), request)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond) // for what should not come
+	if lock, err := other.Inquire(t.Context(), object); err != nil || set.Context().Err() != nil {
+		t.Errorf("inquire: %+v, %v, and the set ended with %v, want both to last", lock, err, context.Cause(set.Context()))
+	}
+}

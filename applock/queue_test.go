@@ -1,0 +1,440 @@
+package applock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// The tests of this file wait, or give up waiting, while the backend is slow or fails.
+
+// playedTable is a table in memory with the answers of the database. It has no poller. The functions, if set, are called
+// on the way of a take, a renewal or a release to the table, and on the way back.
+type playedTable struct {
+	before, after func(ctx context.Context, operation string)
+
+	mutex  sync.Mutex
+	grants map[applock.Object]applock.Grant
+	fence  applock.Fence
+}
+
+func (b *playedTable) Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	defer b.travel(ctx, "take")()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	grant := b.grants[object]
+	grant.Renewed = isLive(grant)
+	if grant.Renewed && grant.Owner.Operator != owner.Operator {
+		return applock.Grant{}, &applock.HeldError{Object: object, Holder: applock.Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}}
+	}
+	if !grant.Renewed {
+		b.fence++
+		grant = applock.Grant{Object: object, Owner: owner, Fence: b.fence}
+	}
+	grant.ExpiresAt = time.Now().Add(ttl)
+	b.put(grant)
+	return grant, nil
+}
+
+func (b *playedTable) Release(ctx context.Context, grant applock.Grant) error {
+	defer b.travel(ctx, "release")()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	now := b.grants[grant.Object]
+	if !isLive(now) || now.Owner.Operator != grant.Owner.Operator || grant.Fence != 0 && grant.Fence != now.Fence {
+		return applock.ErrNotHeld
+	}
+	delete(b.grants, grant.Object)
+	return nil
+}
+
+func (b *playedTable) Renew(ctx context.Context, renewals []applock.Renewal) ([]applock.Renewed, error) {
+	defer b.travel(ctx, "renew")()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	answers := renewed(renewals)
+	for i, renewal := range renewals {
+		now := b.grants[renewal.Grant.Object]
+		if !isLive(now) || now.Fence != renewal.Grant.Fence {
+			answers[i].Lost = applock.ErrNotHeld
+			continue
+		}
+		now.ExpiresAt = time.Now().Add(renewal.TTL)
+		b.put(now)
+		answers[i].ExpiresAt = now.ExpiresAt
+	}
+	return answers, nil
+}
+
+// travel goes to the table, and returns what goes back.
+func (b *playedTable) travel(ctx context.Context, operation string) (back func()) {
+	if b.before != nil {
+		b.before(ctx, operation)
+	}
+	return func() {
+		if b.after != nil {
+			b.after(ctx, operation)
+		}
+	}
+}
+
+func (b *playedTable) put(grant applock.Grant) {
+	if b.grants == nil {
+		b.grants = map[applock.Object]applock.Grant{}
+	}
+	b.grants[grant.Object] = grant
+}
+
+func isLive(grant applock.Grant) bool { return time.Now().Before(grant.ExpiresAt) }
+
+// lockedFor returns for how long an object stays locked, zero or less if it is free.
+func (b *playedTable) lockedFor(object applock.Object) time.Duration {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return time.Until(b.grants[object].ExpiresAt)
+}
+
+// slowOnce returns a function that sleeps when an operation comes by for the first time.
+func slowOnce(slow string, pause time.Duration) func(ctx context.Context, operation string) {
+	var done atomic.Bool
+	return func(_ context.Context, operation string) {
+		if operation == slow && done.CompareAndSwap(false, true) {
+			time.Sleep(pause)
+		}
+	}
+}
+
+// Goal: who waits behind a caller that has gone is served as soon as what that one has taken is given back. Method: the
+// answer to the first caller takes 2 s, and it leaves after one; the second has come meanwhile, and no poll wakes it.
+func TestWaiterBehindACancelledCall(t *testing.T) {
+	t.Parallel()
+	play(t, &playedTable{after: slowOnce("take", 2*time.Second)}, func(t *testing.T, leases *applock.Leases) {
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() { _, _ = leases.Acquire(gone, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}) }()
+		time.Sleep(500 * time.Millisecond)
+		began := time.Now()
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if waited := time.Since(began); waited != 1500*time.Millisecond {
+			t.Errorf("served after %s, want 1.5 s", waited)
+		}
+	})
+}
+
+// Goal: who waits behind a holder of the same program is served when that one has lost the object, even if nobody renews
+// its lease. Method: a supervisor releases a lease without a TTL, and polls say that its object is free.
+func TestWaiterBehindALostLease(t *testing.T) {
+	t.Parallel()
+	var lost atomic.Bool
+	backend := &playedBackend{
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+			if lost.Load() {
+				return waited, 0, nil
+			}
+			return nil, 0, nil
+		},
+		renew: func(renewals []applock.Renewal) ([]applock.Renewed, error) {
+			answers := renewed(renewals)
+			if lost.Load() {
+				answers[0].Lost = applock.ErrNotHeld
+			}
+			return answers, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		former := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		time.AfterFunc(10*time.Second, func() { lost.Store(true) })
+		began := time.Now()
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if waited := time.Since(began); waited > 11*time.Second {
+			t.Errorf("served after %s, want 10 s", waited)
+		}
+		if cause := context.Cause(former.Context()); !errors.Is(cause, applock.ErrLost) {
+			t.Errorf("the former lease ended with %v, want ErrLost", cause)
+		}
+	})
+}
+
+// Goal: a refusal names the holder, and nobody else where the backend does not tell who that is. Method: a backend that
+// does not.
+func TestRefusalDoesNotNameTheCaller(t *testing.T) {
+	t.Parallel()
+	backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+		return applock.Grant{}, &applock.HeldError{Object: nightly}
+	}}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour}
+		for _, wait := range []time.Duration{0, time.Second} {
+			_, err := leases.TryAcquire(t.Context(), request, wait)
+			var refusal *applock.HeldError
+			if !errors.As(err, &refusal) || refusal.Holder.Operator != "" {
+				t.Errorf("refused after %s with %v, want a *HeldError without a holder", wait, err)
+			}
+		}
+	})
+}
+
+// Goal: who gives up hears who holds the object then. Method: it changes hands a second after the first refusal, four
+// minutes before the end of the wait, and nothing wakes the waiter.
+func TestRefusalNamesTheHolderOfNow(t *testing.T) {
+	t.Parallel()
+	var began time.Time
+	backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+		if time.Since(began) < time.Second {
+			return applock.Grant{}, held
+		}
+		return applock.Grant{}, &applock.HeldError{Object: nightly, Holder: applock.Holder{Owner: applock.Owner{Operator: "ASMITH"}}}
+	}}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		began = time.Now()
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 4*time.Minute)
+		var refusal *applock.HeldError
+		if !errors.As(err, &refusal) || refusal.Holder.Operator != "ASMITH" {
+			t.Errorf("try to acquire: %v, want that ASMITH holds it", err)
+		}
+	})
+}
+
+// Goal: a limited wait ends when it is to, however slow the backend is. Method: a backend whose first answer takes 30 s, and
+// one whose second does, to the question at the end of the wait.
+func TestTryAcquireGivesUpInTime(t *testing.T) {
+	t.Parallel()
+	for _, slow := range []int64{1, 2} {
+		t.Run(fmt.Sprint(slow), func(t *testing.T) {
+			t.Parallel()
+			var takes atomic.Int64
+			backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+				if takes.Add(1) == slow {
+					time.Sleep(30 * time.Second)
+				}
+				return applock.Grant{}, held
+			}}
+			play(t, backend, func(t *testing.T, leases *applock.Leases) {
+				began := time.Now()
+				_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 5*time.Second)
+				if waited := time.Since(began); waited > 6*time.Second || !errors.Is(err, applock.ErrHeld) {
+					t.Errorf("gave up after %s with %v, want ErrHeld after 5 s, and one more for the last answer", waited, err)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a transaction that is changing the lock, or asserts it, is waited for like a holder. Method: a database that has
+// waited for such a transaction in vain, once.
+func TestAcquireWaitsForTransactions(t *testing.T) {
+	t.Parallel()
+	var takes atomic.Int64
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			if takes.Add(1) == 1 {
+				return applock.Grant{}, &db.Error{Kind: db.KindBusy, Err: errors.New("lock wait timeout exceeded")}
+			}
+			return applock.Grant{}, nil
+		},
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) { return waited, 0, nil },
+	}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+	})
+}
+
+// Goal: a lease is not given out after its end, and the object does not stay locked for nobody. Method: an answer that takes
+// longer than the lease may be trusted, but not as long as the lock lasts.
+func TestNoLeaseFromALateAnswer(t *testing.T) {
+	t.Parallel()
+	backend := &playedTable{after: slowOnce("take", 3700*time.Millisecond)}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		if _, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: 4 * time.Second}); !errors.Is(err, applock.ErrLost) {
+			t.Errorf("acquire: %v, want ErrLost", err)
+		}
+		synctest.Wait()
+		if left := backend.lockedFor(nightly); left > 0 {
+			t.Errorf("the object stays locked for %s", left)
+		}
+	})
+}
+
+// Goal: Close ends calls that are under way, gives back what they take, and lets a release end. Method: both take 2 s, and
+// Close comes after one.
+func TestCloseDuringCalls(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(t *testing.T, leases *applock.Leases) error{
+		"Acquire": func(t *testing.T, leases *applock.Leases) error {
+			_, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
+			if err == nil {
+				t.Error("a lease of leases that are closed")
+			}
+			return nil
+		},
+		"Release": func(t *testing.T, leases *applock.Leases) error {
+			return mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}).Release(t.Context())
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				backend := &playedTable{before: slowOnce("release", 2*time.Second)}
+				if name == "Acquire" {
+					backend = &playedTable{after: slowOnce("take", 2*time.Second)}
+				}
+				leases := applock.NewLeases(backend, applock.LeasesConfig{})
+				result := make(chan error, 1)
+				go func() { result <- call(t, leases) }()
+				time.Sleep(time.Second)
+				leases.Close()
+				if left := backend.lockedFor(nightly); left > 0 {
+					t.Errorf("the object stays locked for %s", left)
+				}
+				if err := <-result; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a poll that takes long, or gets no answer at all, keeps nobody waiting for much longer. Method: the third poll does,
+// and the object is free soon after.
+func TestSlowPoll(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]func(ctx context.Context){
+		"Slow":      func(context.Context) { time.Sleep(10 * time.Second) },
+		"NoAnswer":  func(ctx context.Context) { <-ctx.Done() },
+		"Throttled": func(context.Context) { time.Sleep(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var began time.Time
+			var polls atomic.Int64
+			isFree := func() bool { return time.Since(began) > 12*time.Second }
+			backend := &playedBackend{
+				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+					if !isFree() {
+						return applock.Grant{}, held
+					}
+					return applock.Grant{}, nil
+				},
+				polling: func(ctx context.Context) error {
+					if polls.Add(1) == 3 {
+						slow(ctx)
+					}
+					return ctx.Err()
+				},
+				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+					if isFree() {
+						return waited, 0, nil
+					}
+					return nil, 0, nil
+				},
+			}
+			play(t, backend, func(t *testing.T, leases *applock.Leases) {
+				began = time.Now()
+				mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+				if late := time.Since(began) - 12*time.Second; late > 6*time.Second {
+					t.Errorf("woken %s after the object was free, want 6 s at the most", late)
+				}
+			})
+		})
+	}
+}
+
+// Goal: polls become rare although an object is free for which nobody waits any more, such as one whose waiter could not be
+// taken off the list. Method: a backend that goes on to name one.
+func TestPollsNameForgottenObjects(t *testing.T) {
+	t.Parallel()
+	var polls atomic.Int64
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			return applock.Grant{}, held
+		},
+		poll: func([]applock.Object) ([]applock.Object, time.Duration, error) {
+			polls.Add(1)
+			return []applock.Object{{Type: "job", ID: "forgotten"}}, 0, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 100*time.Second)
+		if !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("try to acquire: %v, want ErrHeld", err)
+		}
+		if n := polls.Load(); n > 5000 {
+			t.Errorf("%d polls in 100 s, want 5000 at the most", n)
+		}
+	})
+}
+
+// Goal: several waiters of one operator are listed while one of them waits, and the last one is served. Method: one that
+// waits without a limit, and one that gives up, whose wait is over before the release.
+func TestWaitersOfOneOperator(t *testing.T) {
+	t.Parallel()
+	place := newRealPlace(t, onSQLite)
+	client := onPlace(t, place.dsn)
+	lease, err := place.client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour}
+	result := waiting(t, place, client, request)
+	if _, err := client.TryAcquire(t.Context(), request, 300*time.Millisecond); !errors.Is(err, applock.ErrHeld) {
+		t.Fatalf("try to acquire: %v, want ErrHeld", err)
+	}
+	time.Sleep(1500 * time.Millisecond) // waits are listed in whole seconds
+	if n := countWaiters(t, place.dsn); n != 1 {
+		t.Errorf("%d waiters are listed, want 1", n)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	requireServed(t, result)
+}
+
+// Goal: a release that had an effect, but whose answer was lost, is no loss. Method: its repetition finds the object free.
+func TestReleaseWithALostAnswer(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	backend := &playedBackend{release: func(applock.Grant) error {
+		if calls.Add(1) == 1 {
+			return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer)
+		}
+		return applock.ErrNotHeld
+	}}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if err := lease.Release(t.Context()); err != nil || calls.Load() != 2 {
+			t.Errorf("release after %d calls: %v, want success after 2", calls.Load(), err)
+		}
+	})
+}
+
+// Goal: Close returns in time also while a Renew gets no answer. Method: a caller's context that never ends.
+func TestCloseDuringAHangingRenew(t *testing.T) {
+	t.Parallel()
+	backend := &playedTable{before: func(ctx context.Context, operation string) {
+		if operation == "renew" {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+		}
+	}}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: 10 * time.Hour})
+		go func() { _ = lease.Renew(context.WithoutCancel(t.Context())) }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		leases.Close()
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("closed after %s, want 5 s at the most", took)
+		}
+	})
+}

@@ -46,6 +46,10 @@ func TestSmoke(t *testing.T) {
 		if strings.HasSuffix(each.Name, ": statements") && each.Values[0] > 200 {
 			t.Errorf("%s on %s: %g a second", each.Name, each.Product, each.Values[0])
 		}
+		// One, and some more on a machine that is late with everything.
+		if strings.HasSuffix(each.Name, ": statements in a renewal interval") && each.Values[0] > 3 {
+			t.Errorf("%s on %s: %g", each.Name, each.Product, each.Values[0])
+		}
 	}
 	want := map[string]int{
 		productPostgres: 28, productMariaDB: 26, productMySQL: 26, productSQLite: 19, productRedis: 3, "inprocess": 2,

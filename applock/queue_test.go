@@ -247,14 +247,23 @@ func TestAcquireWaitsForTransactions(t *testing.T) {
 	})
 }
 
-// Goal: a lease is not given out after its end, and the object does not stay locked for nobody. Method: an answer that takes
-// longer than the lease may be trusted, but not as long as the lock lasts.
+// Goal: a lease is not given out after its end: the grant is given back, and the object asked for again; who asks once is
+// told. Method: an answer that takes longer than the lease may be trusted, but not as long as the lock lasts.
 func TestNoLeaseFromALateAnswer(t *testing.T) {
 	t.Parallel()
-	backend := &playedTable{after: slowOnce("take", 3700*time.Millisecond)}
+	const late = 3700 * time.Millisecond
+	request := applock.AcquireRequest{Object: nightly, MaxHold: 4 * time.Second}
+	play(t, &playedTable{after: slowOnce("take", late)}, func(t *testing.T, leases *applock.Leases) {
+		began := time.Now()
+		lease := mustAcquire(t, leases, request)
+		if trust := lease.Deadline().Sub(began); trust <= late+3*time.Second {
+			t.Errorf("trusted for %s, want the time of a new grant", trust)
+		}
+	})
+	backend := &playedTable{after: slowOnce("take", late)}
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
-		if _, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: 4 * time.Second}); !errors.Is(err, applock.ErrLost) {
-			t.Errorf("acquire: %v, want ErrLost", err)
+		if lease, err := leases.TryAcquire(t.Context(), request, 0); err == nil {
+			t.Errorf("asked once: %v, want an error", lease)
 		}
 		synctest.Wait()
 		if left := backend.lockedFor(nightly); left > 0 {

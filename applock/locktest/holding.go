@@ -14,6 +14,7 @@ import (
 func reentrancy(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
 	for _, outermostFirst := range []bool{false, true} {
+		place.requireNothingLeft(t)
 		outer := mustAcquire(t, place.locker, request(wallet(1)))
 		between, err := place.locker.Acquire(outer.Context(), request(wallet(2)))
 		if err != nil {

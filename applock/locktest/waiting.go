@@ -108,9 +108,9 @@ func cancelledAcquire(t *testing.T, backend Backend) {
 		case <-time.After(patience):
 			t.Fatal("a cancelled acquisition goes on waiting")
 		}
+		place.requireNothingLeft(t)
 	}
 	mustRelease(t, holder)
-	place.requireNothingLeft(t)
 	requireFree(t, place.locker, wallet(1))
 }
 

@@ -21,7 +21,7 @@ type Locker interface {
 	Acquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
 	// TryAcquire is Acquire that gives up after maxWait with a *HeldError (ErrHeld); a maxWait of zero or less asks
-	// once. It is the holder that is waited for so long: ctx bounds the calls to the backend, too.
+	// once. Where the last answer is older than a second then, a new one may take a second more.
 	TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error)
 
 	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, and

@@ -70,7 +70,8 @@ func (s *LeaseSet) Release(ctx context.Context) error {
 // AcquireAll takes all objects or none, in one transaction and in a canonical order, so that two that want the same
 // objects cannot lock each other out. It does not wait for holders: when one of the objects is held by somebody else
 // it returns a *ConflictError (ErrHeld) with every conflict, and takes nothing. Objects that ctx carries leases on
-// are re-entered, as in Acquire. When ctx ends first, nothing is left behind.
+// are re-entered, as in Acquire. When ctx ends first, nothing is left behind, but for what AcquireRequest.Owner says of a
+// given operator.
 func (c *Client) AcquireAll(ctx context.Context, request AcquireAllRequest) (*LeaseSet, error) {
 	leases, err := c.leases()
 	if err != nil {

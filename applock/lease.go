@@ -50,13 +50,14 @@ func (l *Lease) Deadline() time.Time {
 	return l.hold.deadline
 }
 
-// Context carries the lease: acquiring the same object with it re-enters. It ends the moment the lease is lost or has
-// run out, with a cause (context.Cause) that is ErrLost and says why, and when the lease is released, with one that is
+// Context carries the lease: acquiring the same object with it re-enters. It ends as soon as the lease is known to be lost
+// (with a TTL within a third of it, without one when somebody waits) or has run out, with a cause (context.Cause) that is ErrLost and says why, and when the lease is released, with one that is
 // ErrNotHeld only. It has the values of the context that acquired the lease, but does not end with it.
 func (l *Lease) Context() context.Context { return l.context }
 
 // Renew makes the lease last for another MaxHold, or TTL at a time up to it, from now. It returns ErrLost when the
-// lease was lost or has run out. After another error the lease is what it was, and Renew may be called again.
+// lease was lost or has run out. After another error the lease is what it was, and Renew may be called again; with a TTL
+// the call may take a third of that.
 func (l *Lease) Renew(ctx context.Context) error {
 	if err := l.hold.renew(ctx); err != nil {
 		return fmt.Errorf("renew %s: %w", l.Object(), err)
@@ -181,19 +182,19 @@ func trusted(term time.Duration) time.Duration { return term - min(term/10, maxM
 func (h *hold) runOut() {
 	l := h.leases
 	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	if left := time.Until(h.deadline); left > 0 && h.cause == nil {
 		h.watchdog.Reset(left) // renewed meanwhile
-		l.mutex.Unlock()
 		return
 	}
-	grant, cause := h.grant, fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
+	cause := fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
 	if h.deadline.Before(h.ends.Add(-maxMargin)) {
 		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
 	}
-	l.mutex.Unlock()
-	if !h.end(&lostError{cause: cause}) {
+	if !h.endLocked(&lostError{cause: cause}) {
 		return
 	}
+	grant := h.grant
 	l.background.Go(func() {
 		_ = l.release(l.farewell, grant) // it expires by itself if this fails
 		l.vacate(h)

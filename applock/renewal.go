@@ -65,7 +65,7 @@ func (l *Leases) renewAll() {
 		pause = shortest
 		if err := l.renewOnce(shortest); err != nil {
 			pause = min(shortest/renewalsPerTTL, retryAfter)
-			l.logger.LogAttrs(l.stopped, slog.LevelWarn, "leases could not be renewed, trying again", slog.Any("error", err))
+			l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 		}
 	}
 }
@@ -87,6 +87,14 @@ func (l *Leases) shortestInterval() time.Duration {
 }
 
 var errPassedOver = errors.New("other transactions are changing some of the locks")
+
+// levelOf tells what is wrong from what happens every day.
+func levelOf(err error) slog.Level {
+	if errors.Is(err, errPassedOver) {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
 
 // renewOnce renews all holds. An error is not a loss: the holds live until their deadlines.
 func (l *Leases) renewOnce(limit time.Duration) error {

@@ -62,11 +62,12 @@ func (l *listed) extend(wait time.Duration) time.Duration {
 const (
 	pollFastest  = 10 * time.Millisecond
 	pollSlowest  = 250 * time.Millisecond
-	pollSafe     = 5 * time.Second // with a listener
-	pollSlowdown = 1000            // the time without any event is so many intervals long
-	pollSafeSlow = 2               // with a listener
-	pollCost     = 25              // a poll's share of the time is one of these
-	newcomerCost = 4               // and one of these while newcomers arrive
+	pollSafe     = 5 * time.Second  // with a listener
+	pollSlowdown = 1000             // the time without any event is so many intervals long
+	pollSafeSlow = 2                // with a listener
+	pollFree     = time.Millisecond // of a poll's time does not count
+	pollCost     = 25               // a poll's share of the time is one of these
+	newcomerCost = 4                // and one of these while newcomers arrive
 	pollLimit    = 10 * time.Second
 	pollPatience = 30 * time.Second
 	pollFailure  = time.Second
@@ -99,7 +100,10 @@ func (h *hub) add(ctx context.Context, claim claim, wait time.Duration) error {
 	row := h.row(claim, +1)
 	row.mutex.Lock()
 	defer row.mutex.Unlock()
-	return backend.announce(ctx, claim.object, claim.owner, row.extend(wait))
+	wait = row.extend(wait)
+	listed := make(chan error, 1)
+	go func() { listed <- backend.announce(ctx, claim.object, claim.owner, wait) }() // a database client's deep stack is not to stay
+	return <-listed
 }
 
 // row counts a waiter in or out.
@@ -278,7 +282,7 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 	}
 	h.mutex.Unlock()
 	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // no secret
-	return max(min(pause, next), min(cost*pollCost, pollSafe))
+	return max(min(pause, next), min((cost-pollFree)*pollCost, pollSafe))
 }
 
 // sleep waits for the pause to end, or for a newcomer, and others that come shortly after. It returns false when the

@@ -5,9 +5,9 @@ GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Starts the private servers, runs what follows, and stops them.
-WITH_SERVERS := go run ./internal/testserver --
+WITH_SERVERS := go run ./internal/testing/testserver --
 # Finds IBM's Db2 driver, or fetches it, for what follows.
-WITH_IBM_DRIVER := go run ./internal/ibmdriver --
+WITH_IBM_DRIVER := go run ./internal/build/ibmdriver --
 PACKAGES := ./...
 
 .DEFAULT_GOAL := help
@@ -66,7 +66,7 @@ generate: snapshot ## Make the generated code and the newest procedures migratio
 
 .PHONY: snapshot
 snapshot: ## Freeze procedures/ into the newest procedures migration.
-	go run ./internal/snapshot
+	go run ./internal/build/snapshot
 
 .PHONY: golden
 golden: ## Rewrite the golden files and the generated documentation; review the difference.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: a DSN that cannot be used is ErrInvalid, names what to write, and never repeats a password.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 func openLocker(ctx context.Context, dsn string) (applock.Locker, func(), error) {

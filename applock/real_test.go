@@ -24,7 +24,7 @@ import (
 	"github.com/applock/applock/applock/locktest"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The tests in the files real_*_test.go take the three situations that the project started from, with as many documents,

@@ -3,7 +3,7 @@
 // Command bench measures what the leases of applock are to reach, each time beside the same thing done by hand, and
 // prints both with their ratio:
 //
-//	go run ./internal/testserver -- go -C bench run .
+//	go run ./internal/testing/testserver -- go -C bench run .
 //
 // APPLOCK_TEST_<PRODUCT>_DSN names the servers, as for the tests. A product without one is left out, with a word about
 // it, unless APPLOCK_TEST_REQUIRE lists it.

@@ -14,8 +14,8 @@ import (
 	"github.com/applock/applock/applock/getlock"
 	"github.com/applock/applock/applock/internal/sessions/sessionstest"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
-	"github.com/applock/applock/internal/testserver/mysqldsn"
+	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
 )
 
 // onEach runs a test on each product.

@@ -18,7 +18,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/internal/sessions/sessionstest"
 	"github.com/applock/applock/applock/pgadvisory"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 func TestSessions(t *testing.T) {

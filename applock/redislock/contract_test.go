@@ -13,7 +13,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
 	"github.com/applock/applock/applock/redislock"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m, open) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 // Goal: the command line gives the same verdicts as the façade and the procedures. Method: the contract's
@@ -21,7 +21,7 @@ func TestScenarios(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		dbtest.Scenarios(t, dbtest.Backend{Ways: []string{"cli"}, New: func(t testing.TB) dbtest.Place {
+		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
 			path := filepath.Join(t.TempDir(), "applock.db")
 			handle, err := sql.Open("sqlite", "file:"+path)
 			if err != nil {
@@ -40,7 +40,7 @@ func TestScenarios(t *testing.T) {
 				lock_ts = lock_ts - INTERVAL microseconds MICROSECOND,
 				expires_ts = expires_ts - INTERVAL microseconds MICROSECOND`
 		}
-		dbtest.Scenarios(t, dbtest.Backend{Ways: []string{"cli"}, New: func(t testing.TB) dbtest.Place {
+		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
 			dsn := s.newDatabase(t)
 			return placeOf(t, dsn, s.open(t, dsn), backdate)
 		}})
@@ -48,15 +48,15 @@ func TestScenarios(t *testing.T) {
 }
 
 // placeOf installs the schema. Backdate moves all rows by a number of microseconds, its only argument.
-func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) dbtest.Place {
+func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) contract.Place {
 	t.Helper()
 	t.Cleanup(func() { _ = handle.Close() })
 	u := userOf(dsn)
 	if got := u.runContext(t.Context(), "migrate", "up"); got.code != exitYes {
 		t.Fatalf("migrate up: %s", got.stderr)
 	}
-	return dbtest.Place{
-		Executors: map[string]dbtest.Executor{"cli": u.execute},
+	return contract.Place{
+		Executors: map[string]contract.Executor{"cli": u.execute},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			_, err := handle.ExecContext(ctx, backdate, duration.Microseconds())
 			return err
@@ -80,9 +80,9 @@ func flags() map[string]string {
 }
 
 // execute runs a step as a command.
-func (u user) execute(ctx context.Context, operation string, args dbtest.Args) (dbtest.Answer, error) {
+func (u user) execute(ctx context.Context, operation string, args contract.Args) (contract.Answer, error) {
 	if operation == "assert" || operation == "serialize" || operation == "list" && args["max_rows"] != "" {
-		return dbtest.Answer{}, dbtest.ErrNotOffered
+		return contract.Answer{}, contract.ErrNotOffered
 	}
 	command := []string{operation, "--output", "json"}
 	if operation == "list" {
@@ -105,12 +105,12 @@ func (u user) execute(ctx context.Context, operation string, args dbtest.Args) (
 	return cliAnswer(operation, u.runContext(ctx, command...))
 }
 
-func cliAnswer(operation string, got result) (dbtest.Answer, error) {
+func cliAnswer(operation string, got result) (contract.Answer, error) {
 	if got.code == exitUsage {
-		return dbtest.Answer{Words: []string{"LK001", blamed(got.stderr)}}, nil
+		return contract.Answer{Words: []string{"LK001", blamed(got.stderr)}}, nil
 	}
 	if got.code != exitYes && got.code != exitNo {
-		return dbtest.Answer{}, fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+		return contract.Answer{}, fmt.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
 	var rows []map[string]any
 	decoder := json.NewDecoder(strings.NewReader(got.stdout))
@@ -118,7 +118,7 @@ func cliAnswer(operation string, got result) (dbtest.Answer, error) {
 	for decoder.More() {
 		var row map[string]any
 		if err := decoder.Decode(&row); err != nil {
-			return dbtest.Answer{}, err
+			return contract.Answer{}, err
 		}
 		rows = append(rows, row)
 	}
@@ -127,13 +127,13 @@ func cliAnswer(operation string, got result) (dbtest.Answer, error) {
 		for _, row := range rows {
 			objects = append(objects, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
 		}
-		return dbtest.ListAnswer(objects), nil
+		return contract.ListAnswer(objects), nil
 	}
 	return rowAnswer(rows[0], got.code)
 }
 
-func rowAnswer(row map[string]any, code int) (dbtest.Answer, error) {
-	answer := dbtest.Answer{Values: map[string]string{}}
+func rowAnswer(row map[string]any, code int) (contract.Answer, error) {
+	answer := contract.Answer{Values: map[string]string{}}
 	for name, value := range row {
 		answer.Values[name] = ""
 		if value != nil {
@@ -146,7 +146,7 @@ func rowAnswer(row map[string]any, code int) (dbtest.Answer, error) {
 		}
 	}
 	if refused := answer.Words[0] == "N"; refused != (code == exitNo) {
-		return dbtest.Answer{}, fmt.Errorf("exit code %d for the answer %v", code, answer.Words)
+		return contract.Answer{}, fmt.Errorf("exit code %d for the answer %v", code, answer.Words)
 	}
 	from, fromErr := time.Parse(time.RFC3339Nano, answer.Values["lock_ts"])
 	until, untilErr := time.Parse(time.RFC3339Nano, answer.Values["expires_ts"])

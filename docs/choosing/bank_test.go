@@ -20,7 +20,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/inprocess"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const (

@@ -13,7 +13,7 @@
 --            through the full API; nothing has changed then. LK001, LK003 and what the database raises as in
 --            get_appl_lock and its siblings.
 -- Tested     Not on Db2. Tests run it on HSQLDB, with applock's own procedures for Db2 under it, all of them after
---            the rewritings of internal/hsqldb: docs/db2.md.
+--            the rewritings of internal/testing/hsqldb: docs/db2.md.
 
 --#SET TERMINATOR @
 

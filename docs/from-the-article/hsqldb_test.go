@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/internal/hsqldb"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // No Db2 can be had, so the wrappers for Db2 are executed on HSQLDB, with applock's own procedures for Db2 under

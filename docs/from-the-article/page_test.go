@@ -12,8 +12,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/applock/applock/internal/readme"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // page returns the part of docs/from-the-article.md below a heading about the site's product.

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/hsqldb"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const (
@@ -147,7 +147,7 @@ func (s site) psql(t *testing.T, arguments ...string) string {
 
 // querier is a connection, a transaction, or a pool.
 type querier interface {
-	dbtest.Querier
+	contract.Querier
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
@@ -214,7 +214,7 @@ func row(ctx context.Context, session querier, query string, args ...any) ([]any
 
 // rows returns the rows of a query.
 func rows(ctx context.Context, session querier, query string, args ...any) ([][]any, error) {
-	_, found, err := dbtest.Rows(ctx, session, query, args...)
+	_, found, err := contract.Rows(ctx, session, query, args...)
 	return found, err
 }
 

@@ -169,7 +169,7 @@ func checkDb2Procedure(t *testing.T, file, procedure string) {
 	}
 }
 
-// zosOptions returns a text for LUW with the options of applock's procedures for z/OS, which internal/snapshot gives them.
+// zosOptions returns a text for LUW with the options of applock's procedures for z/OS, which internal/build/snapshot gives them.
 func zosOptions(luw string) string {
 	withoutSpecific := regexp.MustCompile(`(?m)^SPECIFIC \w+\n`).ReplaceAllString(luw, "")
 	return strings.ReplaceAll(withoutSpecific, " SQL DATA\nBEGIN\n", " SQL DATA\n"+

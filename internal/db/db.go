@@ -6,7 +6,7 @@
 // Timestamps are UTC.
 //
 // A new dialect is a folder below this one, folders of the same name in migrations/, procedures/ and
-// queries/, an entry in the registry package, and a test that runs dbtest.Exercise.
+// queries/, an entry in the registry package, and a test that runs contract.Exercise.
 package db
 
 import (

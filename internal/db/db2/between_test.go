@@ -8,7 +8,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db/db2"
-	"github.com/applock/applock/internal/hsqldb"
+	"github.com/applock/applock/internal/testing/hsqldb"
 	"github.com/applock/applock/procedures"
 )
 

@@ -12,26 +12,26 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/db2"
-	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 // rowExecutor calls the row forms, whose answer is a result set.
-func rowExecutor(handle *sql.DB, schema string) dbtest.Executor {
-	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
+func rowExecutor(handle *sql.DB, schema string) contract.Executor {
+	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
 		name := called.Name
 		if !called.ResultSet() {
 			name += "_row"
 		}
-		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, dbtest.Placeholders(len(values))), asDb2(called, values)...)
+		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, contract.Placeholders(len(values))), asDb2(called, values)...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with OUT parameters.
-func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
-	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
-		outs, arguments := dbtest.OutParameters(called.Name), asDb2(called, values)
+func callExecutor(handle *sql.DB, schema string) contract.Executor {
+	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
+		outs, arguments := contract.OutParameters(called.Name), asDb2(called, values)
 		if called.ResultSet() {
-			return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, dbtest.Placeholders(len(arguments))), arguments...)
+			return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, contract.Placeholders(len(arguments))), arguments...)
 		}
 		dests := make([]any, len(outs))
 		for i, out := range outs {
@@ -40,7 +40,7 @@ func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
 			}[out.Type]
 			arguments = append(arguments, sql.Out{Dest: dests[i]})
 		}
-		_, err := handle.ExecContext(ctx, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, dbtest.Placeholders(len(arguments))), arguments...)
+		_, err := handle.ExecContext(ctx, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, contract.Placeholders(len(arguments))), arguments...)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func callExecutor(handle *sql.DB, schema string) dbtest.Executor {
 }
 
 // asDb2 returns the arguments as Db2 takes them: fields in place of JSON.
-func asDb2(called dbtest.Routine, values []any) []any {
+func asDb2(called contract.Routine, values []any) []any {
 	text, isText := values[0].(string)
 	var grants []map[string]any
 	if called.Name != "renew_appl_locks" || !isText || json.Unmarshal([]byte(text), &grants) != nil {
@@ -95,7 +95,7 @@ func valueOf(dest any) any {
 
 // query returns the rows by column, whose names Db2 has in upper case.
 func query(ctx context.Context, handle *sql.DB, query string, args ...any) ([]map[string]any, error) {
-	rows, err := dbtest.RowsByColumn(ctx, handle, query, args...)
+	rows, err := contract.RowsByColumn(ctx, handle, query, args...)
 	for i, row := range rows {
 		rows[i] = map[string]any{}
 		for column, value := range row {
@@ -111,7 +111,7 @@ func refused(err error) (code, parameter string) {
 	if !answered || !strings.HasPrefix(diagnosis.State, "LK") {
 		return "", ""
 	}
-	return diagnosis.State, dbtest.RefusedParameter(diagnosis.Text)
+	return diagnosis.State, contract.RefusedParameter(diagnosis.Text)
 }
 
 // advance moves all rows of both tables of a schema into the past.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db/db2"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/hsqldb"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/testdata"
 )
 
@@ -30,7 +30,7 @@ func TestContractOnHSQLDB(t *testing.T) {
 		noTimeout = "HSQLDB has no lock timeout"
 		noClause  = "HSQLDB has no isolation clause in routines: TestRoutinesOnHSQLDB plays it with the level of the transaction"
 	)
-	dbtest.Exercise(t, dbtest.Backend{
+	contract.Exercise(t, contract.Backend{
 		New:    databases.place,
 		Empty:  databases.empty,
 		Ways:   []string{"facade", "call", "row"},
@@ -119,20 +119,20 @@ func (d hsqldbDatabases) open(t testing.TB) (string, *sql.DB) {
 	return name, handle
 }
 
-func (d hsqldbDatabases) place(t testing.TB) dbtest.Place {
+func (d hsqldbDatabases) place(t testing.TB) contract.Place {
 	t.Helper()
 	_, handle := d.open(t)
 	client := applock.NewDB2(handle)
 	if _, err := client.MigrateUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return dbtest.Place{
+	return contract.Place{
 		Client: client,
 		Driver: db2.New(handle),
 		SQL:    handle,
 		Table:  "applock.appl_lock",
-		Executors: map[string]dbtest.Executor{
-			"facade": dbtest.Facade(client),
+		Executors: map[string]contract.Executor{
+			"facade": contract.Facade(client),
 			"call":   callExecutor(handle, "applock"),
 			"row":    rowExecutor(handle, "applock"),
 		},

@@ -6,8 +6,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
-	"github.com/applock/applock/internal/hsqldb"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The contract of leases, through the procedures and the driver for Db2, on HSQLDB, which is in the memory of one

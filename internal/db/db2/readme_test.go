@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/readme"
+	"github.com/applock/applock/internal/testing/readme"
 )
 
 // Goal: procedures/README.md grants each routine to somebody, and to the right role. Method: compare the statements

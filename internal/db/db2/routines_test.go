@@ -13,8 +13,8 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/db2"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/hsqldb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/hsqldb"
 )
 
 // This file has tests of single routines on HSQLDB, which TestRoutinesOnHSQLDB runs.
@@ -23,7 +23,7 @@ import (
 // what the isolation clause of the statement does on Db2.
 func assertKeepsGrant(t *testing.T, bridge *hsqldb.Bridge) {
 	databases := hsqldbDatabases{bridge: bridge, control: hsqldb.Locks}
-	dbtest.Interleavings(t, dbtest.Backend{
+	contract.Interleavings(t, contract.Backend{
 		New:      databases.place,
 		Levels:   []sql.IsolationLevel{sql.LevelRepeatableRead},
 		Excluded: excludedBut("assert_after_own_release", "assert_after_transfer", "assert_keeps_from_transfer", "assert_keeps_grant", "assert_shared"),
@@ -129,7 +129,7 @@ func waiterKeys() []string {
 	return []string{"'a', '1', 'JDOE', '', 'p'", "'b', '1', 'JDOE', '', 'p'", "'a', '2', 'JDOE', '', 'p'", "'a', '1', 'KIM', '', 'p'", "'a', '1', 'JDOE', '', 'q'"}
 }
 
-func insertWaiters(t *testing.T, place dbtest.Place, expires string) {
+func insertWaiters(t *testing.T, place contract.Place, expires string) {
 	t.Helper()
 	for _, key := range waiterKeys() {
 		_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_waiter VALUES ("+key+", "+
@@ -202,7 +202,7 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 		for _, column := range operation.Columns {
 			want = append(want, strings.ToUpper(column.Name))
 		}
-		columns, _, err := dbtest.Rows(t.Context(), place.SQL, calls[operation.Name])
+		columns, _, err := contract.Rows(t.Context(), place.SQL, calls[operation.Name])
 		if err != nil || !slices.Equal(columns, want) {
 			t.Errorf("%s answers with %q, %v, want %q", operation.Name, columns, err, want)
 		}

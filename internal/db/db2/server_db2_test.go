@@ -14,8 +14,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db/db2"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The contract on a real Db2: each test in a schema of its own, through the façade, through CALL with OUT
@@ -23,8 +23,8 @@ import (
 func TestContractOnServer(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Require(t, "db2")
-	dbtest.Exercise(t, dbtest.Backend{
-		New:    func(t testing.TB) dbtest.Place { return placeOnServer(t, dsn) },
+	contract.Exercise(t, contract.Backend{
+		New:    func(t testing.TB) contract.Place { return placeOnServer(t, dsn) },
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOnServer(t, dsn) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelDefault}, // go_ibm_db has no other
@@ -57,7 +57,7 @@ func TestRegistersOnServer(t *testing.T) {
 	}
 }
 
-func placeOnServer(t testing.TB, dsn string) dbtest.Place {
+func placeOnServer(t testing.TB, dsn string) contract.Place {
 	t.Helper()
 	schema := newSchema(t, dsn)
 	handle := openInSchema(t, dsn, schema)
@@ -72,14 +72,14 @@ func placeOnServer(t testing.TB, dsn string) dbtest.Place {
 	if _, err := client.MigrateUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return dbtest.Place{
+	return contract.Place{
 		Client: client,
 		Driver: driver,
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
-		Executors: map[string]dbtest.Executor{
-			"facade": dbtest.Facade(client),
+		Executors: map[string]contract.Executor{
+			"facade": contract.Facade(client),
 			"call":   callExecutor(handle, schema),
 			"row":    rowExecutor(handle, schema),
 		},

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/procedures"
 )
 
@@ -186,7 +186,7 @@ func resultSet(t *testing.T, handle *sql.DB, operation db.Operation) []string {
 	if hasRowForm(operation) {
 		name += "_row"
 	}
-	rows, err := handle.QueryContext(t.Context(), fmt.Sprintf("CALL %s(%s)", name, dbtest.Placeholders(len(arguments))), arguments...)
+	rows, err := handle.QueryContext(t.Context(), fmt.Sprintf("CALL %s(%s)", name, contract.Placeholders(len(arguments))), arguments...)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -396,7 +396,7 @@ func TestGoldenSchema(t *testing.T) {
 		})
 	}
 	if len(texts) > 0 {
-		dbtest.Golden(t, "../../../testdata/schema/mysql.golden", texts[0])
+		contract.Golden(t, "../../../testdata/schema/mysql.golden", texts[0])
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The contract on both products, through the façade, through CALL with OUT parameters and through the row
@@ -20,8 +20,8 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		dbtest.Exercise(t, dbtest.Backend{
-			New:    (&places{owner: t, product: product, free: make(chan dbtest.Place, 100)}).take,
+		contract.Exercise(t, contract.Backend{
+			New:    (&places{owner: t, product: product, free: make(chan contract.Place, 100)}).take,
 			Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
 			Ways:   []string{"facade", "call", "row"},
 			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
@@ -51,7 +51,7 @@ func version(t testing.TB, handle *sql.DB) string {
 }
 
 // newPlace migrates a new database of a product.
-func newPlace(t testing.TB, product string) dbtest.Place {
+func newPlace(t testing.TB, product string) contract.Place {
 	t.Helper()
 	return placeOn(t, testdb.MySQL(t, product), nil)
 }
@@ -63,7 +63,7 @@ type places struct {
 	owner   testing.TB
 	product string
 	change  func(config *driver.Config)
-	free    chan dbtest.Place
+	free    chan contract.Place
 }
 
 // outliving is a test whose clean-up waits for another one's.
@@ -75,9 +75,9 @@ type outliving struct {
 func (o outliving) Cleanup(clean func()) { o.owner.Cleanup(clean) }
 
 // take returns an empty place, and takes it back empty when the test ends.
-func (p *places) take(t testing.TB) dbtest.Place {
+func (p *places) take(t testing.TB) contract.Place {
 	t.Helper()
-	var place dbtest.Place
+	var place contract.Place
 	select {
 	case place = <-p.free:
 	default:
@@ -98,7 +98,7 @@ func (p *places) take(t testing.TB) dbtest.Place {
 
 // placeOn migrates the database that dsn names. The calls go through pools with the client's default
 // settings and what change makes of them; nil changes nothing.
-func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtest.Place {
+func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contract.Place {
 	t.Helper()
 	handle := testdb.OpenMySQL(t, dsn, change)
 	client := applock.NewMySQL(handle)
@@ -111,14 +111,14 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 		}
 		config.ParseTime, config.Loc = true, time.UTC
 	})
-	return dbtest.Place{
+	return contract.Place{
 		Client: client,
 		Driver: mysql.New(handle),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
-		Executors: map[string]dbtest.Executor{
-			"facade": dbtest.Facade(client),
+		Executors: map[string]contract.Executor{
+			"facade": contract.Facade(client),
 			"call":   callExecutor(plain),
 			"row":    rowExecutor(plain),
 		},
@@ -151,7 +151,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) dbtes
 // checksView is so on MariaDB with innodb_snapshot_isolation, which is the default since 11.6.
 func checksView(t testing.TB, handle *sql.DB) func(level sql.IsolationLevel) bool {
 	t.Helper()
-	rows, err := dbtest.RowsByColumn(t.Context(), handle, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
+	rows, err := contract.RowsByColumn(t.Context(), handle, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
 	if err != nil {
 		t.Fatal(err)
 	}

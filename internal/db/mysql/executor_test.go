@@ -10,46 +10,46 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 // rowExecutor calls the row forms, whose answer is a result set.
-func rowExecutor(handle *sql.DB) dbtest.Executor {
-	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
+func rowExecutor(handle *sql.DB) contract.Executor {
+	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
 		name := called.Name
 		if !called.ResultSet() {
 			name += "_row"
 		}
-		return dbtest.RowsByColumn(ctx, handle, fmt.Sprintf("CALL %s(%s)", name, dbtest.Placeholders(len(values))), values...)
+		return contract.RowsByColumn(ctx, handle, fmt.Sprintf("CALL %s(%s)", name, contract.Placeholders(len(values))), values...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with session variables for their OUT parameters, as a program in any
 // language can.
-func callExecutor(handle *sql.DB) dbtest.Executor {
-	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
+func callExecutor(handle *sql.DB) contract.Executor {
+	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
 		conn, err := handle.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = conn.Close() }() // gives it back to the pool
 		var variables, columns []string
-		for _, out := range dbtest.OutParameters(called.Name) {
+		for _, out := range contract.OutParameters(called.Name) {
 			variables = append(variables, "@"+out.Name)
 			columns = append(columns, fmt.Sprintf("@%s AS %s", out.Name, out.Name))
 			if out.Type == db.Timestamp { // a session variable has no type for it
 				columns[len(columns)-1] = fmt.Sprintf("CAST(@%s AS DATETIME(6)) AS %s", out.Name, out.Name)
 			}
 		}
-		arguments := strings.Join(append([]string{dbtest.Placeholders(len(values))}, variables...), ", ")
-		answer, err := dbtest.RowsByColumn(ctx, conn, fmt.Sprintf("CALL %s(%s)", called.Name, arguments), values...)
+		arguments := strings.Join(append([]string{contract.Placeholders(len(values))}, variables...), ", ")
+		answer, err := contract.RowsByColumn(ctx, conn, fmt.Sprintf("CALL %s(%s)", called.Name, arguments), values...)
 		if err != nil || len(columns) == 0 {
 			return answer, err
 		}
 		if len(answer) > 0 {
 			return nil, fmt.Errorf("%s emitted a result set", called.Name)
 		}
-		return dbtest.RowsByColumn(ctx, conn, "SELECT "+strings.Join(columns, ", "))
+		return contract.RowsByColumn(ctx, conn, "SELECT "+strings.Join(columns, ", "))
 	}, refused)
 }
 
@@ -59,5 +59,5 @@ func refused(err error) (code, parameter string) {
 	if !errors.As(err, &answer) || !strings.HasPrefix(string(answer.SQLState[:]), "LK") {
 		return "", ""
 	}
-	return string(answer.SQLState[:]), dbtest.RefusedParameter(answer.Message)
+	return string(answer.SQLState[:]), contract.RefusedParameter(answer.Message)
 }

@@ -16,9 +16,9 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/readme"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Errors that servers of both products answer with.
@@ -106,7 +106,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 		for i := range variables {
 			variables[i] = fmt.Sprintf("@v%d", i)
 		}
-		list := dbtest.Placeholders(len(values))
+		list := contract.Placeholders(len(values))
 		both := strings.Trim(list+", "+strings.Join(variables, ", "), ", ")
 		call := func(suffix, arguments string) string {
 			return fmt.Sprintf("CALL %s.%s%s(%s)", database, operation.Name, suffix, arguments)
@@ -160,7 +160,7 @@ func TestGrants(t *testing.T) {
 					if slices.Contains(role.allowed, statement.operation) {
 						want = 0
 					}
-					if _, err := dbtest.RowsByColumn(t.Context(), user, statement.text, statement.args...); numberOf(err) != want || (err == nil) != (want == 0) {
+					if _, err := contract.RowsByColumn(t.Context(), user, statement.text, statement.args...); numberOf(err) != want || (err == nil) != (want == 0) {
 						t.Errorf("%s: %v, want error %d", statement.text, err, want)
 					}
 				}
@@ -185,11 +185,11 @@ func TestGrantsSurviveUpgrade(t *testing.T) {
 		create := fmt.Sprint(mustQuery(t, place.SQL, "SHOW CREATE PROCEDURE get_appl_lock_core")[0]["Create Procedure"])
 		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
 		var answer *driver.MySQLError
-		if _, err := dbtest.RowsByColumn(t.Context(), user, call); !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
+		if _, err := contract.RowsByColumn(t.Context(), user, call); !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
 			t.Errorf("in the middle of an upgrade: %v, want LK003", err)
 		}
 		mustQuery(t, place.SQL, create)
-		if _, err := dbtest.RowsByColumn(t.Context(), user, call); err != nil {
+		if _, err := contract.RowsByColumn(t.Context(), user, call); err != nil {
 			t.Errorf("after an upgrade: %v", err)
 		}
 	})
@@ -221,7 +221,7 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 		var config driver.Config
 		as(&config)
 		mustQuery(t, root, "DROP USER '"+config.User+"'")
-		if _, err := dbtest.RowsByColumn(t.Context(), root, "CALL appl_lock_version()"); numberOf(err) != errorNoDefiner {
+		if _, err := contract.RowsByColumn(t.Context(), root, "CALL appl_lock_version()"); numberOf(err) != errorNoDefiner {
 			t.Errorf("without the owner: %v, want error %d", err, errorNoDefiner)
 		}
 	})

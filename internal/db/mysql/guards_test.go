@@ -17,9 +17,9 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Each test here is about something that goes wrong on InnoDB, and fails without what guards against it.
@@ -41,9 +41,9 @@ func inTx(t *testing.T, handle *sql.DB, work func(tx *sql.Tx)) {
 }
 
 // mustQuery returns the rows of a statement, a CALL for example.
-func mustQuery(t *testing.T, client dbtest.Querier, statement string, args ...any) []map[string]any {
+func mustQuery(t *testing.T, client contract.Querier, statement string, args ...any) []map[string]any {
 	t.Helper()
-	rows, err := dbtest.RowsByColumn(t.Context(), client, statement, args...)
+	rows, err := contract.RowsByColumn(t.Context(), client, statement, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
@@ -51,7 +51,7 @@ func mustQuery(t *testing.T, client dbtest.Querier, statement string, args ...an
 }
 
 // value returns the one column of the one row of a query as text.
-func value(t *testing.T, client dbtest.Querier, statement string, args ...any) string {
+func value(t *testing.T, client contract.Querier, statement string, args ...any) string {
 	t.Helper()
 	for _, value := range mustQuery(t, client, statement, args...)[0] {
 		return fmt.Sprint(value)
@@ -61,7 +61,7 @@ func value(t *testing.T, client dbtest.Querier, statement string, args ...any) s
 }
 
 // status returns a counter of the session.
-func status(t *testing.T, client dbtest.Querier, name string) int {
+func status(t *testing.T, client contract.Querier, name string) int {
 	t.Helper()
 	count, err := strconv.Atoi(fmt.Sprint(mustQuery(t, client, "SHOW SESSION STATUS LIKE '"+name+"'")[0]["Value"]))
 	if err != nil {
@@ -103,8 +103,8 @@ func TestSessionSettings(t *testing.T) {
 		for name, change := range settings {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				dbtest.Scenarios(t, dbtest.Backend{
-					New:  (&places{owner: t, product: product, change: change, free: make(chan dbtest.Place, 100)}).take,
+				contract.Scenarios(t, contract.Backend{
+					New:  (&places{owner: t, product: product, change: change, free: make(chan contract.Place, 100)}).take,
 					Ways: []string{"facade", "call", "row"},
 				})
 			})
@@ -177,17 +177,17 @@ func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
 			object := fmt.Sprint("hot", rand.IntN(10))
 			switch rand.IntN(8) {
 			case 0:
-				_, err := dbtest.RowsByColumn(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
+				_, err := contract.RowsByColumn(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
 				return err
 			case 1:
-				_, err := dbtest.RowsByColumn(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', 60)",
+				_, err := contract.RowsByColumn(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', 60)",
 					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), fmt.Sprint("OPERATOR", rand.IntN(stormConnections)))
 				return err
 			case 2, 3, 4:
-				_, err := dbtest.RowsByColumn(t.Context(), conn, releaseCall, object, operator)
+				_, err := contract.RowsByColumn(t.Context(), conn, releaseCall, object, operator)
 				return err
 			}
-			rows, err := dbtest.RowsByColumn(t.Context(), conn, getCall, object, operator)
+			rows, err := contract.RowsByColumn(t.Context(), conn, getCall, object, operator)
 			if err == nil && rows[0]["p_outcome"] == "HELD" && rows[0]["p_old_operator_id"] == operator {
 				return fmt.Errorf("%s is refused what it holds itself", operator)
 			}
@@ -219,7 +219,7 @@ func TestNewObjectHasOneWinner(t *testing.T) {
 				<-ctx.Done()
 				return nil
 			}
-			rows, err := dbtest.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
+			rows, err := contract.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
 			if err == nil {
 				next[connection]++
 				if rows[0]["p_outcome"] == "ACQUIRED" {
@@ -249,12 +249,12 @@ func TestGrantIsReleasedOnce(t *testing.T) {
 		for range 4 {
 			sessions.Go(func() {
 				for range 200 {
-					grant, err := dbtest.RowsByColumn(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60)")
+					grant, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60)")
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					answer, err := dbtest.RowsByColumn(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?)", grant[0]["p_fence"])
+					answer, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?)", grant[0]["p_fence"])
 					if err != nil {
 						t.Error(err)
 						return
@@ -323,7 +323,7 @@ func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {
 						return
 					}
 					defer func() { _ = tx.Rollback() }() // lets the other one go on
-					rows, err := dbtest.RowsByColumn(t.Context(), tx, getCall, "1", fmt.Sprint("WAITER", i))
+					rows, err := contract.RowsByColumn(t.Context(), tx, getCall, "1", fmt.Sprint("WAITER", i))
 					if err != nil || rows[0]["p_outcome"] != "HELD" {
 						t.Errorf("waiter %d: %v, %v, want HELD", i, rows, err)
 					}
@@ -358,7 +358,7 @@ func TestSerializeHasNoDeadlock(t *testing.T) {
 				return err
 			}
 			defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-			if _, err := dbtest.RowsByColumn(t.Context(), tx, "CALL serialize_appl_lock_row('counter', ?)", fmt.Sprint(object)); err != nil {
+			if _, err := contract.RowsByColumn(t.Context(), tx, "CALL serialize_appl_lock_row('counter', ?)", fmt.Sprint(object)); err != nil {
 				return err
 			}
 			var read int
@@ -419,11 +419,11 @@ func TestDeadlockReachesTheCaller(t *testing.T) {
 				mustQuery(t, other, getCall, "2", "OTHER")
 				waited := make(chan error, 1)
 				go func() {
-					_, err := dbtest.RowsByColumn(t.Context(), one, getCall, "2", "ONE")
+					_, err := contract.RowsByColumn(t.Context(), one, getCall, "2", "ONE")
 					waited <- err
 				}()
 				untilWaiting(t, place, 1)
-				_, err := dbtest.RowsByColumn(t.Context(), other, getCall, "1", "OTHER")
+				_, err := contract.RowsByColumn(t.Context(), other, getCall, "1", "OTHER")
 				victim := <-waited
 				if victim == nil {
 					victim = err
@@ -439,7 +439,7 @@ func TestDeadlockReachesTheCaller(t *testing.T) {
 }
 
 // untilWaiting returns when so many sessions wait for a row.
-func untilWaiting(t *testing.T, place dbtest.Place, sessions int) {
+func untilWaiting(t *testing.T, place contract.Place, sessions int) {
 	t.Helper()
 	for waiting := 0; waiting < sessions; {
 		var err error
@@ -506,7 +506,7 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"inquire_appl_lock_row('customer', '1')",
 				"purge_appl_locks_row(1, 1)",
 			} {
-				_, _ = dbtest.RowsByColumn(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
+				_, _ = contract.RowsByColumn(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
 				if got := value(t, conn, "SELECT CONCAT_WS(' ', LAST_INSERT_ID(), @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_safe_updates + 0)"); got != "4711 42 1" {
 					t.Fatalf("after %s: LAST_INSERT_ID(), innodb_lock_wait_timeout and sql_safe_updates are %s, want 4711 42 1", call, got)
 				}
@@ -591,7 +591,7 @@ func TestFailedAssertFixesNoSnapshot(t *testing.T) {
 		mustQuery(t, place.SQL, getCall, "2", "JDOE")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			for _, id := range []string{"held", "nobody's"} {
-				if _, err := dbtest.RowsByColumn(t.Context(), tx, "CALL assert_appl_lock_row('customer', ?, 'ASMITH', 1)", id); err == nil {
+				if _, err := contract.RowsByColumn(t.Context(), tx, "CALL assert_appl_lock_row('customer', ?, 'ASMITH', 1)", id); err == nil {
 					t.Fatalf("assert %s: no error", id)
 				}
 			}
@@ -700,7 +700,7 @@ func TestGrantBeginsAfterRelease(t *testing.T) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
 			waited := make(chan error, 1)
 			go func() {
-				_, err := dbtest.RowsByColumn(t.Context(), place.SQL, getCall, "1", "ASMITH")
+				_, err := contract.RowsByColumn(t.Context(), place.SQL, getCall, "1", "ASMITH")
 				waited <- err
 			}()
 			untilWaiting(t, place, 1)
@@ -744,7 +744,7 @@ func TestWaitIsBounded(t *testing.T) {
 			} {
 				waiters.Go(func() {
 					began := time.Now()
-					_, err := dbtest.RowsByColumn(ctx, place.SQL, "CALL "+call)
+					_, err := contract.RowsByColumn(ctx, place.SQL, "CALL "+call)
 					if numberOf(err) != 1205 || db.KindOf(mysql.InterpretError(err)) != db.KindBusy {
 						t.Errorf("%s: %v, want 1205", call, err)
 					}
@@ -801,7 +801,7 @@ func TestUnknownOutcome(t *testing.T) {
 }
 
 // untilNobodyWaits returns when the server has noticed that a caller has gone.
-func untilNobodyWaits(t *testing.T, place dbtest.Place) {
+func untilNobodyWaits(t *testing.T, place contract.Place) {
 	t.Helper()
 	for {
 		waiting, err := place.Waiting(t.Context())
@@ -815,7 +815,7 @@ func untilNobodyWaits(t *testing.T, place dbtest.Place) {
 }
 
 // killWaiter ends the sessions of the database that are in a call.
-func killWaiter(t *testing.T, client dbtest.Querier) {
+func killWaiter(t *testing.T, client contract.Querier) {
 	t.Helper()
 	for _, row := range mustQuery(t, client, `SELECT id FROM information_schema.processlist
 		WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Sleep'
@@ -835,7 +835,7 @@ func TestSnapshotIsolationOfMariaDB(t *testing.T) {
 	inTx(t, place.SQL, func(tx *sql.Tx) {
 		mustQuery(t, tx, "SELECT COUNT(*) FROM appl_lock")
 		mustQuery(t, place.SQL, releaseCall, "1", "JDOE")
-		_, err := dbtest.RowsByColumn(t.Context(), tx, getCall, "1", "ASMITH")
+		_, err := contract.RowsByColumn(t.Context(), tx, getCall, "1", "ASMITH")
 		if numberOf(err) != 1020 || db.KindOf(mysql.InterpretError(err)) != db.KindRetry {
 			t.Errorf("get: %v, want 1020, to be begun again", err)
 		}
@@ -852,7 +852,7 @@ func TestAssertNamesTheHolder(t *testing.T) {
 		place := newPlace(t, product)
 		holder := strings.Repeat("日", 64)
 		mustQuery(t, place.SQL, getCall, strings.Repeat("x", 255), holder)
-		_, err := dbtest.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))
+		_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))
 		var answer *driver.MySQLError
 		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, holder+" holds it with fence 1") {
 			t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)

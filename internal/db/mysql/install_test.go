@@ -16,7 +16,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // otherSyntax is a sql_mode in which much SQL means something else.

@@ -16,15 +16,15 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const renewCall = "CALL renew_appl_locks(?)"
 
 // granted gets a lock of type customer and returns it as a grant to renew.
-func granted(t *testing.T, client dbtest.Querier, id, operator string) db.RenewableGrant {
+func granted(t *testing.T, client contract.Querier, id, operator string) db.RenewableGrant {
 	t.Helper()
 	var fence int64
 	if _, err := fmt.Sscan(fmt.Sprint(mustQuery(t, client, getCall, id, operator)[0]["p_fence"]), &fence); err != nil || fence == 0 {
@@ -44,7 +44,7 @@ func document(t *testing.T, grants ...db.RenewableGrant) string {
 }
 
 // outcomes returns what becomes of grants in one call, as id=OUTCOME.
-func outcomes(t *testing.T, client dbtest.Querier, grants ...db.RenewableGrant) string {
+func outcomes(t *testing.T, client contract.Querier, grants ...db.RenewableGrant) string {
 	t.Helper()
 	var all []string
 	for _, row := range mustQuery(t, client, renewCall, document(t, grants...)) {
@@ -259,9 +259,9 @@ func TestRefusedGrants(t *testing.T) {
 
 func requireRefused(t *testing.T, handle *sql.DB, name string, grants any) {
 	t.Helper()
-	_, err := dbtest.RowsByColumn(t.Context(), handle, renewCall, grants)
+	_, err := contract.RowsByColumn(t.Context(), handle, renewCall, grants)
 	var answer *driver.MySQLError
-	if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK001" || dbtest.RefusedParameter(answer.Message) != "p_grants" {
+	if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK001" || contract.RefusedParameter(answer.Message) != "p_grants" {
 		t.Errorf("%s: %v, want LK001 of p_grants", name, err)
 	}
 }
@@ -337,7 +337,7 @@ func TestRefusalsDoNotStarveRenewals(t *testing.T) {
 		for i := range 4 {
 			asking.Go(func() {
 				for ctx.Err() == nil {
-					rows, err := dbtest.RowsByColumn(t.Context(), place.SQL, getCall, "1", fmt.Sprint("OPERATOR", i))
+					rows, err := contract.RowsByColumn(t.Context(), place.SQL, getCall, "1", fmt.Sprint("OPERATOR", i))
 					if err != nil || rows[0]["p_outcome"] != "HELD" {
 						t.Errorf("get: %v, %v, want HELD", rows, err)
 						return
@@ -511,7 +511,7 @@ func (h *holder) act(t *testing.T, conn *sql.Conn, id string) error {
 	t.Helper()
 	switch rand.IntN(6) {
 	case 0, 1:
-		rows, err := dbtest.RowsByColumn(t.Context(), conn, "CALL get_appl_lock_row('storm', ?, ?, '', 3600)", id, h.operator)
+		rows, err := contract.RowsByColumn(t.Context(), conn, "CALL get_appl_lock_row('storm', ?, ?, '', 3600)", id, h.operator)
 		if err == nil && rows[0]["p_lock_fl"] == "Y" {
 			var fence int64
 			_, err = fmt.Sscan(fmt.Sprint(rows[0]["p_fence"]), &fence)
@@ -523,7 +523,7 @@ func (h *holder) act(t *testing.T, conn *sql.Conn, id string) error {
 		if !found {
 			return nil
 		}
-		_, err := dbtest.RowsByColumn(t.Context(), conn, "CALL release_appl_lock_row('storm', ?, ?, ?)", id, h.operator, fence)
+		_, err := contract.RowsByColumn(t.Context(), conn, "CALL release_appl_lock_row('storm', ?, ?, ?)", id, h.operator, fence)
 		if err == nil {
 			delete(h.held, id)
 			h.ended[id] = fence
@@ -546,7 +546,7 @@ func (h *holder) assert(t *testing.T, conn *sql.Conn, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = dbtest.RowsByColumn(t.Context(), tx, "CALL assert_appl_lock_row('storm', ?, ?, ?)", id, h.operator, fence)
+	_, err = contract.RowsByColumn(t.Context(), tx, "CALL assert_appl_lock_row('storm', ?, ?, ?)", id, h.operator, fence)
 	time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
 	return errors.Join(err, tx.Rollback())
 }
@@ -563,7 +563,7 @@ func (h *holder) renew(t *testing.T, conn *sql.Conn) error {
 			}
 		}
 	}
-	rows, err := dbtest.RowsByColumn(t.Context(), conn, renewCall, document(t, grants...))
+	rows, err := contract.RowsByColumn(t.Context(), conn, renewCall, document(t, grants...))
 	for _, row := range rows {
 		_, mine := h.held[fmt.Sprint(row["object_id"])]
 		if renewed := row["outcome"] == "RENEWED"; renewed != mine {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // commits is a connector whose connections answer COMMIT in another way.

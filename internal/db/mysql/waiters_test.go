@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 const (
@@ -33,7 +33,7 @@ func fillWaiters(t *testing.T, handle *sql.DB, count, programs int) {
 }
 
 // makeDue brings all waiters of a program near their end, so that a poll has to keep them.
-func makeDue(t *testing.T, client dbtest.Querier, program string) {
+func makeDue(t *testing.T, client contract.Querier, program string) {
 	t.Helper()
 	mustQuery(t, client, "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) + INTERVAL 20 SECOND WHERE client_id = ?", program)
 }
@@ -53,17 +53,17 @@ func TestWaitersInAStorm(t *testing.T) {
 			object, operator := fmt.Sprint(rand.IntN(3)), fmt.Sprint("OPERATOR", connection)
 			switch rand.IntN(10) {
 			case 0, 1, 2, 3:
-				_, err = dbtest.RowsByColumn(t.Context(), conn, awaitCall, object, operator, "program")
+				_, err = contract.RowsByColumn(t.Context(), conn, awaitCall, object, operator, "program")
 			case 4, 5, 6:
-				_, err = dbtest.RowsByColumn(t.Context(), conn, unawaitCall, object, operator, "program")
+				_, err = contract.RowsByColumn(t.Context(), conn, unawaitCall, object, operator, "program")
 			case 7, 8:
-				_, err = dbtest.RowsByColumn(t.Context(), conn, pollCall, "program")
+				_, err = contract.RowsByColumn(t.Context(), conn, pollCall, "program")
 			default:
-				_, err = dbtest.RowsByColumn(t.Context(), conn, `UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL ? SECOND
+				_, err = contract.RowsByColumn(t.Context(), conn, `UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL ? SECOND
 					WHERE object_type = 'customer' AND object_id = ? AND operator_id = ? AND client_id = 'program'`,
 					40+rand.IntN(2)*60, object, operator)
 				if err == nil {
-					_, err = dbtest.RowsByColumn(t.Context(), conn, "CALL purge_appl_locks_row(1, 10)")
+					_, err = contract.RowsByColumn(t.Context(), conn, "CALL purge_appl_locks_row(1, 10)")
 				}
 			}
 			return err
@@ -86,7 +86,7 @@ func TestSameWaiterHardlyDeadlocks(t *testing.T) {
 			if rand.IntN(2) == 0 {
 				call = unawaitCall
 			}
-			_, err := dbtest.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
+			_, err := contract.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
 			if db.KindOf(mysql.InterpretError(err)) == db.KindRetry {
 				calls.deadlocks.Add(1)
 				return nil

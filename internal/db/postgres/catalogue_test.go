@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/dbtest"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // internalRoutines are in the catalogue but not in the contract: nobody is granted them.
@@ -182,7 +182,7 @@ func TestGoldenSchema(t *testing.T) {
 			FROM pg_proc AS p WHERE p.pronamespace = 'applock'::regnamespace
 		) AS all_lines ORDER BY part, position, line COLLATE "C"`)
 	got := strings.Join(lines, "\n") + "\n"
-	dbtest.Golden(t, "../../../testdata/schema/postgres.golden", got)
+	contract.Golden(t, "../../../testdata/schema/postgres.golden", got)
 }
 
 func migratedPool(t testing.TB) *pgxpool.Pool {

@@ -10,16 +10,16 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/postgres"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The contract, through the façade, through CALL and through the row functions.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	dbtest.Exercise(t, dbtest.Backend{
-		New:    func(t testing.TB) dbtest.Place { return newPlace(t, testdb.Postgres(t)) },
+	contract.Exercise(t, contract.Backend{
+		New:    func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) },
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 }
 
 // newPlace migrates the default schema of the database that dsn names.
-func newPlace(t testing.TB, dsn string) dbtest.Place {
+func newPlace(t testing.TB, dsn string) contract.Place {
 	t.Helper()
 	pool := newPool(t, dsn)
 	handle := stdlib.OpenDBFromPool(pool)
@@ -36,14 +36,14 @@ func newPlace(t testing.TB, dsn string) dbtest.Place {
 	if _, err := client.MigrateUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return dbtest.Place{
+	return contract.Place{
 		Client: client,
 		Driver: postgres.New(pool),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",
-		Executors: map[string]dbtest.Executor{
-			"facade": dbtest.Facade(client),
+		Executors: map[string]contract.Executor{
+			"facade": contract.Facade(client),
 			"call":   sqlExecutor(pool, callForm),
 			"row":    sqlExecutor(pool, rowForm),
 		},

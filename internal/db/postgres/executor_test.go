@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/applock/applock/internal/db/dbtest"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 // callForm is the procedure, as a program in any language calls it.
-func callForm(routine dbtest.Routine, arguments string) string {
+func callForm(routine contract.Routine, arguments string) string {
 	if routine.ResultSet() {
 		return fmt.Sprintf("SELECT * FROM applock.%s(%s)", routine.Name, arguments)
 	}
@@ -23,7 +23,7 @@ func callForm(routine dbtest.Routine, arguments string) string {
 }
 
 // rowForm is the function that returns the OUT parameters as a row.
-func rowForm(routine dbtest.Routine, arguments string) string {
+func rowForm(routine contract.Routine, arguments string) string {
 	if routine.ResultSet() {
 		return callForm(routine, arguments)
 	}
@@ -31,8 +31,8 @@ func rowForm(routine dbtest.Routine, arguments string) string {
 }
 
 // sqlExecutor calls the operations with bare SQL.
-func sqlExecutor(pool *pgxpool.Pool, form func(dbtest.Routine, string) string) dbtest.Executor {
-	return dbtest.Procedures(func(ctx context.Context, called dbtest.Routine, values []any) ([]map[string]any, error) {
+func sqlExecutor(pool *pgxpool.Pool, form func(contract.Routine, string) string) contract.Executor {
+	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
 		placeholders := make([]string, len(values))
 		for i := range values {
 			placeholders[i] = "$" + strconv.Itoa(i+1)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/applock/applock/internal/readme"
+	"github.com/applock/applock/internal/testing/readme"
 )
 
 // grantsOf returns the GRANT statements that procedures/README.md gives for a role: what a database

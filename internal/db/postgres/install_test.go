@@ -15,7 +15,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db/postgres"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: what plain goose applies from migrations/ is complete, in the schema applock by default and in

@@ -14,7 +14,7 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const (

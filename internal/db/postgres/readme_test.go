@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/internal/readme"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: what procedures/README.md shows is what happens. Method: psql runs its block for PostgreSQL, and

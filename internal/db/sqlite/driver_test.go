@@ -8,17 +8,17 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/sqlite"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 // The contract, through the façade. SQLite has no procedures to call.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	dbtest.Exercise(t, dbtest.Backend{New: newPlace, Empty: newFile, Ways: []string{"facade"}, OneWriter: true})
+	contract.Exercise(t, contract.Backend{New: newPlace, Empty: newFile, Ways: []string{"facade"}, OneWriter: true})
 }
 
-func newPlace(t testing.TB) dbtest.Place {
+func newPlace(t testing.TB) contract.Place {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "applock.db")
 	handle, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate")
@@ -39,13 +39,13 @@ func newPlace(t testing.TB) dbtest.Place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = driver.Close() })
-	return dbtest.Place{
+	return contract.Place{
 		Client:    client,
 		Driver:    driver,
 		DSN:       "sqlite:" + path,
 		SQL:       handle,
 		Table:     "appl_lock",
-		Executors: map[string]dbtest.Executor{"facade": dbtest.Facade(client)},
+		Executors: map[string]contract.Executor{"facade": contract.Facade(client)},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			_, err := handle.ExecContext(ctx, `
 				UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1;

@@ -12,8 +12,8 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/dbtest"
 	"github.com/applock/applock/internal/db/sqlite"
+	"github.com/applock/applock/internal/testing/contract"
 )
 
 func newHandle(t *testing.T) *sql.DB {
@@ -100,7 +100,7 @@ func TestGoldenSchema(t *testing.T) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	dbtest.Golden(t, "../../../testdata/schema/sqlite.golden", got.String())
+	contract.Golden(t, "../../../testdata/schema/sqlite.golden", got.String())
 }
 
 // Goal: a refusal waits for nobody and writes nothing, even while another transaction is writing to the

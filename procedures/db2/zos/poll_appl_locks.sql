@@ -1,5 +1,5 @@
 -- For Db2 for z/OS 12, function level 507, and later. Made by `make snapshot` from procedures/db2/poll_appl_locks.sql
--- with the deltas of internal/snapshot/zos.go: edit it there. What is different from the text below:
+-- with the deltas of internal/build/snapshot/zos.go: edit it there. What is different from the text below:
 -- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
 -- transaction is updating is waited for by a plain read, too.
 --

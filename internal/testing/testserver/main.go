@@ -3,7 +3,7 @@
 // Command testserver supplies the database servers that the test suite needs, runs a command with environment
 // variables that point at them, stops what it started and exits with the command's exit code:
 //
-//	go run ./internal/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb] -- go test ./...
+//	go run ./internal/testing/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb] -- go test ./...
 //
 // For each product it takes the first of: a server named by APPLOCK_TEST_<PRODUCT>_DSN (never started, never stopped),
 // server binaries of this machine (a private server in a temporary directory), those of Debian, docker compose. Debian's

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testserver/mysqldsn"
+	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
 	"github.com/go-sql-driver/mysql"
 )
 

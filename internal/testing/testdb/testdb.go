@@ -1,5 +1,5 @@
 // Package testdb gives tests what they need of a database server. Which servers there are, the environment says: one
-// variable APPLOCK_TEST_<DIALECT>_DSN each, set by hand or by internal/testserver.
+// variable APPLOCK_TEST_<DIALECT>_DSN each, set by hand or by internal/testing/testserver.
 //
 // A test whose server is missing is skipped with the reason. It fails instead if APPLOCK_TEST_REQUIRE lists the
 // dialect, so that a green run in CI never means "skipped".
@@ -35,7 +35,7 @@ func requireDSN(t testing.TB, dialect, name string) string {
 	t.Helper()
 	dsn := os.Getenv(name)
 	if dsn == "" {
-		missing(t, dialect, name+" is not set: set it, or run the tests by go run ./internal/testserver -- go test ./...")
+		missing(t, dialect, name+" is not set: set it, or run the tests by go run ./internal/testing/testserver -- go test ./...")
 	}
 	return dsn
 }
@@ -47,7 +47,7 @@ func HSQLDB(t testing.TB) string {
 	name := variable("hsqldb", "JAR")
 	jar := os.Getenv(name)
 	if jar == "" {
-		missing(t, "hsqldb", name+" is not set: set it to the path of hsqldb.jar, or run the tests by go run ./internal/testserver -- go test ./...")
+		missing(t, "hsqldb", name+" is not set: set it to the path of hsqldb.jar, or run the tests by go run ./internal/testing/testserver -- go test ./...")
 	}
 	for _, program := range []string{"java", "javac"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/procedures"
 )
 
@@ -111,7 +111,7 @@ func TestLogicIsSeen(t *testing.T) {
 // Goal: docs/db2.md shows the whole list. Method: it has the reason of each rewriting, and no other row.
 func TestDocumentationEqualsRewritings(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/db2.md")
+	page, err := os.ReadFile("../../../docs/db2.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 
 // Command ibmdriver finds IBM's Db2 driver, or fetches it, and becomes a command that builds with it:
 //
-//	go run ./internal/ibmdriver -- go build -tags db2 ./cmd/applockctl
+//	go run ./internal/build/ibmdriver -- go build -tags db2 ./cmd/applockctl
 //
 // The driver, also called clidriver, is a directory with include and lib. It is IBM's, under IBM's terms, and no
 // part of this repository or of what is built. It is taken from where IBM_DB_HOME says, or else out of the Python

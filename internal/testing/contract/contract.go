@@ -1,6 +1,6 @@
-// Package dbtest is the contract of the operations as a library of tests. Each dialect runs all of it
+// Package contract is the contract of the operations as a library of tests. Each dialect runs all of it
 // from a test file of some twenty lines.
-package dbtest
+package contract
 
 import (
 	"context"

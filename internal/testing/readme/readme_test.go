@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // session returns the lines of the README's block of that name.
 func session(t *testing.T, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestReadmeSQL(t *testing.T) {
 func TestReadmeCLI(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "bin", "applockctl"), "../../cmd/applockctl")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "bin", "applockctl"), "../../../cmd/applockctl")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
@@ -80,7 +80,7 @@ func TestReadmeCLI(t *testing.T) {
 // whose output is checked.
 func TestReadmeGo(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../applock/example_test.go")
+	text, err := os.ReadFile("../../../applock/example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestAMissingServerSkips(t *testing.T) {
 			t.Setenv(requireVariable, require)
 			f := runFake(func(t testing.TB) { Postgres(t) })
 			want := "no postgres: APPLOCK_TEST_POSTGRES_DSN is not set: set it, or run the tests by " +
-				"go run ./internal/testserver -- go test ./..."
+				"go run ./internal/testing/testserver -- go test ./..."
 			if f.skipped != want || f.failed != "" {
 				t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
 			}
@@ -76,7 +76,7 @@ func TestAMissingServerFailsIfRequired(t *testing.T) {
 	t.Setenv(requireVariable, "mysql, postgres")
 	f := runFake(func(t testing.TB) { Postgres(t) })
 	want := "APPLOCK_TEST_REQUIRE lists postgres, and APPLOCK_TEST_POSTGRES_DSN is not set: set it, or run the tests by " +
-		"go run ./internal/testserver -- go test ./..."
+		"go run ./internal/testing/testserver -- go test ./..."
 	if f.failed != want || f.skipped != "" {
 		t.Errorf("failed %q, skipped %q", f.failed, f.skipped)
 	}

@@ -188,7 +188,7 @@ func TestMySQLClient(t *testing.T) {
 	}
 }
 
-// The servers that internal/testserver starts have clients that run.
+// The servers that internal/testing/testserver starts have clients that run.
 func TestMySQLClientsRun(t *testing.T) {
 	onMySQLProducts(t, func(t *testing.T, product string) {
 		if MySQLClient(t, product) == "" {

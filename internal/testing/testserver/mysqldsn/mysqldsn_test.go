@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testserver/mysqldsn"
+	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
 )
 
 func TestParseAndFormat(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/applock/applock/internal/testserver/mysqldsn"
+	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
 	"github.com/go-sql-driver/mysql"
 )
 

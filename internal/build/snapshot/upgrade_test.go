@@ -17,7 +17,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testdb"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const upgraded = "get_appl_lock_core"

@@ -71,16 +71,16 @@ func (r AcquireRequest) check() (claim, error) {
 		checked.unique = true
 		checked.owner.Operator = uniqueName()
 	}
-	if checked.owner, err = checked.owner.trim(""); err != nil {
+	if checked.owner, err = checked.owner.trim("Owner"); err != nil {
 		return claim{}, err
 	}
 	if r.MaxHold <= 0 || r.MaxHold > MaxTTL {
-		return claim{}, &InvalidError{Argument: "max_hold", Reason: "must be given, and at most 3650 days"}
+		return claim{}, &InvalidError{Argument: "MaxHold", Reason: "must be given, and at most 3650 days"}
 	}
 	if r.TTL == 0 {
 		return checked, nil
 	}
-	_, err = checkSeconds("ttl_seconds", r.TTL, 0)
+	_, err = checkSeconds("TTL", r.TTL, 0)
 	return checked, err
 }
 
@@ -271,7 +271,7 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 		for i, claim := range claims {
 			grant := Grant{Object: claim.object, Owner: claim.owner}
 			switch {
-			case got.err == nil && !got.grants[i].Renewed:
+			case got.err == nil && got.grants[i].Outcome != OutcomeRenewed:
 				grant = got.grants[i]
 			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
 				continue

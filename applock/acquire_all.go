@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/applock/applock/internal/db"
 )
 
 // AcquireAllRequest asks for leases on several objects: on all of them or on none.
@@ -77,7 +75,7 @@ func (c *Client) AcquireAll(ctx context.Context, request AcquireAllRequest) (*Le
 	if err != nil {
 		return nil, err
 	}
-	set, err := leases.acquireAll(ctx, request, c.getAll)
+	set, err := leases.acquireAll(ctx, request, c.operations.getAll)
 	if err != nil {
 		return nil, fmt.Errorf("acquire all: %w", err)
 	}
@@ -181,33 +179,26 @@ func compareObjects(a, b Object) int {
 	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.ID, b.ID))
 }
 
-// getAll gets the locks in one transaction, which is repeated when the database has undone it for another one's sake.
-func (c *Client) getAll(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
+// getAll gets the locks in one transaction.
+func (o operations) getAll(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
 	var grants []Grant
-	var refusal error // from inside the transaction: nothing has happened
-	_, err := settle(ctx, c, func() (struct{}, error) {
-		err := c.driver.InTx(ctx, func(driver db.Driver) error {
-			tx := &Client{driver: driver, logger: c.logger, inTx: true}
-			grants, refusal = tx.getEach(ctx, claims, known)
-			return refusal
-		})
-		return struct{}{}, err
+	err := o.inOwnTx(ctx, func(inTx operations) error {
+		var err error
+		grants, err = inTx.getEach(ctx, claims, known)
+		return err
 	})
-	if err != nil && refusal == nil {
-		err = c.changeError(err)
-	}
 	return grants, err
 }
 
 // getEach gets lock by lock, the others also when one is refused: for the sake of the answer.
-func (c *Client) getEach(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
+func (o operations) getEach(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
 	var conflicts []*HeldError
 	grants := make([]Grant, len(claims))
 	for i, claim := range claims {
 		held := known[claim.object]
 		if held == nil {
 			var err error
-			grants[i], err = c.get(ctx, GetRequest{Object: claim.object, Owner: claim.owner, TTL: wholeSeconds(claim.term())})
+			grants[i], err = o.get(ctx, getParams(claim.object, claim.owner, claim.term()))
 			if err != nil && !errors.As(err, &held) {
 				return nil, err
 			}

@@ -53,7 +53,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 			t.Errorf("conflicts %q, want %q", holders, want)
 		}
 		for _, id := range []int{1, 3} {
-			if _, err := client.Inquire(t.Context(), account(id)); !errors.Is(err, applock.ErrNotHeld) {
+			if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(id)}); !errors.Is(err, applock.ErrNotHeld) {
 				t.Errorf("inquire account:%d after a refusal: %v, want ErrNotHeld", id, err)
 			}
 		}
@@ -180,7 +180,7 @@ func TestAcquireAllBadArguments(t *testing.T) {
 			t.Errorf("acquire all: %v, want ErrInvalid with %q", err, text)
 		}
 	}
-	if _, err := client.Inquire(t.Context(), account(1)); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(1)}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestNoLeaseInTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	client := place.client.WithTx(tx)
+	client := place.client.WithSQLTx(tx)
 	request := applock.AcquireRequest{Object: account(1), MaxHold: time.Hour}
 	_, acquireErr := client.Acquire(t.Context(), request)
 	_, tryErr := client.TryAcquire(t.Context(), request, 0)

@@ -10,15 +10,23 @@ import (
 // ContractVersion is the version of the procedures' contract that this package needs.
 const ContractVersion = db.ContractVersion
 
-// Version returns the version of the contract that is installed in the database, and ErrSchema when
-// none is, or one older than ContractVersion.
-func (c *Client) Version(ctx context.Context) (int, error) {
-	result, err := settle(ctx, c, func() (db.ApplLockVersionResult, error) { return c.driver.ApplLockVersion(ctx) })
+// Version is what is installed in a database.
+type Version struct {
+	// Contract is the version of the procedures' contract.
+	Contract int
+}
+
+// Version returns the version of the contract that is installed in the database. It returns ErrSchema when
+// none is, or one older than ContractVersion, which the result tells then.
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	o := c.operations
+	result, err := retryIfUnchanged(ctx, o, func() (db.ApplLockVersionResult, error) { return o.driver.ApplLockVersion(ctx) })
 	if err != nil {
-		return 0, fmt.Errorf("version: %w", c.readError(err))
+		return Version{}, fmt.Errorf("version: %w", o.readError(err))
 	}
-	if result.Version < ContractVersion {
-		return result.Version, fmt.Errorf("version: %w (contract %d, need %d)", ErrSchema, result.Version, ContractVersion)
+	installed := Version{Contract: result.Version}
+	if installed.Contract < ContractVersion {
+		return installed, fmt.Errorf("version: %w (contract %d, need %d)", ErrSchema, installed.Contract, ContractVersion)
 	}
-	return result.Version, nil
+	return installed, nil
 }

@@ -16,29 +16,29 @@ type AssertRequest struct {
 	Fence Fence
 }
 
-// Assert returns nil when exactly this grant is live. In a client made by WithTx it keeps the grant so
+// Assert returns nil when exactly this grant is live. In a client on a transaction it keeps the grant so
 // until the transaction ends: call it first in the transaction that writes the protected data, and a
 // holder that lost its lock without noticing cannot write. Without a transaction it is a check only.
 //
 // It returns ErrLost (and ErrNotHeld) when the grant is not live; the text names the holder.
 func (c *Client) Assert(ctx context.Context, request AssertRequest) error {
-	if err := c.assert(ctx, request); err != nil {
+	if err := c.operations.assert(ctx, request); err != nil {
 		return fmt.Errorf("assert %s: %w", request.Object, err)
 	}
 	return nil
 }
 
-func (c *Client) assert(ctx context.Context, request AssertRequest) error {
+func (o operations) assert(ctx context.Context, request AssertRequest) error {
 	object, err := request.Object.trim()
 	if err != nil {
 		return err
 	}
-	operator, err := checkText("operator_id", request.Operator, MaxOperatorLength)
+	operator, err := checkText("Operator", request.Operator, MaxOperatorLength)
 	if err != nil {
 		return err
 	}
 	if request.Fence < 1 {
-		return &InvalidError{Argument: "fence", Reason: "must be 1 or greater"}
+		return &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
 	}
 	params := db.AssertApplLockParams{
 		ObjectType: object.Type,
@@ -46,11 +46,11 @@ func (c *Client) assert(ctx context.Context, request AssertRequest) error {
 		OperatorID: operator,
 		Fence:      int64(request.Fence),
 	}
-	_, err = settle(ctx, c, func() (struct{}, error) { return struct{}{}, c.driver.AssertApplLock(ctx, params) })
+	_, err = retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.AssertApplLock(ctx, params) })
 	if err != nil {
-		return c.readError(err)
+		return o.readError(err)
 	}
-	c.log(ctx, "assert_appl_lock",
+	o.log(ctx, "assert_appl_lock",
 		slog.String("object", object.String()),
 		slog.String("operator", operator),
 		slog.Int64("fence", int64(request.Fence)))

@@ -11,7 +11,7 @@ import (
 
 // await says that owner waits for the object, or still waits; both are trimmed already. Zero wait is without limit;
 // any other one is told in whole seconds, rounded up.
-func (c *Client) await(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) error {
+func (o operations) await(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) error {
 	params := db.AwaitApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
@@ -20,11 +20,11 @@ func (c *Client) await(ctx context.Context, object Object, owner Owner, clientID
 		ClientID:     clientID,
 		WaitSeconds:  waitSeconds(wait),
 	}
-	_, err := settle(ctx, c, func() (struct{}, error) { return struct{}{}, c.driver.AwaitApplLock(ctx, params) })
+	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.AwaitApplLock(ctx, params) })
 	if err != nil {
-		return fmt.Errorf("await %s: %w", object, c.changeError(err))
+		return fmt.Errorf("await %s: %w", object, o.changeError(err))
 	}
-	c.log(ctx, "await_appl_lock",
+	o.log(ctx, "await_appl_lock",
 		slog.String("object", object.String()),
 		slog.String("operator", owner.Operator))
 	return nil

@@ -14,7 +14,11 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/applock/postgres"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -57,7 +61,7 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 		"user:x/" + secret + "@tcp(host:3306)",
 		"user:" + secret + "@udp(host:3306)/db",
 	} {
-		_, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+		_, err := open.ByDSN(t.Context(), dsn, open.Config{})
 		var invalid *applock.InvalidError
 		if !errors.As(err, &invalid) || invalid.Argument != "dsn" {
 			t.Errorf("%q: %v, want ErrInvalid of dsn", dsn, err)
@@ -73,10 +77,10 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 		"postgres://user:" + secret + "@host/db":  "l.ocks",
 		"mysql://user:" + secret + "@host/db?x=y": strings.Repeat("l", 31),
 	} {
-		_, err := applock.Open(t.Context(), applock.Config{DSN: dsn, Schema: schema})
+		_, err := open.ByDSN(t.Context(), dsn, open.Config{Schema: schema})
 		var invalid *applock.InvalidError
-		if !errors.As(err, &invalid) || invalid.Argument != "schema" || strings.Contains(err.Error(), secret) {
-			t.Errorf("the schema %q in %q: %v, want ErrInvalid of schema", schema, dsn, err)
+		if !errors.As(err, &invalid) || invalid.Argument != "Schema" || strings.Contains(err.Error(), secret) {
+			t.Errorf("the schema %q in %q: %v, want ErrInvalid of Schema", schema, dsn, err)
 		}
 	}
 }
@@ -136,7 +140,7 @@ func mishaps(t *testing.T, product string) []mishap {
 
 func (m mishap) check(t *testing.T, dsn string) {
 	t.Helper()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
@@ -179,12 +183,12 @@ func closedPort(t *testing.T) string {
 
 func openSQLite(t *testing.T) *applock.Client {
 	t.Helper()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: "sqlite:" + filepath.Join(t.TempDir(), "applock.db")})
+	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	return client
@@ -211,7 +215,7 @@ func TestInvalidInGo(t *testing.T) {
 			t.Errorf("%v, want ErrInvalid of %s", err, want)
 		}
 	}
-	if _, err := client.Inquire(t.Context(), object); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld: nothing has changed", err)
 	}
 }
@@ -241,7 +245,11 @@ func TestLogger(t *testing.T) {
 	t.Parallel()
 	var records bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&records, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	client := openSQLite(t).WithLogger(logger)
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "applock.db")
+	client := testclient.Open(t, dsn, "", logger)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
 	_, err := client.Get(t.Context(), applock.GetRequest{
 		Object: applock.Object{Type: "customer", ID: "42"},
 		Owner:  applock.Owner{Operator: "JDOE"},
@@ -260,19 +268,17 @@ func TestLogger(t *testing.T) {
 // Method: close, then use the handle; and the client of Open.
 func TestCloseLeavesCallersHandleOpen(t *testing.T) {
 	t.Parallel()
-	for product, newClient := range map[string]func(*sql.DB) *applock.Client{
-		onSQLite:  applock.NewSQLite,
-		onMariaDB: applock.NewMySQL,
-		onMySQL:   applock.NewMySQL,
+	for product, newClient := range map[string]func(testing.TB, *sql.DB) *applock.Client{
+		onSQLite:  testclient.SQLite,
+		onMariaDB: testclient.MySQL,
+		onMySQL:   testclient.MySQL,
 	} {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
 			place := newRealPlace(t, product)
-			client := newClient(place.handle)
-			for _, closing := range []*applock.Client{client, client.WithLogger(slog.New(slog.DiscardHandler))} {
-				if err := closing.Close(); err != nil {
-					t.Fatal(err)
-				}
+			client := newClient(t, place.handle)
+			if err := client.Close(); err != nil {
+				t.Fatal(err)
 			}
 			if err := place.handle.PingContext(t.Context()); err != nil {
 				t.Errorf("the caller's handle after Close: %v", err)
@@ -290,9 +296,9 @@ func TestCloseLeavesCallersHandleOpen(t *testing.T) {
 	}
 }
 
-// Goal: in a *sql.Tx of the application a lock comes with its commit and not with its rollback; anything else that is
-// handed in as a transaction is ErrInvalid, and nothing is done outside of it instead.
-// Method: an order and a lock in one transaction, rolled back and committed; then each operation with what is no *sql.Tx.
+// Goal: in a *sql.Tx of the application a lock comes with its commit and not with its rollback; a transaction that is nil
+// or of another engine is ErrInvalid, and nothing is done outside of it instead.
+// Method: an order and a lock in one transaction, rolled back and committed; then each operation with what is none.
 func TestWithTx(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
@@ -301,7 +307,7 @@ func TestWithTx(t *testing.T) {
 		place.exec(t, createOrders)
 		for _, commit := range []bool{false, true} {
 			insertOrder(t, place, place.client, commit)
-			_, err := place.client.Inquire(t.Context(), orderLock.Object)
+			_, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object})
 			if errors.Is(err, applock.ErrNotHeld) == commit {
 				t.Errorf("after commit %t: %v", commit, err)
 			}
@@ -309,22 +315,19 @@ func TestWithTx(t *testing.T) {
 				t.Errorf("after commit %t: %d orders", commit, n)
 			}
 		}
-		conn, err := place.handle.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
 		other := orderLock
 		other.Object.ID = "43"
-		for name, tx := range map[string]any{"nil": nil, "pool": place.handle, "connection": conn, "text": "BEGIN", "client": place.client} {
-			for operation, err := range everyOperation(t, place.client.WithTx(tx), other) {
+		for name, client := range map[string]*applock.Client{
+			"nil": place.client.WithSQLTx(nil), "a transaction of PostgreSQL": postgres.WithTx(place.client, nil),
+		} {
+			for operation, err := range everyOperation(t, client, other) {
 				var invalid *applock.InvalidError
 				if !errors.As(err, &invalid) || invalid.Argument != "tx" || !errors.Is(err, applock.ErrInvalid) {
 					t.Errorf("%s in %s: %v, want ErrInvalid of tx", operation, name, err)
 				}
 			}
 		}
-		if _, err := place.client.Inquire(t.Context(), other.Object); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: other.Object}); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("after all that: %v, want ErrNotHeld", err)
 		}
 	})
@@ -345,8 +348,8 @@ func insertOrder(t *testing.T, place realPlace, client *applock.Client, commit b
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	locks := client.WithTx(tx)
-	if err := locks.Serialize(t.Context(), orderLock.Object); err != nil {
+	locks := client.WithSQLTx(tx)
+	if err := locks.Serialize(t.Context(), applock.SerializeRequest{Object: orderLock.Object}); err != nil {
 		t.Fatal(err)
 	}
 	grant, err := locks.Get(t.Context(), orderLock)
@@ -360,7 +363,7 @@ func insertOrder(t *testing.T, place realPlace, client *applock.Client, commit b
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("outside, before the commit: %v, want ErrNotHeld", err)
 	}
 	if !commit {
@@ -378,14 +381,14 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 	errs := map[string]error{}
 	_, errs["get"] = client.Get(ctx, request)
 	_, errs["release"] = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator})
-	_, errs["inquire"] = client.Inquire(ctx, object)
+	_, errs["inquire"] = client.Inquire(ctx, applock.InquireRequest{Object: object})
 	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator, To: request.Owner})
 	for _, err := range client.List(ctx, applock.ListRequest{}) {
 		errs["list"] = err
 	}
 	_, errs["purge"] = client.Purge(ctx, applock.PurgeRequest{})
 	errs["assert"] = client.Assert(ctx, applock.AssertRequest{Object: object, Operator: operator, Fence: 1})
-	errs["serialize"] = client.Serialize(ctx, object)
+	errs["serialize"] = client.Serialize(ctx, applock.SerializeRequest{Object: object})
 	_, errs["version"] = client.Version(ctx)
 	return errs
 }
@@ -401,20 +404,20 @@ func TestOpenMySQL(t *testing.T) {
 			const elsewhere = "?loc=Asia%2FTokyo&time_zone=%27%2B09%3A00%27"
 			var granted applock.Grant
 			for i, dsn := range []string{dsn, inOwnForm(t, dsn), dsn + elsewhere} {
-				client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+				client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = client.Close() })
 				if i == 0 {
-					if _, err := client.MigrateUp(t.Context()); err != nil {
+					if _, err := migrate.Up(t.Context(), client); err != nil {
 						t.Fatal(err)
 					}
 					if granted, err = client.Get(t.Context(), orderLock); err != nil {
 						t.Fatal(err)
 					}
 				}
-				lock, err := client.Inquire(t.Context(), orderLock.Object)
+				lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object})
 				if err != nil || lock.Fence != granted.Fence || lock.ExpiresAt != granted.ExpiresAt ||
 					time.Until(lock.ExpiresAt.Add(-applock.DefaultTTL)).Abs() > time.Minute {
 					t.Errorf("DSN %d: got %+v, %v, want %+v", i, lock, err, granted)
@@ -437,26 +440,23 @@ func TestSchemaOnMySQL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			elsewhere, err := applock.Open(t.Context(), applock.Config{DSN: shop.dsn, Schema: config.DBName})
+			elsewhere, err := open.ByDSN(t.Context(), shop.dsn, open.Config{Schema: config.DBName})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = elsewhere.Close() })
-			if _, err := elsewhere.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrSchema) {
+			if _, err := elsewhere.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("before the migration of the other database: %v, want ErrSchema", err)
 			}
-			if _, err := elsewhere.MigrateUp(t.Context()); err != nil {
+			if _, err := migrate.Up(t.Context(), elsewhere); err != nil {
 				t.Fatal(err)
 			}
 			checkTwoSetsOfLocks(t, shop.client, elsewhere)
-			handedIn, err := applock.NewMySQL(shop.handle).WithSchema(config.DBName)
-			if err != nil {
-				t.Fatal(err)
-			}
+			handedIn := testclient.MySQLIn(t, shop.handle, config.DBName)
 			shop.exec(t, createOrders)
 			for _, commit := range []bool{false, true} {
 				insertOrder(t, shop, handedIn, commit)
-				_, err := elsewhere.Inquire(t.Context(), orderLock.Object)
+				_, err := elsewhere.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object})
 				if errors.Is(err, applock.ErrNotHeld) == commit {
 					t.Errorf("the lock in the other database after commit %t: %v", commit, err)
 				}
@@ -464,7 +464,7 @@ func TestSchemaOnMySQL(t *testing.T) {
 					t.Errorf("after commit %t: %d orders", commit, n)
 				}
 			}
-			if _, err := shop.client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
+			if _, err := shop.client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrNotHeld) {
 				t.Errorf("the lock beside the order: %v, want ErrNotHeld", err)
 			}
 		})
@@ -497,8 +497,8 @@ func checkTwoSetsOfLocks(t *testing.T, one, other *applock.Client) {
 	}
 	for client, request := range requests {
 		released, err := client.Release(t.Context(), applock.ReleaseRequest{Object: request.Object, Operator: request.Owner.Operator})
-		if err != nil || !released {
-			t.Errorf("release of %s: %t, %v", request.Owner, released, err)
+		if err != nil || released.Outcome != applock.OutcomeReleased {
+			t.Errorf("release of %s: %v, %v", request.Owner, released, err)
 		}
 	}
 }

@@ -22,6 +22,19 @@ var (
 	// ErrOutcomeUnknown means that a call was sent and no answer came back: it may have taken
 	// effect. Repeating it is safe: a repeated get renews, a repeated release finds the object free.
 	ErrOutcomeUnknown = errors.New("outcome unknown, repeat the call")
+	// ErrBusy means that another transaction was changing the lock for longer than the call waits. Nothing has
+	// happened, except that some databases have rolled back the caller's transaction: call again.
+	ErrBusy = errors.New("another transaction is changing the lock, try again")
+	// ErrRetry means a deadlock or a serialization failure: roll back and repeat the whole transaction. A call
+	// outside a transaction is repeated many times before it returns this.
+	ErrRetry = errors.New("conflict with another transaction, roll back and begin again")
+	// ErrContention means that the object changed hands again and again during the call. Nothing has happened:
+	// call again.
+	ErrContention = errors.New("too much contention, nothing has happened, call again")
+	// ErrUnreachable means that there was no connection to be had. Nothing has been sent.
+	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that the DSN names it")
+	// ErrPrivilege means that the database user may not do that.
+	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
 	// ErrSchema means that the table or the procedures are missing or too old for this program.
 	ErrSchema = errors.New("applock is not installed there or too old, install it with: applockctl migrate up")
 )
@@ -43,7 +56,7 @@ type HeldError struct {
 // Error names the holder and the end of the lock.
 func (e *HeldError) Error() string {
 	if e.Holder.Owner == (Owner{}) {
-		return "not to be had; who holds it is not known"
+		return "held by an unknown owner"
 	}
 	if e.Holder.ExpiresAt.IsZero() {
 		return "held by " + e.Holder.String()
@@ -56,7 +69,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // InvalidError names the argument that was refused. It is ErrInvalid.
 type InvalidError struct {
-	// Argument is the name of the parameter in the procedures, without its "p_".
+	// Argument is the field of the request, such as Object.Type or TTL, or the argument of the constructor.
 	Argument string
 	Reason   string
 }
@@ -74,8 +87,10 @@ func (e *lostError) Error() string        { return e.cause.Error() }
 func (e *lostError) Unwrap() error        { return e.cause }
 func (e *lostError) Is(target error) bool { return target == ErrLost || target == ErrNotHeld }
 
-// explain turns a driver's error into one that says what to do. The driver's error stays reachable
-// with errors.As.
+// Explain is for the packages of the engines and of migrating: it turns a driver's error into one of those above, which
+// says what to do. The driver's error stays reachable with errors.As.
+func Explain(err error) error { return explain(err) }
+
 func explain(err error) error {
 	switch db.KindOf(err) {
 	case db.KindInvalid:
@@ -85,21 +100,21 @@ func explain(err error) error {
 	case db.KindSchema:
 		return fmt.Errorf("%w (%w)", ErrSchema, err)
 	case db.KindContention:
-		return fmt.Errorf("nothing has happened, call again: %w", err)
+		return fmt.Errorf("%w: %w", ErrContention, err)
 	case db.KindOther, db.KindInFlight:
 		return err
 	case db.KindUnreachable:
-		return fmt.Errorf("cannot reach the database, check that it runs and that the DSN names it: %w", err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case db.KindAuthentication:
 		return fmt.Errorf("the server refused the user or the password of the DSN: %w", err)
 	case db.KindNoDatabase:
 		return fmt.Errorf("the server has no such database, or the DSN names none: check it: %w", err)
 	case db.KindPrivilege:
-		return fmt.Errorf("a privilege is missing, ask the database administrator to grant it: %w", err)
+		return fmt.Errorf("%w: %w", ErrPrivilege, err)
 	case db.KindBusy:
-		return fmt.Errorf("another transaction is changing the lock, try again: %w", err)
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case db.KindRetry:
-		return fmt.Errorf("conflict with another transaction, roll back and begin again: %w", err)
+		return fmt.Errorf("%w: %w", ErrRetry, err)
 	}
 	return err
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/applock/sqlite"
 )
 
 // openExample returns a client on a new, migrated SQLite file, and what removes it.
@@ -19,11 +22,11 @@ func openExample(ctx context.Context) (*applock.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, err := applock.Open(ctx, applock.Config{DSN: "sqlite:" + filepath.Join(folder, "applock.db")})
+	client, err := open.ByDSN(ctx, "sqlite:"+filepath.Join(folder, "applock.db"), open.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := client.MigrateUp(ctx); err != nil {
+	if _, err := migrate.Up(ctx, client); err != nil {
 		log.Fatal(err)
 	}
 	return client, func() {
@@ -45,18 +48,18 @@ func Example() {
 	fmt.Println(grant.Owner, err)
 	_, err = client.Get(ctx, applock.GetRequest{Object: object, Owner: asmith})
 	fmt.Println(errors.Is(err, applock.ErrHeld))
-	lock, err := client.Inquire(ctx, object)
+	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
 	fmt.Println(lock.Owner, err)
 	grant, err = client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: asmith})
 	fmt.Println(grant.Owner, err)
 	released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH"})
-	fmt.Println(released, err)
+	fmt.Println(released.Outcome, err)
 	// Output:
 	// JDOE (CS) <nil>
 	// true
 	// JDOE (CS) <nil>
 	// ASMITH (CS) <nil>
-	// true <nil>
+	// RELEASED <nil>
 }
 
 // A refusal says who has the object, and until when.
@@ -120,7 +123,7 @@ func ExampleClient_List() {
 }
 
 // In the caller's transaction the lock is there when the transaction commits, and not before.
-func ExampleClient_WithTx() {
+func ExampleClient_WithSQLTx() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "applock-example")
 	if err != nil {
@@ -132,8 +135,11 @@ func ExampleClient_WithTx() {
 		log.Fatal(err)
 	}
 	defer func() { _ = handle.Close() }()
-	client := applock.NewSQLite(handle)
-	if _, err := client.MigrateUp(ctx); err != nil {
+	client, err := sqlite.New(handle, sqlite.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := migrate.Up(ctx, client); err != nil {
 		log.Fatal(err)
 	}
 	object := applock.Object{Type: "customer", ID: "42"}
@@ -142,12 +148,12 @@ func ExampleClient_WithTx() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = client.WithTx(tx).Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+	_, err = client.WithSQLTx(tx).Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
 	fmt.Println("in the transaction:", err)
-	_, err = client.Inquire(ctx, object)
+	_, err = client.Inquire(ctx, applock.InquireRequest{Object: object})
 	fmt.Println("outside, before the commit:", errors.Is(err, applock.ErrNotHeld))
 	fmt.Println("commit:", tx.Commit())
-	lock, err := client.Inquire(ctx, object)
+	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
 	fmt.Println("outside, after the commit:", lock.Owner, err)
 	// Output:
 	// in the transaction: <nil>
@@ -217,7 +223,7 @@ func ExampleClient_Do() {
 	request := applock.AcquireRequest{Object: applock.Object{Type: "wallet", ID: "17"}, MaxHold: 10 * time.Second}
 	err := client.Do(ctx, request, func(ctx context.Context, lease *applock.Lease) error {
 		// Begin the transaction here, inside the lease, with ctx, which ends if the lease is lost. Call
-		// client.WithTx(tx).Assert first in it, with lease.Fence(), and commit before returning.
+		// client.WithSQLTx(tx).Assert first in it, with lease.Fence(), and commit before returning.
 		fmt.Println("depositing into", lease.Object())
 		return nil
 	})

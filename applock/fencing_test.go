@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/postgres"
 )
 
 const (
@@ -88,7 +89,7 @@ func (p realPlace) beginThroughSQL(ctx context.Context) (accountsTx, error) {
 		return accountsTx{}, err
 	}
 	return accountsTx{
-		locks: p.client.WithTx(tx),
+		locks: p.client.WithSQLTx(tx),
 		exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
 			result, err := tx.ExecContext(ctx, p.bound(statement), args...)
 			if err != nil {
@@ -107,7 +108,7 @@ func beginThroughPgx(ctx context.Context, place realPlace, pool *pgxpool.Pool) (
 		return accountsTx{}, err
 	}
 	return accountsTx{
-		locks: place.client.WithTx(tx),
+		locks: postgres.WithTx(place.client, tx),
 		exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
 			tag, err := tx.Exec(ctx, statement, args...)
 			return tag.RowsAffected(), err

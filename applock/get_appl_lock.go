@@ -30,8 +30,8 @@ type Grant struct {
 	Fence Fence
 	// ExpiresAt is when the lock ends unless it is renewed: UTC, by the database's clock.
 	ExpiresAt time.Time
-	// Renewed is true when the operator held the lock already.
-	Renewed bool
+	// Outcome is OutcomeAcquired, OutcomeRenewed when the operator held the lock already, or OutcomeTransferred.
+	Outcome Outcome
 }
 
 // Get takes the lock on an object, or renews it when the operator holds it already; an expired lock is
@@ -43,73 +43,75 @@ type Grant struct {
 // keeps the lock's row to itself until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a
 // broken connection: repeat the call, which renews what the first one may have taken.
 func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
-	if request.MaxWait < 0 || request.MaxWait > 0 && c.inTx {
-		return Grant{}, fmt.Errorf("get %s: %w", request.Object,
-			&InvalidError{Argument: "max_wait", Reason: "must not be negative, and must be zero in a transaction"})
-	}
 	grant, err := c.get(ctx, request)
-	if errors.Is(err, ErrHeld) && request.MaxWait > 0 {
-		grant, err = c.waitAndGet(ctx, request)
-	}
 	if err != nil {
 		return Grant{}, fmt.Errorf("get %s: %w", request.Object, err)
 	}
 	return grant, nil
 }
 
+func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
+	params, err := request.params()
+	if err != nil {
+		return Grant{}, err
+	}
+	if request.MaxWait < 0 || request.MaxWait > 0 && c.operations.inTx {
+		return Grant{}, &InvalidError{Argument: "MaxWait", Reason: "must not be negative, and must be zero in a transaction"}
+	}
+	grant, err := c.operations.get(ctx, params)
+	if !errors.Is(err, ErrHeld) || request.MaxWait == 0 {
+		return grant, err
+	}
+	return c.waitAndGet(ctx, params, request.MaxWait)
+}
+
 // waitAndGet goes on after a refusal. No connection is held meanwhile.
-func (c *Client) waitAndGet(ctx context.Context, request GetRequest) (Grant, error) {
-	object, err := request.Object.trim()
-	if err != nil {
-		return Grant{}, err
-	}
-	owner, err := request.Owner.trim("")
-	if err != nil {
-		return Grant{}, err
-	}
+func (c *Client) waitAndGet(ctx context.Context, params db.GetApplLockParams, maxWait time.Duration) (Grant, error) {
 	leases, err := c.leases()
 	if err != nil {
 		return Grant{}, err
 	}
+	waiting := claim{
+		object: Object{Type: params.ObjectType, ID: params.ObjectID},
+		owner:  Owner{Operator: params.OperatorID, Department: params.DepartmentID},
+	}
 	var grant Grant
-	err = leases.queue(ctx, claim{object: object, owner: owner}, request.MaxWait, func(context.Context) error {
+	err = leases.queue(ctx, waiting, maxWait, func(context.Context) error {
 		var err error // with ctx: a call that the end of the wait breaks off has an unknown outcome
-		grant, err = c.get(ctx, request)
+		grant, err = c.operations.get(ctx, params)
 		return err
 	})
 	return grant, err
 }
 
-func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
-	object, err := request.Object.trim()
+func (r GetRequest) params() (db.GetApplLockParams, error) {
+	object, err := r.Object.trim()
 	if err != nil {
-		return Grant{}, err
+		return db.GetApplLockParams{}, err
 	}
-	owner, err := request.Owner.trim("")
+	owner, err := r.Owner.trim("Owner")
 	if err != nil {
-		return Grant{}, err
+		return db.GetApplLockParams{}, err
 	}
-	ttl, err := checkSeconds("ttl_seconds", request.TTL, DefaultTTL)
-	if err != nil {
-		return Grant{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return Grant{}, err // nothing has been sent
-	}
-	params := db.GetApplLockParams{
+	ttl, err := checkSeconds("TTL", r.TTL, DefaultTTL)
+	return db.GetApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
 		TTLSeconds:   ttl,
-	}
-	result, err := settle(ctx, c, func() (db.GetApplLockResult, error) { return c.driver.GetApplLock(ctx, params) })
+	}, err
+}
+
+func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant, error) {
+	result, err := retryIfUnchanged(ctx, o, func() (db.GetApplLockResult, error) { return o.driver.GetApplLock(ctx, params) })
 	if err != nil {
-		return Grant{}, c.changeError(err)
+		return Grant{}, o.changeError(err)
 	}
-	c.log(ctx, "get_appl_lock",
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	o.log(ctx, "get_appl_lock",
 		slog.String("object", object.String()),
-		slog.String("operator", owner.Operator),
+		slog.String("operator", params.OperatorID),
 		slog.Int64("fence", result.Fence),
 		slog.String("outcome", string(result.Outcome)))
 	if result.LockFL != db.Yes {
@@ -120,9 +122,9 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	}
 	return Grant{
 		Object:    object,
-		Owner:     owner,
+		Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
 		Fence:     Fence(result.Fence),
 		ExpiresAt: result.ExpiresTS,
-		Renewed:   result.Outcome == db.Renewed,
+		Outcome:   Outcome(result.Outcome),
 	}, nil
 }

@@ -3,7 +3,6 @@ package applock_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -72,7 +71,7 @@ func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
 	if _, err := client.AcquireAll(t.Context(), request); !errors.As(err, &refusal) || refusal.Object != nightly || refusal.Holder.Owner != me {
 		t.Errorf("acquire all: %v, want that %s holds %s", err, me, nightly)
 	}
-	if _, err := client.Inquire(t.Context(), account(1)); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(1)}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire the other object: %v, want ErrNotHeld", err)
 	}
 	if err := first.Release(t.Context()); err != nil {
@@ -151,23 +150,9 @@ func TestTransferSparesASuccessor(t *testing.T) {
 		if !errors.Is(err, applock.ErrLost) {
 			t.Errorf("transfer: %v, want ErrLost", err)
 		}
-		lock, err := client.Inquire(t.Context(), nightly)
+		lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: nightly})
 		if err != nil || lock.Owner.Operator != "etl-7" || lock.Fence != successor.Fence() {
 			t.Errorf("inquire: %+v, %v, want the successor's grant %d", lock, err, successor.Fence())
 		}
 	})
-}
-
-// Goal: clients that differ in their logger only share their leases. Method: re-enter by the other one.
-func TestWithLoggerReenters(t *testing.T) {
-	t.Parallel()
-	client := onPlace(t, leasePlace(t, onSQLite))
-	request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
-	err := client.Do(t.Context(), request, func(ctx context.Context, _ *applock.Lease) error {
-		_, err := client.WithLogger(slog.New(slog.DiscardHandler)).TryAcquire(ctx, request, 0)
-		return err
-	})
-	if err != nil {
-		t.Errorf("re-enter by a client of the same locks: %v", err)
-	}
 }

@@ -8,27 +8,32 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+// InquireRequest asks who holds an object.
+type InquireRequest struct {
+	Object Object
+}
+
 // Inquire returns the live lock on an object, or ErrNotHeld when there is none. It never waits and
 // changes nothing.
-func (c *Client) Inquire(ctx context.Context, object Object) (Lock, error) {
-	lock, err := c.inquire(ctx, object)
+func (c *Client) Inquire(ctx context.Context, request InquireRequest) (Lock, error) {
+	lock, err := c.operations.inquire(ctx, request)
 	if err != nil {
-		return Lock{}, fmt.Errorf("inquire %s: %w", object, err)
+		return Lock{}, fmt.Errorf("inquire %s: %w", request.Object, err)
 	}
 	return lock, nil
 }
 
-func (c *Client) inquire(ctx context.Context, object Object) (Lock, error) {
-	object, err := object.trim()
+func (o operations) inquire(ctx context.Context, request InquireRequest) (Lock, error) {
+	object, err := request.Object.trim()
 	if err != nil {
 		return Lock{}, err
 	}
 	params := db.InquireApplLockParams{ObjectType: object.Type, ObjectID: object.ID}
-	result, err := settle(ctx, c, func() (db.InquireApplLockResult, error) { return c.driver.InquireApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.InquireApplLockResult, error) { return o.driver.InquireApplLock(ctx, params) })
 	if err != nil {
-		return Lock{}, c.readError(err)
+		return Lock{}, o.readError(err)
 	}
-	c.log(ctx, "inquire_appl_lock",
+	o.log(ctx, "inquire_appl_lock",
 		slog.String("object", object.String()),
 		slog.String("operator", result.Lock.OperatorID),
 		slog.Int64("fence", result.Lock.Fence),

@@ -7,11 +7,13 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
 func openLocker(ctx context.Context, dsn string) (applock.Locker, func(), error) {
-	client, err := applock.Open(ctx, applock.Config{DSN: dsn})
+	client, err := open.ByDSN(ctx, dsn, open.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +65,7 @@ func leasePlace(t testing.TB, product string) string {
 	t.Helper()
 	dsn := newDSN(t, product)
 	client := onPlace(t, dsn)
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	return dsn
@@ -72,7 +74,7 @@ func leasePlace(t testing.TB, product string) string {
 // onPlace returns a client of its own, which is closed when the test ends.
 func onPlace(t testing.TB, dsn string) *applock.Client {
 	t.Helper()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +86,13 @@ func onPlace(t testing.TB, dsn string) *applock.Client {
 func releaseAsSupervisor(t testing.TB, dsn string, object applock.Object) {
 	t.Helper()
 	client := onPlace(t, dsn)
-	lock, err := client.Inquire(t.Context(), object)
+	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := applock.ReleaseRequest{Object: object, Operator: lock.Owner.Operator}
-	if released, err := client.Release(t.Context(), request); err != nil || !released {
-		t.Fatalf("release: %t, %v", released, err)
+	if released, err := client.Release(t.Context(), request); err != nil || released.Outcome != applock.OutcomeReleased {
+		t.Fatalf("release: %v, %v", released, err)
 	}
 }
 
@@ -98,7 +100,7 @@ func releaseAsSupervisor(t testing.TB, dsn string, object applock.Object) {
 func transferOut(t testing.TB, dsn string, object applock.Object) {
 	t.Helper()
 	client := onPlace(t, dsn)
-	lock, err := client.Inquire(t.Context(), object)
+	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +129,7 @@ func expire(t testing.TB, dsn string, object applock.Object) {
 
 func countWaiters(t testing.TB, dsn string) int {
 	t.Helper()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

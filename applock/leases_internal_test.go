@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/sqlite"
 )
 
 // The tests of this file play what only the table offers, which other packages cannot, or a database that answers late.
@@ -236,97 +234,4 @@ func TestTransferWithUnknownOutcome(t *testing.T) {
 			t.Errorf("transfer: %v, and the lease ended with %v, want ErrOutcomeUnknown and ErrLost", err, cause)
 		}
 	})
-}
-
-// lateCommit is a database whose first commit answers late.
-type lateCommit struct {
-	db.Driver
-	calls     atomic.Int64
-	committed chan struct{}
-	answer    chan struct{}
-}
-
-func (d *lateCommit) InTx(ctx context.Context, operations func(db.Driver) error) error {
-	err := d.Driver.InTx(ctx, operations)
-	if d.calls.Add(1) == 1 {
-		close(d.committed)
-		<-d.answer
-	}
-	return err
-}
-
-// onLateCommit returns a client whose first AcquireAll gets its answer when the test says so, and another one.
-func onLateCommit(t *testing.T) (late *lateCommit, client, other *Client) {
-	t.Helper()
-	dsn := "sqlite:" + filepath.Join(t.TempDir(), "late.db")
-	driver, err := sqlite.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late = &lateCommit{Driver: driver, committed: make(chan struct{}), answer: make(chan struct{})}
-	client = newClient(late)
-	t.Cleanup(func() { _ = client.Close() })
-	if _, err := client.MigrateUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	other, err = Open(t.Context(), Config{DSN: dsn})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = other.Close() })
-	return late, client, other
-}
-
-// Goal: Close lets an AcquireAll end that is under way, and gives back what it has taken. Method: close after its commit,
-// before the answer.
-func TestCloseDuringAcquireAll(t *testing.T) {
-	t.Parallel()
-	late, client, other := onLateCommit(t)
-	object := nightly().Object
-	result := make(chan error, 1)
-	go func() {
-		_, err := client.AcquireAll(t.Context(), AcquireAllRequest{Objects: []Object{object}, MaxHold: time.Hour})
-		result <- err
-	}()
-	<-late.committed
-	time.AfterFunc(200*time.Millisecond, func() { close(late.answer) })
-	if err := client.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if lock, err := other.Inquire(t.Context(), object); !errors.Is(err, ErrNotHeld) {
-		t.Errorf("inquire: %+v, %v, want ErrNotHeld", lock, err)
-	}
-	if err := <-result; err == nil {
-		t.Error("leases of a client that is closed")
-	}
-}
-
-// Goal: the late answer to an AcquireAll that was cancelled does not take the locks away from the operator's next one.
-// Method: repeat it before the answer, which is refused, and until it succeeds.
-func TestCancelledAcquireAllSparesTheNext(t *testing.T) {
-	t.Parallel()
-	late, client, other := onLateCommit(t)
-	object := nightly().Object
-	request := AcquireAllRequest{Objects: []Object{object}, Owner: Owner{Operator: "etl-7"}, MaxHold: time.Hour}
-	gone, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-late.committed
-		cancel()
-	}()
-	if _, err := client.AcquireAll(gone, request); !errors.Is(err, context.Canceled) {
-		t.Fatalf("acquire all: %v, want that ctx has ended", err)
-	}
-	set, err := client.AcquireAll(t.Context(), request)
-	close(late.answer)
-	for errors.Is(err, ErrHeld) {
-		time.Sleep(10 * time.Millisecond)
-		set, err = client.AcquireAll(t.Context(), request)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(500 * time.Millisecond) // for what should not come
-	if lock, err := other.Inquire(t.Context(), object); err != nil || set.Context().Err() != nil {
-		t.Errorf("inquire: %+v, %v, and the set ended with %v, want both to last", lock, err, context.Cause(set.Context()))
-	}
 }

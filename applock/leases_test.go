@@ -256,7 +256,7 @@ func TestCancelledCallIsGivenBack(t *testing.T) {
 		"Refused":             {err: held},
 		"Unknown":             {err: fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer), releases: 1},
 		"GivenOperator":       {operator: "etl-7", grant: applock.Grant{Fence: 7}, releases: 1},
-		"GivenOperatorBefore": {operator: "etl-7", grant: applock.Grant{Fence: 7, Renewed: true}},
+		"GivenOperatorBefore": {operator: "etl-7", grant: applock.Grant{Fence: 7, Outcome: applock.OutcomeRenewed}},
 		"GivenUnknown":        {operator: "etl-7", err: fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer)},
 	}
 	for name, test := range tests {

@@ -39,6 +39,7 @@ type WaitersRequest struct {
 // while the caller iterates and holds no connection in between; one who waits through the whole iteration
 // appears exactly once. An error ends the iteration and comes with a zero Waiter.
 func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[Waiter, error] {
+	o := c.operations
 	return func(yield func(Waiter, error) bool) {
 		params, err := request.params()
 		if err != nil {
@@ -46,12 +47,12 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 			return
 		}
 		for {
-			rows, err := settle(ctx, c, func() ([]db.Waiter, error) { return c.driver.ListApplLockWaiters(ctx, params) })
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Waiter, error) { return o.driver.ListApplLockWaiters(ctx, params) })
 			if err != nil {
-				yield(Waiter{}, fmt.Errorf("list waiters: %w", c.readError(err)))
+				yield(Waiter{}, fmt.Errorf("list waiters: %w", o.readError(err)))
 				return
 			}
-			c.log(ctx, "list_appl_lock_waiters", slog.Int("rows", len(rows)))
+			o.log(ctx, "list_appl_lock_waiters", slog.Int("rows", len(rows)))
 			for _, row := range rows {
 				if !yield(waiterOf(row), nil) {
 					return
@@ -71,24 +72,24 @@ func (r WaitersRequest) params() (db.ListApplLockWaitersParams, error) {
 	var params db.ListApplLockWaitersParams
 	var err error
 	if r.ObjectType != "" {
-		if params.ObjectType, err = checkObjectType(r.ObjectType); err != nil {
+		if params.ObjectType, err = checkObjectType("ObjectType", r.ObjectType); err != nil {
 			return params, err
 		}
 	}
 	if r.ObjectID != "" {
-		if params.ObjectID, err = checkText("object_id", r.ObjectID, MaxObjectIDLength); err != nil {
+		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
 			return params, err
 		}
 	}
 	if r.Operator != "" {
-		if params.OperatorID, err = checkText("operator_id", r.Operator, MaxOperatorLength); err != nil {
+		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
 			return params, err
 		}
 	}
-	if params.DepartmentID, err = checkOptionalText("department_id", r.Department, MaxDepartmentLength); err != nil {
+	if params.DepartmentID, err = checkOptionalText("Department", r.Department, MaxDepartmentLength); err != nil {
 		return params, err
 	}
-	params.MaxRows, err = checkRows(r.PageSize)
+	params.MaxRows, err = checkRows("PageSize", r.PageSize)
 	return params, err
 }
 

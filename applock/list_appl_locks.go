@@ -29,6 +29,7 @@ type ListRequest struct {
 // caller iterates and holds no connection in between; a lock that lives through the whole iteration
 // appears exactly once. An error ends the iteration and comes with a zero Lock.
 func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
+	o := c.operations
 	return func(yield func(Lock, error) bool) {
 		params, err := request.params()
 		if err != nil {
@@ -36,12 +37,12 @@ func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, 
 			return
 		}
 		for {
-			rows, err := settle(ctx, c, func() ([]db.Lock, error) { return c.driver.ListApplLocks(ctx, params) })
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Lock, error) { return o.driver.ListApplLocks(ctx, params) })
 			if err != nil {
-				yield(Lock{}, fmt.Errorf("list: %w", c.readError(err)))
+				yield(Lock{}, fmt.Errorf("list: %w", o.readError(err)))
 				return
 			}
-			c.log(ctx, "list_appl_locks", slog.Int("rows", len(rows)))
+			o.log(ctx, "list_appl_locks", slog.Int("rows", len(rows)))
 			for _, row := range rows {
 				if !yield(lockOf(row), nil) {
 					return
@@ -60,29 +61,29 @@ func (r ListRequest) params() (db.ListApplLocksParams, error) {
 	var params db.ListApplLocksParams
 	var err error
 	if r.ObjectType != "" {
-		if params.ObjectType, err = checkObjectType(r.ObjectType); err != nil {
+		if params.ObjectType, err = checkObjectType("ObjectType", r.ObjectType); err != nil {
 			return params, err
 		}
 	}
 	if r.Operator != "" {
-		if params.OperatorID, err = checkText("operator_id", r.Operator, MaxOperatorLength); err != nil {
+		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
 			return params, err
 		}
 	}
-	if params.DepartmentID, err = checkOptionalText("department_id", r.Department, MaxDepartmentLength); err != nil {
+	if params.DepartmentID, err = checkOptionalText("Department", r.Department, MaxDepartmentLength); err != nil {
 		return params, err
 	}
-	params.MaxRows, err = checkRows(r.PageSize)
+	params.MaxRows, err = checkRows("PageSize", r.PageSize)
 	return params, err
 }
 
 // checkRows returns the size of a page or batch, or the default for zero.
-func checkRows(rows int) (int64, error) {
+func checkRows(argument string, rows int) (int64, error) {
 	if rows == 0 {
 		return DefaultPageSize, nil
 	}
 	if rows < 0 || rows > MaxPageSize {
-		return 0, &InvalidError{Argument: "max_rows", Reason: fmt.Sprintf("must lie between 1 and %d", MaxPageSize)}
+		return 0, &InvalidError{Argument: argument, Reason: fmt.Sprintf("must lie between 1 and %d", MaxPageSize)}
 	}
 	return int64(rows), nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/applock/applock/internal/db"
 )
 
 // The limits of the arguments. Lengths are in characters, after trailing blanks are trimmed.
@@ -33,7 +35,7 @@ type Object struct {
 func ParseObject(text string) (Object, error) {
 	objectType, id, found := strings.Cut(text, ":")
 	if !found {
-		return Object{}, &InvalidError{Argument: "object", Reason: fmt.Sprintf("%q is not TYPE:ID, such as customer:42", text)}
+		return Object{}, &InvalidError{Argument: "Object", Reason: fmt.Sprintf("%q is not TYPE:ID, such as customer:42", text)}
 	}
 	return Object{Type: objectType, ID: id}, nil
 }
@@ -43,11 +45,11 @@ func (o Object) String() string { return o.Type + ":" + o.ID }
 
 // trim checks the object and returns it as the database keeps it.
 func (o Object) trim() (Object, error) {
-	objectType, err := checkObjectType(o.Type)
+	objectType, err := checkObjectType("Object.Type", o.Type)
 	if err != nil {
 		return Object{}, err
 	}
-	id, err := checkText("object_id", o.ID, MaxObjectIDLength)
+	id, err := checkText("Object.ID", o.ID, MaxObjectIDLength)
 	return Object{Type: objectType, ID: id}, err
 }
 
@@ -67,16 +69,29 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%s (%s)", o.Operator, o.Department)
 }
 
-// trim checks the owner and returns it as the database keeps it. The arguments of the error begin with
-// prefix, as the parameters of the procedure do.
-func (o Owner) trim(prefix string) (Owner, error) {
-	operator, err := checkText(prefix+"operator_id", o.Operator, MaxOperatorLength)
+// trim checks the owner, which is the field of that name, and returns it as the database keeps it.
+func (o Owner) trim(field string) (Owner, error) {
+	operator, err := checkText(field+".Operator", o.Operator, MaxOperatorLength)
 	if err != nil {
 		return Owner{}, err
 	}
-	department, err := checkOptionalText(prefix+"department_id", o.Department, MaxDepartmentLength)
+	department, err := checkOptionalText(field+".Department", o.Department, MaxDepartmentLength)
 	return Owner{Operator: operator, Department: department}, err
 }
+
+// Outcome is what a call came to, in the one word of the procedures.
+type Outcome string
+
+// The outcomes. A refusal is an error: a [*HeldError] for HELD, [ErrNotHeld] for FREE where somebody should hold the
+// object.
+const (
+	OutcomeAcquired    Outcome = Outcome(db.Acquired)
+	OutcomeRenewed     Outcome = Outcome(db.Renewed)
+	OutcomeTransferred Outcome = Outcome(db.Transferred)
+	OutcomeReleased    Outcome = Outcome(db.Released)
+	OutcomeFree        Outcome = Outcome(db.Free)
+	OutcomeHeld        Outcome = Outcome(db.Held)
+)
 
 // Fence is the fencing token of a grant. It is greater for every later grant of the same object, for
 // ever: a protected resource that refuses a smaller fence than it has seen refuses every former holder.
@@ -95,10 +110,10 @@ type Lock struct {
 	ExpiresAt time.Time
 }
 
-func checkObjectType(value string) (string, error) {
-	objectType, err := checkText("object_type", value, MaxObjectTypeLength)
+func checkObjectType(argument, value string) (string, error) {
+	objectType, err := checkText(argument, value, MaxObjectTypeLength)
 	if err == nil && strings.Contains(objectType, ":") {
-		err = &InvalidError{Argument: "object_type", Reason: `must not contain ":", which ends the type in type:id`}
+		err = &InvalidError{Argument: argument, Reason: `must not contain ":", which ends the type in type:id`}
 	}
 	return objectType, err
 }

@@ -24,30 +24,43 @@ type PurgeRequest struct {
 	Progress func(purged int64)
 }
 
-// Purge removes rows batch by batch until none is left and returns their number. Each batch is final
-// by itself: after an error or a cancelled ctx the number tells what was removed, and the next Purge
+// PurgeResult is what a purge has done.
+type PurgeResult struct {
+	// Purged is how many rows were removed, also when the purge ended with an error.
+	Purged int64
+}
+
+// Purge removes rows batch by batch until none is left. Each batch is final
+// by itself: after an error or a cancelled ctx the result tells what was removed, and the next Purge
 // goes on from there. Any number of purges may run at once.
-func (c *Client) Purge(ctx context.Context, request PurgeRequest) (int64, error) {
-	seconds, err := checkSeconds("older_than_seconds", request.OlderThan, DefaultPurgeAge)
+func (c *Client) Purge(ctx context.Context, request PurgeRequest) (PurgeResult, error) {
+	purged, err := c.operations.purge(ctx, request)
 	if err != nil {
-		return 0, fmt.Errorf("purge: %w", err)
+		return PurgeResult{Purged: purged}, fmt.Errorf("purge: %w", err)
 	}
-	batch, err := checkRows(request.Batch)
+	return PurgeResult{Purged: purged}, nil
+}
+
+func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {
+	seconds, err := checkSeconds("OlderThan", request.OlderThan, DefaultPurgeAge)
 	if err != nil {
-		return 0, fmt.Errorf("purge: %w", err)
+		return 0, err
+	}
+	batch, err := checkRows("Batch", request.Batch)
+	if err != nil {
+		return 0, err
 	}
 	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
-	var purged int64
 	for {
-		if err := ctx.Err(); err != nil {
-			return purged, fmt.Errorf("purge: %w", err) // each batch is final: nothing is unknown
+		if err := o.ready(ctx); err != nil {
+			return purged, err // each batch is final: nothing is unknown
 		}
-		result, err := settle(ctx, c, func() (db.PurgeApplLocksResult, error) { return c.driver.PurgeApplLocks(ctx, params) })
+		result, err := retryIfUnchanged(ctx, o, func() (db.PurgeApplLocksResult, error) { return o.driver.PurgeApplLocks(ctx, params) })
 		if err != nil {
-			return purged, fmt.Errorf("purge: %w", c.changeError(err))
+			return purged, o.changeError(err)
 		}
 		purged += result.Purged
-		c.log(ctx, "purge_appl_locks", slog.Int64("purged", purged))
+		o.log(ctx, "purge_appl_locks", slog.Int64("purged", purged))
 		if request.Progress != nil {
 			request.Progress(purged)
 		}

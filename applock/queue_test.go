@@ -31,11 +31,13 @@ func (b *playedTable) Take(ctx context.Context, object applock.Object, owner app
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	grant := b.grants[object]
-	grant.Renewed = isLive(grant)
-	if grant.Renewed && grant.Owner.Operator != owner.Operator {
+	live := isLive(grant)
+	if live && grant.Owner.Operator != owner.Operator {
 		return applock.Grant{}, &applock.HeldError{Object: object, Holder: applock.Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}}
 	}
-	if !grant.Renewed {
+	grant.Outcome = applock.OutcomeRenewed
+	if !live {
+		grant.Outcome = applock.OutcomeAcquired
 		b.fence++
 		grant = applock.Grant{Object: object, Owner: owner, Fence: b.fence}
 	}

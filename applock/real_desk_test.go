@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -50,7 +51,7 @@ func TestRealDeskFoundRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = pool.Close() })
-			place.client = applock.NewMySQL(pool)
+			place.client = testclient.MySQL(t, pool)
 			runDesk(t, place, realSize(6_000, 3_000))
 		})
 	}
@@ -318,10 +319,10 @@ func (d *desk) transfer(c *customer, from string, to applock.Owner) {
 func (d *desk) granted(c *customer, grant applock.Grant, ttl time.Duration) {
 	ttl = cmp.Or(ttl, applock.DefaultTTL)
 	c.lockedAt = grant.ExpiresAt.Add(-ttl)
-	if earliest := c.acquiredAt.Add(time.Microsecond); grant.Renewed && c.lockedAt.Before(earliest) {
+	if earliest := c.acquiredAt.Add(time.Microsecond); grant.Outcome == applock.OutcomeRenewed && c.lockedAt.Before(earliest) {
 		c.lockedAt = earliest // a renewal at the very time of the grant counts as later
 	}
-	if !grant.Renewed {
+	if grant.Outcome != applock.OutcomeRenewed {
 		c.acquiredAt = c.lockedAt
 		c.former, c.fence = c.fence, grant.Fence
 	}
@@ -341,13 +342,13 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 	switch {
 	case !d.live(c):
 		d.outcome("release FREE" + kind)
-		if released || err != nil {
-			d.fail(c, "got %t, %v, want false", released, err)
+		if released.Outcome == applock.OutcomeReleased || err != nil {
+			d.fail(c, "got %v, %v, want false", released, err)
 		}
 	case c.owner.Operator == operator && (fence == 0 || fence == c.fence):
 		d.outcome("release RELEASED" + kind)
-		if !released || err != nil {
-			d.fail(c, "got %t, %v, want true", released, err)
+		if released.Outcome != applock.OutcomeReleased || err != nil {
+			d.fail(c, "got %v, %v, want true", released, err)
 		}
 		c.released, c.ends, c.endsAt = true, d.clock, d.now()
 	default:
@@ -361,7 +362,7 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 
 func (d *desk) inquire(c *customer) {
 	d.begin("inquire %s", c.object)
-	lock, err := d.place.client.Inquire(d.t.Context(), c.object)
+	lock, err := d.place.client.Inquire(d.t.Context(), applock.InquireRequest{Object: c.object})
 	if !d.live(c) {
 		d.outcome("inquire N")
 		d.wantNotHeld(c, err)
@@ -458,7 +459,7 @@ func (d *desk) purge() {
 			want++
 		}
 	}
-	if purged != want || progress != want || err != nil {
+	if purged.Purged != want || progress != want || err != nil {
 		d.t.Fatalf("%s: got %d, progress %d, %v, want %d", d.where(), purged, progress, err, want)
 	}
 	if want > 0 {
@@ -565,7 +566,7 @@ func (d *desk) wantGrant(c *customer, grant applock.Grant, err error, owner appl
 	if err != nil {
 		d.fail(c, "got %v, want a grant", err)
 	}
-	if grant.Object != c.object || grant.Owner != owner || grant.Renewed != renewed {
+	if grant.Object != c.object || grant.Owner != owner || grant.Outcome == applock.OutcomeRenewed != renewed {
 		d.fail(c, "got %+v, want it for %s, renewed %t", grant, owner, renewed)
 	}
 	if renewed && grant.Fence != c.fence {

@@ -203,8 +203,8 @@ func (o documentsOvertaking) withGet(t *testing.T, older, newer incoming) {
 	released, err := o.place.client.Release(t.Context(), applock.ReleaseRequest{
 		Object: older.object(), Operator: "older", Fence: grant.Fence,
 	})
-	if err != nil || !released {
-		t.Fatalf("%s: released %t, %v", older.Document, released, err)
+	if err != nil || released.Outcome != applock.OutcomeReleased {
+		t.Fatalf("%s: released %v, %v", older.Document, released, err)
 	}
 	if grant, err = o.place.client.Get(t.Context(), request); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func (o documentsOvertaking) serialized(ctx context.Context, in incoming, betwee
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	if err := o.place.client.WithTx(tx).Serialize(ctx, in.object()); err != nil {
+	if err := o.place.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: in.object()}); err != nil {
 		return err
 	}
 	if err := o.place.register(ctx, tx, in, 0, between); err != nil {
@@ -598,7 +598,7 @@ func (w *documentsWorker) handleWithGet(ctx context.Context, in incoming) (bool,
 		return false, nil
 	case err != nil:
 		return false, err
-	case grant.Renewed:
+	case grant.Outcome == applock.OutcomeRenewed:
 		return false, fmt.Errorf("renewed a grant that nobody has released: %+v", grant)
 	}
 	if err := w.place.register(ctx, w.place.handle, in, grant.Fence, nil); err != nil {
@@ -621,7 +621,7 @@ func (w *documentsWorker) release(ctx context.Context, grant applock.Grant) erro
 			w.tryingAgain(err)
 			continue
 		}
-		if err == nil && !released {
+		if err == nil && released.Outcome != applock.OutcomeReleased {
 			return fmt.Errorf("the grant ended before its release: %+v", grant)
 		}
 		return err
@@ -635,7 +635,7 @@ func (w *documentsWorker) handleWithSerialize(ctx context.Context, in incoming) 
 		return false, err
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	if err := w.place.client.WithTx(tx).Serialize(ctx, in.object()); err != nil {
+	if err := w.place.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: in.object()}); err != nil {
 		return false, err
 	}
 	if err := w.place.register(ctx, tx, in, 0, nil); err != nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
@@ -180,7 +182,7 @@ func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.I
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	client := applock.NewPostgres(pool)
+	client := testclient.Postgres(t, pool)
 	options := pgx.TxOptions{IsoLevel: map[sql.IsolationLevel]pgx.TxIsoLevel{
 		sql.LevelReadCommitted:  pgx.ReadCommitted,
 		sql.LevelRepeatableRead: pgx.RepeatableRead,
@@ -192,7 +194,7 @@ func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.I
 			return numberTx{}, err
 		}
 		return numberTx{
-			locks: client.WithTx(tx),
+			locks: postgres.WithTx(client, tx),
 			next: func(ctx context.Context) (next int, err error) {
 				err = tx.QueryRow(ctx, nextNumber).Scan(&next)
 				return next, err
@@ -216,7 +218,7 @@ func numberingThroughSQL(t *testing.T, place realPlace, workers int, level sql.I
 			return numberTx{}, err
 		}
 		return numberTx{
-			locks: place.client.WithTx(tx),
+			locks: place.client.WithSQLTx(tx),
 			next: func(ctx context.Context) (next int, err error) {
 				err = tx.QueryRowContext(ctx, nextNumber).Scan(&next)
 				return next, err
@@ -260,7 +262,7 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 		}
 	}
 	if !a.withoutSerialize {
-		if err := tx.locks.Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
+		if err := tx.locks.Serialize(ctx, applock.SerializeRequest{Object: applock.Object{Type: "sequence", ID: "invoice"}}); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -135,7 +137,7 @@ func newRealPlace(t *testing.T, product string) realPlace {
 		t.Fatal(err)
 	}
 	t.Cleanup(place.close)
-	if _, err := place.client.MigrateUp(t.Context()); err != nil {
+	if _, err := migrate.Up(t.Context(), place.client); err != nil {
 		t.Fatal(err)
 	}
 	return place
@@ -143,7 +145,7 @@ func newRealPlace(t *testing.T, product string) realPlace {
 
 // openRealPlace opens a database. On SQLite a statement in its handle waits for other writers as long as busyTimeout.
 func openRealPlace(ctx context.Context, dsn string, busyTimeout time.Duration) (realPlace, error) {
-	client, err := applock.Open(ctx, applock.Config{DSN: dsn})
+	client, err := open.ByDSN(ctx, dsn, open.Config{})
 	if err != nil {
 		return realPlace{}, err
 	}

@@ -17,53 +17,63 @@ type ReleaseRequest struct {
 	Fence Fence
 }
 
-// Release ends the operator's grant. It reports whether there was one: false means that nobody held the
-// object, which is no error, so that repeating a release is safe.
+// ReleaseResult is what a release came to.
+type ReleaseResult struct {
+	// Outcome is OutcomeReleased, or OutcomeFree when nobody held the object.
+	Outcome Outcome
+}
+
+// Release ends the operator's grant. That nobody holds the object is no error, so that repeating a release is safe.
 //
 // It returns a *HeldError (ErrHeld) when another operator, or another grant than Fence, holds the object.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
-func (c *Client) Release(ctx context.Context, request ReleaseRequest) (bool, error) {
-	released, err := c.release(ctx, request)
+func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseResult, error) {
+	params, err := request.params()
 	if err != nil {
-		return false, fmt.Errorf("release %s: %w", request.Object, err)
+		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Object, err)
 	}
-	return released, nil
+	result, err := c.operations.release(ctx, params)
+	if err != nil {
+		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Object, err)
+	}
+	return result, nil
 }
 
-func (c *Client) release(ctx context.Context, request ReleaseRequest) (bool, error) {
-	object, err := request.Object.trim()
+func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
+	object, err := r.Object.trim()
 	if err != nil {
-		return false, err
+		return db.ReleaseApplLockParams{}, err
 	}
-	operator, err := checkText("operator_id", request.Operator, MaxOperatorLength)
+	operator, err := checkText("Operator", r.Operator, MaxOperatorLength)
 	if err != nil {
-		return false, err
+		return db.ReleaseApplLockParams{}, err
 	}
-	if request.Fence < 0 {
-		return false, &InvalidError{Argument: "fence", Reason: "must be 1 or greater"}
+	if r.Fence < 0 {
+		return db.ReleaseApplLockParams{}, &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
 	}
-	if err := ctx.Err(); err != nil {
-		return false, err // nothing has been sent
-	}
-	params := db.ReleaseApplLockParams{
+	return db.ReleaseApplLockParams{
 		ObjectType: object.Type,
 		ObjectID:   object.ID,
 		OperatorID: operator,
-		Fence:      int64(request.Fence),
-	}
-	result, err := settle(ctx, c, func() (db.ReleaseApplLockResult, error) { return c.driver.ReleaseApplLock(ctx, params) })
+		Fence:      int64(r.Fence),
+	}, nil
+}
+
+func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams) (ReleaseResult, error) {
+	result, err := retryIfUnchanged(ctx, o, func() (db.ReleaseApplLockResult, error) { return o.driver.ReleaseApplLock(ctx, params) })
 	if err != nil {
-		return false, c.changeError(err)
+		return ReleaseResult{}, o.changeError(err)
 	}
-	c.log(ctx, "release_appl_lock",
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	o.log(ctx, "release_appl_lock",
 		slog.String("object", object.String()),
-		slog.String("operator", operator),
-		slog.Int64("fence", int64(request.Fence)),
+		slog.String("operator", params.OperatorID),
+		slog.Int64("fence", params.Fence),
 		slog.String("outcome", string(result.Outcome)))
 	if result.ReturnCD != db.Yes {
-		return false, &HeldError{Object: object, Holder: Holder{
+		return ReleaseResult{}, &HeldError{Object: object, Holder: Holder{
 			Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 		}}
 	}
-	return result.Outcome == db.Released, nil
+	return ReleaseResult{Outcome: Outcome(result.Outcome)}, nil
 }

@@ -8,9 +8,14 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+// SerializeRequest names the object that one transaction at a time works on.
+type SerializeRequest struct {
+	Object Object
+}
+
 // Serialize waits until no other open transaction is inside for the object, and keeps the others out
 // until the caller's transaction ends. It leaves nothing behind and has nothing to do with the object's
-// lock. The client must be made by WithTx; otherwise it returns ErrInvalid.
+// lock. The client must be on a transaction; otherwise it returns ErrInvalid.
 //
 // Call it first in the transaction. At READ COMMITTED the following statements see everything that the
 // former transaction committed; at REPEATABLE READ and SERIALIZABLE the call fails with a serialization
@@ -19,25 +24,28 @@ import (
 // only if the transaction has read before the call. The wait ends with ctx (on SQLite not before the
 // connection's busy timeout), on MySQL also with the session's innodb_lock_wait_timeout; several objects
 // in different orders can deadlock, which the database detects.
-func (c *Client) Serialize(ctx context.Context, object Object) error {
-	if err := c.serialize(ctx, object); err != nil {
-		return fmt.Errorf("serialize %s: %w", object, err)
+func (c *Client) Serialize(ctx context.Context, request SerializeRequest) error {
+	if err := c.operations.serialize(ctx, request); err != nil {
+		return fmt.Errorf("serialize %s: %w", request.Object, err)
 	}
 	return nil
 }
 
-func (c *Client) serialize(ctx context.Context, object Object) error {
-	object, err := object.trim()
+func (o operations) serialize(ctx context.Context, request SerializeRequest) error {
+	object, err := request.Object.trim()
 	if err != nil {
 		return err
 	}
-	if !c.inTx {
-		return &InvalidError{Argument: "tx", Reason: "is missing: serialize holds until a transaction ends, so call it on WithTx(tx)"}
+	if !o.inTx {
+		return &InvalidError{Argument: "tx", Reason: "is missing: serialize holds until a transaction ends, so call it on a client in one"}
 	}
-	err = c.driver.SerializeApplLock(ctx, db.SerializeApplLockParams{ObjectType: object.Type, ObjectID: object.ID})
+	if err := o.ready(ctx); err != nil {
+		return err
+	}
+	err = o.driver.SerializeApplLock(ctx, db.SerializeApplLockParams{ObjectType: object.Type, ObjectID: object.ID})
 	if err != nil {
-		return c.readError(err)
+		return o.readError(err)
 	}
-	c.log(ctx, "serialize_appl_lock", slog.String("object", object.String()))
+	o.log(ctx, "serialize_appl_lock", slog.String("object", object.String()))
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 
 // table keeps leases in appl_lock: the backend of a Client.
 type table struct {
-	client   *Client
-	clientID string
+	operations operations
+	clientID   string
 }
 
 var (
@@ -28,7 +28,18 @@ const pollRows = 100
 
 // Take is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
 func (t *table) Take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
-	return t.client.get(ctx, GetRequest{Object: object, Owner: owner, TTL: wholeSeconds(ttl)})
+	return t.operations.get(ctx, getParams(object, owner, ttl))
+}
+
+// getParams has the arguments of a get, checked and trimmed already.
+func getParams(object Object, owner Owner, ttl time.Duration) db.GetApplLockParams {
+	return db.GetApplLockParams{
+		ObjectType:   object.Type,
+		ObjectID:     object.ID,
+		OperatorID:   owner.Operator,
+		DepartmentID: owner.Department,
+		TTLSeconds:   int64(wholeSeconds(ttl) / time.Second),
+	}
 }
 
 func wholeSeconds(ttl time.Duration) time.Duration {
@@ -37,10 +48,13 @@ func wholeSeconds(ttl time.Duration) time.Duration {
 
 // Release is a release by fence.
 func (t *table) Release(ctx context.Context, grant Grant) error {
-	released, err := t.client.release(ctx, ReleaseRequest{
-		Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence,
+	result, err := t.operations.release(ctx, db.ReleaseApplLockParams{
+		ObjectType: grant.Object.Type,
+		ObjectID:   grant.Object.ID,
+		OperatorID: grant.Owner.Operator,
+		Fence:      int64(grant.Fence),
 	})
-	if err == nil && !released {
+	if err == nil && result.Outcome != OutcomeReleased {
 		return ErrNotHeld
 	}
 	return err
@@ -60,7 +74,7 @@ func (t *table) Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error
 				TTLSeconds: int64(wholeSeconds(renewal.TTL) / time.Second),
 			}
 		}
-		rows, err := t.client.renew(ctx, grants)
+		rows, err := t.operations.renew(ctx, grants)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +102,7 @@ func renewedOf(row db.RenewedGrant) Renewed {
 
 // Poll asks by the client's rows in appl_lock_waiter, so that one statement of constant size does for all objects.
 func (t *table) Poll(ctx context.Context, _ iter.Seq[Object]) ([]Object, time.Duration, error) {
-	rows, err := t.client.poll(ctx, t.clientID, pollRows)
+	rows, err := t.operations.poll(ctx, t.clientID, pollRows)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -106,39 +120,49 @@ func (t *table) announce(ctx context.Context, object Object, owner Owner, wait t
 	if wait == forever {
 		wait = 0
 	}
-	return t.client.await(ctx, object, owner, t.clientID, wait)
+	return t.operations.await(ctx, object, owner, t.clientID, wait)
 }
 
 func (t *table) retract(ctx context.Context, object Object, operator string) error {
-	return t.client.unawait(ctx, object, operator, t.clientID)
+	return t.operations.unawait(ctx, object, operator, t.clientID)
 }
 
 func (t *table) listen(ctx context.Context) (releases, error) {
-	return t.client.driver.Listen(ctx)
+	return t.operations.driver.Listen(ctx)
 }
 
 // transfer asserts the grant first, in the same transaction: a transfer itself cannot be told the fence.
 func (t *table) transfer(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
 	var handed Grant
-	var refusal error // from inside the transaction: nothing has happened
-	_, err := settle(ctx, t.client, func() (struct{}, error) {
-		err := t.client.driver.InTx(ctx, func(driver db.Driver) error {
-			tx := &Client{driver: driver, logger: t.client.logger, inTx: true}
-			handed, refusal = tx.transferGrant(ctx, grant, request)
+	err := t.operations.inOwnTx(ctx, func(inTx operations) error {
+		var err error
+		handed, err = inTx.transferGrant(ctx, grant, request)
+		return err
+	})
+	return handed, err
+}
+
+// inOwnTx runs operations in a transaction of their own, which is repeated when the database has undone it for another
+// one's sake. What they return is returned as it is: nothing has happened then.
+func (o operations) inOwnTx(ctx context.Context, run func(inTx operations) error) error {
+	var refusal error
+	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) {
+		err := o.driver.InTx(ctx, func(driver db.Driver) error {
+			refusal = run(operations{driver: driver, logger: o.logger, inTx: true})
 			return refusal
 		})
 		return struct{}{}, err
 	})
 	if err != nil && refusal == nil {
-		err = t.client.changeError(err)
+		err = o.changeError(err)
 	}
-	return handed, err
+	return err
 }
 
-func (c *Client) transferGrant(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
+func (o operations) transferGrant(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
 	operator := grant.Owner.Operator
-	if err := c.assert(ctx, AssertRequest{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
+	if err := o.assert(ctx, AssertRequest{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
 		return Grant{}, err
 	}
-	return c.transfer(ctx, TransferRequest{Object: grant.Object, From: operator, To: request.To, TTL: request.TTL})
+	return o.transfer(ctx, TransferRequest{Object: grant.Object, From: operator, To: request.To, TTL: request.TTL})
 }

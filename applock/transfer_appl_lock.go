@@ -26,48 +26,50 @@ type TransferRequest struct {
 // nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it
 // took effect, the answer is a *HeldError that names To.
 func (c *Client) Transfer(ctx context.Context, request TransferRequest) (Grant, error) {
-	grant, err := c.transfer(ctx, request)
+	grant, err := c.operations.transfer(ctx, request)
 	if err != nil {
 		return Grant{}, fmt.Errorf("transfer %s: %w", request.Object, err)
 	}
 	return grant, nil
 }
 
-func (c *Client) transfer(ctx context.Context, request TransferRequest) (Grant, error) {
-	object, err := request.Object.trim()
+func (r TransferRequest) params() (db.TransferApplLockParams, error) {
+	object, err := r.Object.trim()
 	if err != nil {
-		return Grant{}, err
+		return db.TransferApplLockParams{}, err
 	}
-	from, err := checkText("from_operator_id", request.From, MaxOperatorLength)
+	from, err := checkText("From", r.From, MaxOperatorLength)
 	if err != nil {
-		return Grant{}, err
+		return db.TransferApplLockParams{}, err
 	}
-	to, err := request.To.trim("to_")
+	to, err := r.To.trim("To")
 	if err != nil {
-		return Grant{}, err
+		return db.TransferApplLockParams{}, err
 	}
-	ttl, err := checkSeconds("ttl_seconds", request.TTL, DefaultTTL)
-	if err != nil {
-		return Grant{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return Grant{}, err // nothing has been sent
-	}
-	params := db.TransferApplLockParams{
+	ttl, err := checkSeconds("TTL", r.TTL, DefaultTTL)
+	return db.TransferApplLockParams{
 		ObjectType:     object.Type,
 		ObjectID:       object.ID,
 		FromOperatorID: from,
 		ToOperatorID:   to.Operator,
 		ToDepartmentID: to.Department,
 		TTLSeconds:     ttl,
-	}
-	result, err := settle(ctx, c, func() (db.TransferApplLockResult, error) { return c.driver.TransferApplLock(ctx, params) })
+	}, err
+}
+
+func (o operations) transfer(ctx context.Context, request TransferRequest) (Grant, error) {
+	params, err := request.params()
 	if err != nil {
-		return Grant{}, c.changeError(err)
+		return Grant{}, err
 	}
-	c.log(ctx, "transfer_appl_lock",
+	result, err := retryIfUnchanged(ctx, o, func() (db.TransferApplLockResult, error) { return o.driver.TransferApplLock(ctx, params) })
+	if err != nil {
+		return Grant{}, o.changeError(err)
+	}
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	o.log(ctx, "transfer_appl_lock",
 		slog.String("object", object.String()),
-		slog.String("operator", to.Operator),
+		slog.String("operator", params.ToOperatorID),
 		slog.Int64("fence", result.Fence),
 		slog.String("outcome", string(result.Outcome)))
 	if result.Outcome == db.Free {
@@ -79,5 +81,11 @@ func (c *Client) transfer(ctx context.Context, request TransferRequest) (Grant, 
 			ExpiresAt: result.ExpiresTS,
 		}}
 	}
-	return Grant{Object: object, Owner: to, Fence: Fence(result.Fence), ExpiresAt: result.ExpiresTS}, nil
+	return Grant{
+		Object:    object,
+		Owner:     Owner{Operator: params.ToOperatorID, Department: params.ToDepartmentID},
+		Fence:     Fence(result.Fence),
+		ExpiresAt: result.ExpiresTS,
+		Outcome:   Outcome(result.Outcome),
+	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // patience bounds what must happen, on a slow machine, too. It is shorter than the time after which a waiter that nothing
@@ -154,11 +155,11 @@ func TestReleaseByOthersWakes(t *testing.T) {
 		if waiter.Owner != asmith || waiter.Until.Sub(waiter.Since) != patience || waiter.Client == "" {
 			t.Errorf("listed as waiting: %+v, want %s for %s", waiter, asmith, patience)
 		}
-		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Object: nightly, Operator: "JDOE"}); err != nil || !released {
-			t.Fatalf("release: %t, %v", released, err)
+		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Object: nightly, Operator: "JDOE"}); err != nil || released.Outcome != applock.OutcomeReleased {
+			t.Fatalf("release: %v, %v", released, err)
 		}
 		requireServed(t, result)
-		if lock, err := place.client.Inquire(t.Context(), nightly); err != nil || lock.Owner != asmith {
+		if lock, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: nightly}); err != nil || lock.Owner != asmith {
 			t.Errorf("inquire: %v, %v, want %s", lock, err, asmith)
 		}
 	})
@@ -180,7 +181,7 @@ func TestNoConnectionPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	client := applock.NewPostgres(pool)
+	client := testclient.Postgres(t, pool)
 	defer func() { _ = client.Close() }()
 	var results []<-chan error
 	var leases []*applock.Lease
@@ -196,7 +197,7 @@ func TestNoConnectionPinned(t *testing.T) {
 	if n := place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"); n > 2 {
 		t.Errorf("50 leases and 50 waiters use %d connections, want one for calls and one for messages", n)
 	}
-	if _, err := client.Inquire(t.Context(), account(0)); err != nil {
+	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(0)}); err != nil {
 		t.Errorf("a call meanwhile: %v", err)
 	}
 	for i, lease := range leases {

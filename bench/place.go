@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,10 +27,12 @@ import (
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	mysqlclient "github.com/applock/applock/applock/mysql"
+	"github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/applock/sqlite"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/db/postgres"
-	"github.com/applock/applock/internal/db/sqlite"
 )
 
 const (
@@ -112,7 +115,7 @@ func newPlace(ctx context.Context, s server) (p *place, err error) {
 	}
 	p.raw = a.raw
 	p.closers = append(p.closers, a.close)
-	if _, err := a.client.MigrateUp(ctx); err != nil {
+	if _, err := migrate.Up(ctx, a.client); err != nil {
 		return p, err
 	}
 	for _, statement := range p.statements.tables {
@@ -174,7 +177,8 @@ type access struct {
 	name        string          // by which PostgreSQL lists the connections
 	tracer      pgx.QueryTracer // on PostgreSQL
 	deaf        bool            // on PostgreSQL: no connection to listen on is to be had
-	patience    time.Duration   // on SQLite, for other writers; that of applock.Open if not set
+	patience    time.Duration   // on SQLite, for other writers; that of open.ByDSN if not set
+	logger      *slog.Logger    // gets a record for each operation
 }
 
 // opened is a pool, with a client on it.
@@ -225,10 +229,14 @@ func (p *place) openPostgres(ctx context.Context, a access) (opened, error) {
 		}
 		complete.Store(true)
 	}
-	client := applock.NewPostgres(pool)
+	client, err := postgres.New(pool, postgres.Config{Logger: a.logger})
+	if err != nil {
+		pool.Close()
+		return opened{}, err
+	}
 	return opened{
 		client:      client,
-		driver:      postgres.New(pool),
+		driver:      client.Driver(),
 		raw:         pgExecutor{pool},
 		connections: func() int { return int(pool.Stat().TotalConns()) },
 		close:       func() error { defer pool.Close(); return client.Close() },
@@ -259,10 +267,11 @@ func (p *place) openMySQL(a access) (opened, error) {
 		return opened{}, err
 	}
 	handle := sql.OpenDB(connector)
-	return openedOn(handle, a, applock.NewMySQL(handle), mysqldriver.New(handle)), nil
+	client, err := mysqlclient.New(handle, mysqlclient.Config{Logger: a.logger})
+	return openedOn(handle, a, client), err
 }
 
-// openSQLite opens the file as applock.Open does.
+// openSQLite opens the file as open.ByDSN does.
 func (p *place) openSQLite(a access) (opened, error) {
 	patience := cmp.Or(a.patience, 50*time.Millisecond)
 	handle, err := sql.Open("sqlite", fmt.Sprintf(
@@ -270,15 +279,16 @@ func (p *place) openSQLite(a access) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	return openedOn(handle, a, applock.NewSQLite(handle), sqlite.New(handle)), nil
+	client, err := sqlite.New(handle, sqlite.Config{Logger: a.logger})
+	return openedOn(handle, a, client), err
 }
 
-func openedOn(handle *sql.DB, a access, client *applock.Client, driver db.Driver) opened {
+func openedOn(handle *sql.DB, a access, client *applock.Client) opened {
 	handle.SetMaxOpenConns(a.connections)
 	handle.SetMaxIdleConns(a.connections)
 	return opened{
 		client:      client,
-		driver:      driver,
+		driver:      client.Driver(),
 		raw:         sqlExecutor{handle},
 		connections: func() int { return handle.Stats().OpenConnections },
 		close:       func() error { return errors.Join(client.Close(), handle.Close()) },

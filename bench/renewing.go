@@ -21,15 +21,17 @@ import (
 // renewing counts the statements by which many leases are kept.
 func (b *bench) renewing(ctx context.Context, p *place) error {
 	var sent counter
-	held, err := p.open(ctx, access{connections: poolSize, name: "renewing", tracer: &sent})
+	wanted := access{connections: poolSize, name: "renewing", tracer: &sent}
+	if p.product == productSQLite { // where nothing else counts
+		wanted.logger = slog.New(&sent)
+	}
+	held, err := p.open(ctx, wanted)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = held.close() }() // it releases them, as far as 5 s allow
 	client, count := held.client, func() (int64, error) { return sent.Load(), nil }
 	switch p.product {
-	case productSQLite:
-		client = client.WithLogger(slog.New(&sent))
 	case productMariaDB, productMySQL:
 		count = p.questions(ctx)
 	}

@@ -37,7 +37,8 @@ func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Durat
 	if err := p.raw.exec(ctx, p.statements.holdMany, objects); err != nil {
 		return err
 	}
-	waiting, err := p.open(ctx, access{connections: 1, name: "waiting"})
+	c := crowd{failures: make(chan error, b.waiters)}
+	waiting, err := p.open(ctx, access{connections: 1, name: "waiting", logger: slog.New(&c.sent)})
 	if err != nil {
 		return err
 	}
@@ -50,8 +51,7 @@ func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Durat
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := crowd{failures: make(chan error, b.waiters)}
-	c.client = waiting.client.WithLogger(slog.New(&c.sent))
+	c.client = waiting.client
 	c.gather(ctx, b.waiters, objects)
 	if err := c.untilListed(ctx, p, b.waiters); err != nil {
 		return err

@@ -41,8 +41,9 @@ func (b *backend) Take(_ context.Context, object applock.Object, owner applock.O
 			Holder: applock.Holder{Owner: former.Owner, ExpiresAt: former.ExpiresAt},
 		}
 	}
-	grant := applock.Grant{Object: object, Owner: owner, Fence: former.Fence, ExpiresAt: now.Add(ttl).UTC(), Renewed: live}
+	grant := applock.Grant{Object: object, Owner: owner, Fence: former.Fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeRenewed}
 	if !live {
+		grant.Outcome = applock.OutcomeAcquired
 		b.fence = max(b.fence+1, applock.Fence(now.UnixMicro()))
 		grant.Fence = b.fence
 	}

@@ -214,12 +214,12 @@ func releaseIsIdempotent(t *testing.T, backend Backend) {
 func badArguments(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
 	tests := map[string]applock.AcquireRequest{
-		"object_type":   {Object: applock.Object{ID: "1"}, MaxHold: longHold},
-		"object_id":     {Object: applock.Object{Type: "wallet"}, MaxHold: longHold},
-		"operator_id":   {Object: wallet(1), Owner: applock.Owner{Operator: "\x00"}, MaxHold: longHold},
-		"department_id": {Object: wallet(1), Owner: applock.Owner{Department: "\xff"}, MaxHold: longHold},
-		"max_hold":      {Object: wallet(1)},
-		"ttl_seconds":   {Object: wallet(1), MaxHold: longHold, TTL: 1500 * time.Millisecond},
+		"Object.Type":   {Object: applock.Object{ID: "1"}, MaxHold: longHold},
+		"Object.ID":     {Object: applock.Object{Type: "wallet"}, MaxHold: longHold},
+		"Owner.Operator":   {Object: wallet(1), Owner: applock.Owner{Operator: "\x00"}, MaxHold: longHold},
+		"Owner.Department": {Object: wallet(1), Owner: applock.Owner{Department: "\xff"}, MaxHold: longHold},
+		"MaxHold":      {Object: wallet(1)},
+		"TTL":   {Object: wallet(1), MaxHold: longHold, TTL: 1500 * time.Millisecond},
 	}
 	for argument, request := range tests {
 		_, err := place.locker.Acquire(t.Context(), request)

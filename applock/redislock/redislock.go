@@ -199,15 +199,19 @@ func (b *backend) Take(
 	if err != nil {
 		return applock.Grant{}, err
 	}
-	grant := applock.Grant{Object: object, Owner: owner, ExpiresAt: time.Now().Add(ttl).UTC()}
+	grant := applock.Grant{Object: object, Owner: owner, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
 	var holder state
 	for range attempts {
 		err := b.obtain(ctx, grant, text, ttl)
 		if !errors.Is(err, bsm.ErrNotObtained) {
 			return grant, err
 		}
-		holder, grant.Renewed, err = b.adopt(ctx, grant, ttl)
-		if err != nil || grant.Renewed {
+		var renewed bool
+		holder, renewed, err = b.adopt(ctx, grant, ttl)
+		if renewed {
+			grant.Outcome = applock.OutcomeRenewed
+		}
+		if err != nil || renewed {
 			return grant, err
 		}
 		if holder.found {

@@ -74,7 +74,7 @@ func (a *app) installedContract(ctx context.Context) (*int, error) {
 	err := a.call(ctx, "version", func(ctx context.Context, s session) error {
 		version, err := s.Version(ctx)
 		if err == nil || errors.Is(err, applock.ErrSchema) {
-			installed = &version
+			installed = &version.Contract
 		}
 		return err
 	})

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/applock/open"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/applock/applock/internal/db/registry"
 )
 
 func newTree() *cobra.Command {
@@ -105,7 +105,7 @@ func ownCommands(command *cobra.Command) []*cobra.Command {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	dialects := ""
-	for _, dialect := range registry.Dialects() {
+	for _, dialect := range open.Dialects() {
 		dialects += dialect.Name + "\n"
 	}
 	for _, test := range []struct {

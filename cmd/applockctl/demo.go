@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/registry"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 )
 
 // cleanUpTimeout bounds one step of removing what the demo has made.
@@ -158,12 +159,12 @@ func sleep(ctx context.Context, length time.Duration) error {
 // newStage chooses the place of the story. The first scene makes it.
 func (a *app) newStage(ctx context.Context) (stage, error) {
 	if a.schema != "" {
-		err := &applock.InvalidError{Argument: "schema", Reason: "cannot be chosen: the demo makes one of its own"}
+		err := &applock.InvalidError{Argument: "Schema", Reason: "cannot be chosen: the demo makes one of its own"}
 		return stage{}, fmt.Errorf("demo: %w", err)
 	}
-	dialect, err := registry.ByDSN(a.database())
+	dialect, err := open.DialectOf(a.database())
 	if err != nil {
-		return stage{}, fmt.Errorf("demo: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
+		return stage{}, fmt.Errorf("demo: %w", err)
 	}
 	if dialect.Embedded || !a.databaseGiven() {
 		return a.newFileStage()
@@ -197,7 +198,7 @@ func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
 	onStage.schema = "applock_demo_" + hex.EncodeToString(random)
 	// This changes nothing: if the server does not let us in, there will be nothing to remove.
 	err := onStage.callAsIs(ctx, "demo", func(ctx context.Context, s session) error {
-		if _, err := s.MigrationStatus(ctx); err != nil {
+		if _, err := migrate.Status(ctx, s.Client); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 		return nil
@@ -213,7 +214,7 @@ func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
 func (a *app) clearSchema(ctx context.Context) error {
 	a.timeout = duration(cleanUpTimeout)
 	err := a.callAsIs(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
-		return s.Uninstall(ctx)
+		return migrate.Uninstall(ctx, s.Client)
 	})
 	if err != nil {
 		return fmt.Errorf("%w; please drop the schema %s by hand", err, a.schema)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/applock/applock/internal/db/registry"
+	"github.com/applock/applock/applock/open"
 )
 
 // redacted stands for a password, as in net/url.
@@ -27,7 +27,7 @@ func (a *app) databaseGiven() bool {
 // cutUser splits a DSN that the façade accepts where the clients do. The scheme is empty, or ends with ://.
 // The user is empty, or ends with the @.
 func cutUser(dsn string) (scheme, user, behind string) {
-	dialect, err := registry.ByDSN(dsn)
+	dialect, err := open.DialectOf(dsn)
 	if err == nil && dialect.Embedded {
 		return "", "", dsn // a path
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/registry"
+	"github.com/applock/applock/applock/open"
 )
 
 // The exit codes, which scripts rely on.
@@ -45,7 +45,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 	if err == nil || errors.Is(err, errNo) || readerIsGone(err) {
 		return code
 	}
-	text := err.Error()
+	text := inFlags(err)
 	var known *bodyError
 	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
 		text = name + ": " + text // the errors of a body begin with the operation already
@@ -55,6 +55,41 @@ func (a *app) finish(command *cobra.Command, err error) int {
 		a.note("Run '%s --help' for usage.", command.CommandPath())
 	}
 	return code
+}
+
+// inFlags returns the text of an error with the flag in place of the argument's name in Go.
+func inFlags(err error) string {
+	text := err.Error()
+	var invalid *applock.InvalidError
+	if !errors.As(err, &invalid) {
+		return text
+	}
+	flag := map[string]string{
+		"Object":           "OBJECT",
+		"Object.Type":      "the type of OBJECT",
+		"Object.ID":        "the id of OBJECT",
+		"ObjectType":       "--type",
+		"Owner.Operator":   "--operator",
+		"Owner.Department": "--department",
+		"Operator":         "--operator",
+		"Department":       "--department",
+		"From":             "--from",
+		"To.Operator":      "--to",
+		"To.Department":    "--to-department",
+		"Fence":            "--fence",
+		"TTL":              "--ttl",
+		"MaxWait":          "--wait",
+		"OlderThan":        "--older-than",
+		"Batch":            "--batch",
+		"Schema":           "--schema",
+		"Dialect":          "--dialect",
+		"Platform":         "--platform",
+		"dsn":              "the DSN",
+	}[invalid.Argument]
+	if flag == "" {
+		return text
+	}
+	return strings.Replace(text, invalid.Error(), flag+" "+invalid.Reason, 1)
 }
 
 func exitCode(err error) int {
@@ -123,7 +158,7 @@ func (a *app) explain(ctx context.Context, operation string, client *applock.Cli
 // explainSchema returns the error for a database without the schema, or with an old one.
 func (a *app) explainSchema(ctx context.Context, operation string, client *applock.Client) error {
 	where := "the database of the DSN"
-	dialect, err := registry.ByDSN(a.database())
+	dialect, err := open.DialectOf(a.database())
 	if err == nil && dialect.DefaultSchema != "" {
 		where = "schema " + dialect.DefaultSchema
 	}
@@ -131,9 +166,9 @@ func (a *app) explainSchema(ctx context.Context, operation string, client *applo
 		where = "schema " + a.schema
 	}
 	// An error is expected here; what counts is the version that may come with it.
-	if installed, _ := client.Version(ctx); installed > 0 && installed < applock.ContractVersion {
+	if installed, _ := client.Version(ctx); installed.Contract > 0 && installed.Contract < applock.ContractVersion {
 		return fmt.Errorf("%s: applock in %s has contract %d, and %d is needed; update it with: %s",
-			operation, where, installed, applock.ContractVersion, a.commandLine("migrate", "up"))
+			operation, where, installed.Contract, applock.ContractVersion, a.commandLine("migrate", "up"))
 	}
 	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s",
 		operation, where, a.commandLine("migrate", "up"))

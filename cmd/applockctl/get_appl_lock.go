@@ -9,27 +9,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 )
 
 // getAnswer has the columns of get_appl_lock; operator and department are the caller's.
 type getAnswer struct {
-	ObjectType      string        `json:"object_type"`
-	ObjectID        string        `json:"object_id"`
-	OperatorID      string        `json:"operator_id"`
-	DepartmentID    string        `json:"department_id"`
-	LockFL          db.Flag       `json:"lock_fl"`
-	Outcome         db.Outcome    `json:"outcome"`
-	OldOperatorID   string        `json:"old_operator_id"`
-	OldDepartmentID string        `json:"old_department_id"`
-	Fence           applock.Fence `json:"fence"`
-	ExpiresTS       timestamp     `json:"expires_ts"`
+	ObjectType      string          `json:"object_type"`
+	ObjectID        string          `json:"object_id"`
+	OperatorID      string          `json:"operator_id"`
+	DepartmentID    string          `json:"department_id"`
+	LockFL          yesNo           `json:"lock_fl"`
+	Outcome         applock.Outcome `json:"outcome"`
+	OldOperatorID   string          `json:"old_operator_id"`
+	OldDepartmentID string          `json:"old_department_id"`
+	Fence           applock.Fence   `json:"fence"`
+	ExpiresTS       timestamp       `json:"expires_ts"`
 }
 
 // cells shows who holds the object now.
 func (g getAnswer) cells() []string {
 	operator, department := g.OperatorID, g.DepartmentID
-	if g.LockFL != db.Yes {
+	if g.LockFL != yes {
 		operator, department = g.OldOperatorID, g.OldDepartmentID
 	}
 	return []string{
@@ -83,8 +82,7 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 			ObjectID:     trim(object.ID),
 			OperatorID:   trim(request.Owner.Operator),
 			DepartmentID: trim(request.Owner.Department),
-			LockFL:       db.Yes,
-			Outcome:      db.Acquired,
+			LockFL:       yes,
 		}
 		grant, err := s.Get(ctx, request)
 		var held *applock.HeldError
@@ -93,18 +91,15 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 		}
 		switch {
 		case ctx.Err() == nil && errors.As(err, &held):
-			answer.LockFL, answer.Outcome = db.No, db.Held
+			answer.LockFL, answer.Outcome = no, applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
 			answer.ExpiresTS = timestamp(held.Holder.ExpiresAt)
 		case err != nil:
 			return err
 		default:
-			if grant.Renewed {
-				answer.Outcome = db.Renewed
-			}
-			answer.Fence, answer.ExpiresTS = grant.Fence, timestamp(grant.ExpiresAt)
+			answer.Outcome, answer.Fence, answer.ExpiresTS = grant.Outcome, grant.Fence, timestamp(grant.ExpiresAt)
 		}
-		return a.answer(answer.LockFL == db.Yes, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
+		return a.answer(answer.LockFL == yes, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
 	})
 }
 

@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 )
 
 // inquireAnswer has the columns of inquire_appl_lock.
 type inquireAnswer struct {
 	ObjectType   string        `json:"object_type"`
 	ObjectID     string        `json:"object_id"`
-	ReturnCD     db.Flag       `json:"return_cd"`
+	ReturnCD     yesNo         `json:"return_cd"`
 	OperatorID   string        `json:"operator_id"`
 	DepartmentID string        `json:"department_id"`
 	Fence        applock.Fence `json:"fence"`
@@ -26,9 +25,9 @@ type inquireAnswer struct {
 
 // cells shows the lock.
 func (i inquireAnswer) cells() []string {
-	outcome := db.Free
-	if i.ReturnCD == db.Yes {
-		outcome = db.Held
+	outcome := applock.OutcomeFree
+	if i.ReturnCD == yes {
+		outcome = applock.OutcomeHeld
 	}
 	return []string{
 		string(outcome), i.ObjectType + ":" + i.ObjectID, i.OperatorID, i.DepartmentID,
@@ -60,7 +59,7 @@ func (a *app) inquire(ctx context.Context, text string) error {
 		return fmt.Errorf("inquire: %w", err)
 	}
 	return a.call(ctx, "inquire "+object.String(), func(ctx context.Context, s session) error {
-		lock, err := s.Inquire(ctx, object)
+		lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
 		free := errors.Is(err, applock.ErrNotHeld)
 		if err != nil && !free {
 			return err
@@ -68,7 +67,7 @@ func (a *app) inquire(ctx context.Context, text string) error {
 		answer := inquireAnswer{
 			ObjectType:   trim(object.Type),
 			ObjectID:     trim(object.ID),
-			ReturnCD:     db.Yes,
+			ReturnCD:     yes,
 			OperatorID:   lock.Owner.Operator,
 			DepartmentID: lock.Owner.Department,
 			Fence:        lock.Fence,
@@ -77,7 +76,7 @@ func (a *app) inquire(ctx context.Context, text string) error {
 			ExpiresTS:    timestamp(lock.ExpiresAt),
 		}
 		if free {
-			answer.ReturnCD = db.No
+			answer.ReturnCD = no
 		}
 		return a.answer(!free, answer,
 			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "ACQUIRED", "LOCKED", "EXPIRES")

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/registry"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 )
 
 // migrationAnswer is one step of the schema.
@@ -67,17 +67,17 @@ processes may do so on one database at once: each step is applied once.
 func (a *app) migrateUp(ctx context.Context) error {
 	return a.callAsIs(ctx, "migrate up", func(ctx context.Context, s session) error {
 		s.pause()
-		applied, err := s.MigrateUp(ctx)
+		applied, err := migrate.Up(ctx, s.Client)
 		if err != nil {
 			return err
 		}
 		// Only the status knows when, by the database's clock.
-		all, err := s.MigrationStatus(ctx)
+		all, err := migrate.Status(ctx, s.Client)
 		if err != nil {
 			return err
 		}
-		steps := slices.DeleteFunc(all, func(step applock.Migration) bool {
-			return !slices.ContainsFunc(applied, func(done applock.Migration) bool { return done.Version == step.Version })
+		steps := slices.DeleteFunc(all, func(step migrate.Migration) bool {
+			return !slices.ContainsFunc(applied, func(done migrate.Migration) bool { return done.Version == step.Version })
 		})
 		return a.printSteps(steps, "nothing to do, all steps were applied before")
 	})
@@ -104,7 +104,7 @@ locks.
 func (a *app) migrateDown(ctx context.Context) error {
 	return a.callAsIs(ctx, "migrate down", func(ctx context.Context, s session) error {
 		s.pause()
-		undone, err := s.MigrateDown(ctx)
+		undone, err := migrate.Down(ctx, s.Client)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 
 func (a *app) migrateStatus(ctx context.Context) error {
 	return a.callAsIs(ctx, "migrate status", func(ctx context.Context, s session) error {
-		steps, err := s.MigrationStatus(ctx)
+		steps, err := migrate.Status(ctx, s.Client)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (a *app) migrateStatus(ctx context.Context) error {
 }
 
 // printSteps prints steps, or on stderr why there are none.
-func (a *app) printSteps(steps []applock.Migration, none string) error {
+func (a *app) printSteps(steps []migrate.Migration, none string) error {
 	if len(steps) == 0 {
 		a.note("%s", none)
 		return nil
@@ -178,7 +178,7 @@ DSNTEP2, which get no line longer than 72 columns).`,
 		}),
 	}
 	var names []string
-	for _, known := range registry.Dialects() {
+	for _, known := range open.Dialects() {
 		names = append(names, known.Name)
 	}
 	command.Flags().StringVar(&dialect, "dialect", "", "the kind of database; without it that of the DSN")
@@ -190,13 +190,13 @@ DSNTEP2, which get no line longer than 72 columns).`,
 
 func (a *app) migratePrint(dialect, platform string) error {
 	if dialect == "" {
-		ofDSN, err := registry.ByDSN(a.database())
+		ofDSN, err := open.DialectOf(a.database())
 		if err != nil {
-			return fmt.Errorf("migrate print: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
+			return fmt.Errorf("migrate print: %w", err)
 		}
 		dialect = ofDSN.Name
 	}
-	script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: dialect, Platform: platform, Schema: a.schema})
+	script, err := migrate.Script(migrate.ScriptRequest{Dialect: dialect, Platform: platform, Schema: a.schema})
 	if err != nil {
 		return fmt.Errorf("migrate print: %w", err)
 	}

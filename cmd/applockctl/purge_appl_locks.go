@@ -44,10 +44,10 @@ next purge goes on from there. --timeout is for each batch. A terminal sees the 
 }
 
 func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) error {
-	var purged int64
+	var result applock.PurgeResult
 	err := a.call(ctx, "purge", func(ctx context.Context, s session) (err error) {
 		shown := 0
-		purged, err = s.Purge(ctx, applock.PurgeRequest{
+		result, err = s.Purge(ctx, applock.PurgeRequest{
 			OlderThan: olderThan,
 			Batch:     batch,
 			Progress: func(sum int64) {
@@ -59,10 +59,10 @@ func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) err
 		if err != nil {
 			return err
 		}
-		return a.print(purgeAnswer{Purged: purged}, "PURGED")
+		return a.print(purgeAnswer{Purged: result.Purged}, "PURGED")
 	})
-	if err != nil && purged > 0 {
-		return fmt.Errorf("%w (%s purged before)", err, count(int(purged), "row"))
+	if err != nil && result.Purged > 0 {
+		return fmt.Errorf("%w (%s purged before)", err, count(int(result.Purged), "row"))
 	}
 	return err
 }

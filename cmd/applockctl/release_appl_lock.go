@@ -9,23 +9,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 )
 
 // releaseAnswer has the columns of release_appl_lock; the operator is the caller's.
 type releaseAnswer struct {
-	ObjectType      string     `json:"object_type"`
-	ObjectID        string     `json:"object_id"`
-	OperatorID      string     `json:"operator_id"`
-	ReturnCD        db.Flag    `json:"return_cd"`
-	Outcome         db.Outcome `json:"outcome"`
-	OldOperatorID   string     `json:"old_operator_id"`
-	OldDepartmentID string     `json:"old_department_id"`
+	ObjectType      string          `json:"object_type"`
+	ObjectID        string          `json:"object_id"`
+	OperatorID      string          `json:"operator_id"`
+	ReturnCD        yesNo           `json:"return_cd"`
+	Outcome         applock.Outcome `json:"outcome"`
+	OldOperatorID   string          `json:"old_operator_id"`
+	OldDepartmentID string          `json:"old_department_id"`
 }
 
 // cells shows who released or holds the object.
 func (r releaseAnswer) cells() []string {
-	operator := map[db.Outcome]string{db.Released: r.OperatorID, db.Held: r.OldOperatorID}[r.Outcome]
+	operator := map[applock.Outcome]string{applock.OutcomeReleased: r.OperatorID, applock.OutcomeHeld: r.OldOperatorID}[r.Outcome]
 	return []string{string(r.Outcome), r.ObjectType + ":" + r.ObjectID, operator, r.OldDepartmentID}
 }
 
@@ -65,19 +64,18 @@ func (a *app) release(ctx context.Context, text, operator string, fence applock.
 			ObjectType: trim(object.Type),
 			ObjectID:   trim(object.ID),
 			OperatorID: trim(operator),
-			ReturnCD:   db.Yes,
-			Outcome:    db.Free,
+			ReturnCD:   yes,
 		}
-		released, err := s.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator, Fence: fence})
+		result, err := s.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator, Fence: fence})
 		var held *applock.HeldError
 		switch {
 		case errors.As(err, &held):
-			answer.ReturnCD, answer.Outcome = db.No, db.Held
+			answer.ReturnCD, answer.Outcome = no, applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
 		case err != nil:
 			return err
-		case released:
-			answer.Outcome = db.Released
+		default:
+			answer.Outcome = result.Outcome
 		}
 		return a.answer(held == nil, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT")
 	})

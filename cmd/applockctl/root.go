@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/registry"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 )
 
 const (
@@ -219,7 +219,7 @@ type session struct {
 // The operation's name begins the errors.
 func (a *app) call(ctx context.Context, operation string, run func(context.Context, session) error) error {
 	return a.callAsIs(ctx, operation, func(ctx context.Context, s session) error {
-		dialect, err := registry.ByDSN(a.database())
+		dialect, err := open.DialectOf(a.database())
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
@@ -235,7 +235,7 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 
 // callAsIs runs an operation on the database as it is.
 func (a *app) callAsIs(ctx context.Context, operation string, run func(context.Context, session) error) error {
-	client, err := applock.Open(ctx, applock.Config{DSN: a.database(), Schema: a.schema})
+	client, err := open.ByDSN(ctx, a.database(), open.Config{Schema: a.schema})
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
@@ -267,20 +267,19 @@ func closeClient(limited context.Context, client *applock.Client) {
 // prepare creates an embedded database, or brings it up to date. Any number of processes may do so at
 // once.
 func (a *app) prepare(ctx context.Context, client *applock.Client) error {
-	migrations, err := client.MigrationStatus(ctx)
-	var unopened *db.Error
-	if errors.As(err, &unopened) && unopened.Kind == db.KindUnreachable {
+	migrations, err := migrate.Status(ctx, client)
+	if errors.Is(err, applock.ErrUnreachable) {
 		return fmt.Errorf("cannot open %s, check that its directory exists and that you may write there: %w",
-			a.database(), unopened)
+			a.database(), err)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", a.database(), err)
 	}
-	pending := func(migration applock.Migration) bool { return migration.AppliedAt.IsZero() }
+	pending := func(migration migrate.Migration) bool { return migration.AppliedAt.IsZero() }
 	if !slices.ContainsFunc(migrations, pending) {
 		return nil
 	}
-	if _, err := client.MigrateUp(ctx); err != nil {
+	if _, err := migrate.Up(ctx, client); err != nil {
 		return fmt.Errorf("prepare %s: %w", a.database(), err)
 	}
 	return nil

@@ -163,8 +163,10 @@ func blamed(stderr string) string {
 			return name
 		}
 	}
-	if match := regexp.MustCompile(`\b(\w+_(?:type|id|seconds|rows)|fence) (?:must|has|is)\b`).FindStringSubmatch(stderr); match != nil {
-		return match[1]
+	for text, name := range map[string]string{"the type of OBJECT": "object_type", "--type": "object_type", "the id of OBJECT": "object_id"} {
+		if strings.Contains(stderr, text) {
+			return name
+		}
 	}
 	return stderr
 }

@@ -80,7 +80,7 @@ func TestMigratePrint(t *testing.T) {
 		{"", "postgres://nobody@127.0.0.1:1/nothing", []string{"psql", "CREATE SCHEMA IF NOT EXISTS applock;"}},
 		{"--dialect sqlite", "postgres://nobody@127.0.0.1:1/nothing", []string{"sqlite3"}},
 		{"--dialect postgres", "nonsense", []string{"psql", "schema applock."}},
-		{"--schema crm --dialect postgres", "", []string{"CREATE SCHEMA IF NOT EXISTS crm;", "crm.goose_db_version"}},
+		{"--schema crm --dialect postgres", "", []string{"CREATE SCHEMA IF NOT EXISTS crm;", "crm.appl_lock_goose"}},
 		{"--output json --dialect postgres", "", []string{"CREATE SCHEMA"}},
 		{"", "mysql://nobody@127.0.0.1:1/nothing", []string{"mysql DATABASE < FILE", "DELIMITER $$", " appl_lock ("}},
 		{"", "nobody@tcp(127.0.0.1:1)/nothing", []string{"DELIMITER $$", " appl_lock ("}},

@@ -9,28 +9,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 )
 
 // transferAnswer has the columns of transfer_appl_lock.
 type transferAnswer struct {
-	ObjectType      string        `json:"object_type"`
-	ObjectID        string        `json:"object_id"`
-	FromOperatorID  string        `json:"from_operator_id"`
-	ToOperatorID    string        `json:"to_operator_id"`
-	ToDepartmentID  string        `json:"to_department_id"`
-	ReturnCD        db.Flag       `json:"return_cd"`
-	Outcome         db.Outcome    `json:"outcome"`
-	OldOperatorID   string        `json:"old_operator_id"`
-	OldDepartmentID string        `json:"old_department_id"`
-	Fence           applock.Fence `json:"fence"`
-	ExpiresTS       timestamp     `json:"expires_ts"`
+	ObjectType      string          `json:"object_type"`
+	ObjectID        string          `json:"object_id"`
+	FromOperatorID  string          `json:"from_operator_id"`
+	ToOperatorID    string          `json:"to_operator_id"`
+	ToDepartmentID  string          `json:"to_department_id"`
+	ReturnCD        yesNo           `json:"return_cd"`
+	Outcome         applock.Outcome `json:"outcome"`
+	OldOperatorID   string          `json:"old_operator_id"`
+	OldDepartmentID string          `json:"old_department_id"`
+	Fence           applock.Fence   `json:"fence"`
+	ExpiresTS       timestamp       `json:"expires_ts"`
 }
 
 // cells shows who holds the object now.
 func (t transferAnswer) cells() []string {
 	operator, department := t.OldOperatorID, t.OldDepartmentID
-	if t.ReturnCD == db.Yes {
+	if t.ReturnCD == yes {
 		operator, department = t.ToOperatorID, t.ToDepartmentID
 	}
 	return []string{
@@ -79,24 +78,24 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 			FromOperatorID: trim(from),
 			ToOperatorID:   trim(to.Operator),
 			ToDepartmentID: trim(to.Department),
-			ReturnCD:       db.No,
+			ReturnCD:       no,
 		}
 		grant, err := s.Transfer(ctx, applock.TransferRequest{Object: object, From: from, To: to, TTL: ttl})
 		var held *applock.HeldError
 		switch {
 		case errors.As(err, &held):
-			answer.Outcome = db.Held
+			answer.Outcome = applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
 			answer.ExpiresTS = timestamp(held.Holder.ExpiresAt)
 		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = db.Free
+			answer.Outcome = applock.OutcomeFree
 		case err != nil:
 			return err
 		default:
-			answer.ReturnCD, answer.Outcome = db.Yes, db.Transferred
+			answer.ReturnCD, answer.Outcome = yes, grant.Outcome
 			answer.Fence, answer.ExpiresTS = grant.Fence, timestamp(grant.ExpiresAt)
 		}
-		return a.answer(answer.ReturnCD == db.Yes, answer,
+		return a.answer(answer.ReturnCD == yes, answer,
 			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
 	})
 }

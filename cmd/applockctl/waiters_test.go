@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/internal/testing/testclient"
+
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/registry"
 )
 
 // await lists waiters, as a program does that waits.
@@ -13,15 +14,7 @@ func await(t *testing.T, u user, waiters ...db.AwaitApplLockParams) {
 	t.Helper()
 	u.must(t, "list") // the schema is there
 	dsn := u.environment[dsnVariable]
-	dialect, err := registry.ByDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	driver, err := dialect.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = driver.Close() }()
+	driver := testclient.Open(t, dsn, "", nil).Driver()
 	for _, waiter := range waiters {
 		waiter.ClientID = "p1"
 		if err := driver.AwaitApplLock(t.Context(), waiter); err != nil {
@@ -64,6 +57,6 @@ order:7      jdoe      sales       yyyy-mm-dd hh:mm:ss UTC  yyyy-mm-dd hh:mm:ss 
 		if got := u.must(t, "list", "--output", "json").stdout; got != "" {
 			t.Errorf("waiters are listed as locks: %s", got)
 		}
-		u.run(t, "list", "--waiting", "--type", "a:b").check(t, exitUsage, "list waiters: object_type must not contain")
+		u.run(t, "list", "--waiting", "--type", "a:b").check(t, exitUsage, "list waiters: --type must not contain")
 	})
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/inprocess"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -154,7 +156,7 @@ func newBank(t *testing.T, product string) bank {
 
 func openClient(t *testing.T, dsn string) *applock.Client {
 	t.Helper()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,7 @@ func openClient(t *testing.T, dsn string) *applock.Client {
 func newBankAt(t *testing.T, product, dsn string) bank {
 	t.Helper()
 	client := openClient(t, dsn)
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	b := bank{product: product, client: client, locks: client}

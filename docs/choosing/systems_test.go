@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/sqlite"
 )
 
 // openShop returns a database with the tables of the examples, and what removes it.
@@ -25,8 +27,11 @@ func openShop(ctx context.Context) (*sql.DB, *applock.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := applock.NewSQLite(db)
-	if _, err := client.MigrateUp(ctx); err != nil {
+	client, err := sqlite.New(db, sqlite.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := migrate.Up(ctx, client); err != nil {
 		log.Fatal(err)
 	}
 	for _, statement := range []string{
@@ -101,7 +106,7 @@ func Example_block() {
 		})
 	})
 	fmt.Println(err)
-	_, err = locks.Inquire(ctx, applock.Object{Type: "import", ID: "prices"})
+	_, err = locks.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "import", ID: "prices"}})
 	fmt.Println(errors.Is(err, applock.ErrNotHeld))
 	// Output:
 	// importing
@@ -131,9 +136,12 @@ func Example_reconcile() {
 	ctx := context.Background()
 	db, one, remove := openShop(ctx)
 	defer remove()
-	other := applock.NewSQLite(db)
+	other, err := sqlite.New(db, sqlite.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
 
-	err := reconcile(ctx, one, func(context.Context) error {
+	err = reconcile(ctx, one, func(context.Context) error {
 		fmt.Println("the first node works")
 		return reconcile(ctx, other, func(context.Context) error {
 			fmt.Println("the second node works")
@@ -204,7 +212,7 @@ func Example_charge() {
 // number gives an invoice the next number, in the transaction that needs it: if that is rolled back, the number is the next
 // one's, and there is no gap.
 func number(ctx context.Context, client *applock.Client, tx *sql.Tx, invoice int) error {
-	if err := client.WithTx(tx).Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
+	if err := client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: applock.Object{Type: "sequence", ID: "invoice"}}); err != nil {
 		return err
 	}
 	var next int
@@ -322,7 +330,7 @@ func Example_move() {
 		return nil
 	})
 	fmt.Println(err)
-	_, err = client.Inquire(ctx, applock.Object{Type: "wallet", ID: "W3"})
+	_, err = client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "wallet", ID: "W3"}})
 	fmt.Println(errors.Is(err, applock.ErrNotHeld))
 	// Output:
 	// true

@@ -16,8 +16,11 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -55,7 +58,7 @@ func sitesOf(t *testing.T, product string) func(t *testing.T) site {
 		t.Helper()
 		s := site{product: product, bridge: bridge}
 		s.open(t)
-		if _, err := s.client.MigrateUp(t.Context()); err != nil {
+		if _, err := migrate.Up(t.Context(), s.client); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -72,7 +75,7 @@ func (s *site) open(t *testing.T) {
 	case db2OnHSQLDB:
 		s.schema = "applock"
 		s.dsn, s.handle = newHSQLDB(t, s.bridge)
-		s.client = applock.NewDB2(s.handle)
+		s.client = testclient.DB2(t, s.handle)
 	default:
 		s.dsn = testdb.MySQL(t, s.product)
 		s.handle, s.client = testdb.OpenMySQL(t, s.dsn, parseTime), openClient(t, s.dsn)
@@ -82,7 +85,7 @@ func (s *site) open(t *testing.T) {
 
 func openClient(t *testing.T, dsn string) *applock.Client {
 	t.Helper()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

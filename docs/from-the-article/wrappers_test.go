@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/testing/testclient"
+
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -310,7 +313,7 @@ func (s site) full(t *testing.T, verb string, words []string) string {
 		to := applock.Owner{Operator: words[2], Department: words[3]}
 		_, err = s.client.Transfer(ctx, applock.TransferRequest{Object: object, From: words[1], To: to})
 	case "inquire":
-		lock, err = s.client.Inquire(ctx, object)
+		lock, err = s.client.Inquire(ctx, applock.InquireRequest{Object: object})
 	default:
 		t.Fatalf("no verb %q", verb)
 	}
@@ -333,7 +336,7 @@ func testSevenDays(t *testing.T, s site) {
 	var first applock.Fence
 	for _, line := range []string{"get 42 JDOE CS -> Y||", "get 42 JDOE CS -> Y||", "transfer 42 JDOE ASMITH CS -> Y||"} {
 		s.play(t, session, line)
-		lock, err := s.client.Inquire(t.Context(), applock.Object{Type: "customer", ID: "42"})
+		lock, err := s.client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "42"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -439,7 +442,7 @@ func begin(t *testing.T, handle *sql.DB) *sql.Tx {
 func testWrappersAreNoPartOfApplock(t *testing.T, s site) {
 	t.Helper()
 	ctx, session := t.Context(), s.session(t, s.handle)
-	if done, err := s.client.MigrateUp(ctx); err != nil || len(done) != 0 {
+	if done, err := migrate.Up(ctx, s.client); err != nil || len(done) != 0 {
 		t.Errorf("migrate on top of the wrappers: %v, %v", done, err)
 	}
 	missing := "error 42000 PROCEDURE "
@@ -455,13 +458,13 @@ func testWrappersAreNoPartOfApplock(t *testing.T, s site) {
 		execute(t, s.handle, "DROP PROCEDURE get_appl_lock_core")
 		s.play(t, session, "get 42 JDOE CS -> error LK003 get_appl_lock")
 	}
-	if err := s.client.Uninstall(ctx); err != nil {
+	if err := migrate.Uninstall(ctx, s.client); err != nil {
 		t.Fatal(err)
 	}
 	if got := answer(s.call(ctx, session, "get", 42, "JDOE", "CS")); !strings.HasPrefix(got, missing) {
 		t.Errorf("without applock: %s, want %s", got, missing)
 	}
-	if _, err := s.client.MigrateUp(ctx); err != nil {
+	if _, err := migrate.Up(ctx, s.client); err != nil {
 		t.Fatal(err)
 	}
 	if s.product == db2OnHSQLDB {
@@ -474,11 +477,8 @@ func testWrappersAreNoPartOfApplock(t *testing.T, s site) {
 func TestOtherSchema(t *testing.T) {
 	t.Parallel()
 	s := sitesOf(t, postgres)(t)
-	client, err := s.client.WithSchema("locks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	client := testclient.Open(t, s.dsn, "locks", nil)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	script := read(t, "postgres.sql")
@@ -491,7 +491,7 @@ func TestOtherSchema(t *testing.T) {
 	locks.play(t, s.handle, "full get 42 ASMITH CS -> N|JDOE|CS")
 	s.play(t, s.handle, "full inquire 42 -> N||")
 	execute(t, s.handle, "CREATE SCHEMA nothing")
-	_, err = s.handle.ExecContext(t.Context(), "SET applock.schema = 'nothing';"+script)
+	_, err := s.handle.ExecContext(t.Context(), "SET applock.schema = 'nothing';"+script)
 	if err == nil || !strings.Contains(err.Error(), "applock is not installed in schema nothing") {
 		t.Errorf("into a schema without applock: %v", err)
 	}

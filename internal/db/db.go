@@ -5,12 +5,12 @@
 // arguments as the façade has checked and trimmed them, makes one call, and hands the answer back.
 // Timestamps are UTC.
 //
-// A new dialect is a folder below this one, folders of the same name in migrations/, procedures/ and
-// queries/, an entry in the registry package, and a test that runs contract.Exercise.
+// CONTRIBUTING.md lists what a new dialect, operation or parameter takes.
 package db
 
 import (
 	"context"
+	"database/sql"
 	"time"
 )
 
@@ -81,16 +81,11 @@ type Driver interface {
 	// or ErrNoListen where the dialect has no such messages or the connection does not carry them.
 	Listen(ctx context.Context) (Listener, error)
 
-	// WithTx returns a driver whose operations run in the caller's transaction. It returns ErrTxType
-	// for a transaction that does not belong to the driver's database client.
-	WithTx(tx any) (Driver, error)
+	// WithSQLTx returns a driver whose operations run in the caller's transaction.
+	WithSQLTx(tx *sql.Tx) Driver
 
-	// WithSchema returns a driver for the locks of another schema of the same database, or
-	// ErrNoSchemas where the dialect has none.
-	WithSchema(schema string) (Driver, error)
-
-	// MigrationTarget returns what it takes to migrate this database. Its Close must be called.
-	MigrationTarget(ctx context.Context) (MigrationTarget, error)
+	// Handle returns the database itself, for what is not an operation. Its Close must be called.
+	Handle() (Handle, error)
 
 	// Close closes what the driver itself opened, and nothing that was handed to it.
 	Close() error
@@ -103,4 +98,17 @@ type Listener interface {
 	Next(ctx context.Context) (object string, err error)
 	// Close ends the connection.
 	Close() error
+}
+
+// Handle is a driver's database, for what is not an operation: migrating.
+type Handle struct {
+	// Dialect is the name of the dialect, also that of its folders.
+	Dialect string
+	DB      *sql.DB
+	// Schema is where the table and the procedures are; empty is where a connection is.
+	Schema string
+	// Interpret gives an error of DB its kind; nil stays nil.
+	Interpret func(ctx context.Context, err error) error
+	// Close releases DB, unless it was handed to the driver.
+	Close func() error
 }

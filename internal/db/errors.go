@@ -2,10 +2,7 @@ package db
 
 import "errors"
 
-// ErrTxType is the answer of WithTx to a transaction of another database client.
-var ErrTxType = errors.New("transaction of an unsupported type")
-
-// ErrNoSchemas is the answer of WithSchema where the dialect has no schemas.
+// ErrNoSchemas is what is wrong with any schema where the dialect has none.
 var ErrNoSchemas = errors.New("this dialect has no schemas")
 
 // ErrNoListen is the answer of Listen where no messages are to be had.
@@ -75,4 +72,14 @@ func KindOf(err error) Kind {
 		return dbErr.Kind
 	}
 	return KindOther
+}
+
+// NotSent returns a driver's error from before there was a connection: what would be an unknown outcome later is a
+// database that cannot be reached.
+func NotSent(err error) error {
+	var dbErr *Error
+	if errors.As(err, &dbErr) && dbErr.Kind == KindInFlight {
+		return &Error{Kind: KindUnreachable, Err: dbErr.Err}
+	}
+	return err
 }

@@ -5,6 +5,10 @@ import (
 	"regexp"
 )
 
+// DefaultSchema is where the table and the procedures are unless another schema is named, in the dialects where a
+// schema is not a database.
+const DefaultSchema = "applock"
+
 // schemaName is what may be a schema: never quoted, and no longer than every dialect's identifiers.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,29}$`)
 

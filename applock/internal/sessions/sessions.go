@@ -161,7 +161,11 @@ func (b *backend[Name]) Take(
 	if err != nil {
 		return applock.Grant{}, err
 	}
-	return applock.Grant{Object: object, Owner: owner, Renewed: renewed}, nil
+	outcome := applock.OutcomeAcquired
+	if renewed {
+		outcome = applock.OutcomeRenewed
+	}
+	return applock.Grant{Object: object, Owner: owner, Outcome: outcome}, nil
 }
 
 // Release is [applock.Backend.Release].

@@ -71,8 +71,8 @@ func TestTakingAgainRenews(t *testing.T) {
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
 		first := mustTake(t, b, wallet("1"), jdoe)
 		again := mustTake(t, b, wallet("1"), jdoe)
-		if first.Renewed || !again.Renewed {
-			t.Errorf("renewed: %t, then %t", first.Renewed, again.Renewed)
+		if first.Outcome == applock.OutcomeRenewed || again.Outcome != applock.OutcomeRenewed {
+			t.Errorf("renewed: %t, then %t", first.Outcome == applock.OutcomeRenewed, again.Outcome == applock.OutcomeRenewed)
 		}
 		server.requireLocks(t, 1)
 		if err := b.Release(t.Context(), again); err != nil {
@@ -92,7 +92,7 @@ func TestAMissingLockIsLost(t *testing.T) {
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
 		grants := []applock.Grant{mustTake(t, b, wallet("1"), jdoe), mustTake(t, b, wallet("2"), jdoe), mustTake(t, b, wallet("3"), jdoe)}
 		server.do(func() { clear(server.locks) })
-		if again := mustTake(t, b, wallet("1"), jdoe); again.Renewed {
+		if again := mustTake(t, b, wallet("1"), jdoe); again.Outcome == applock.OutcomeRenewed {
 			t.Error("renewed what was not there")
 		}
 		requireAlive(t, b, grants[:2], grants[0])
@@ -269,7 +269,7 @@ func TestARefusedReleaseIsMadeUpFor(t *testing.T) {
 		},
 		"Take": func(b *backend[string], grant applock.Grant) error {
 			again, err := b.Take(context.Background(), grant.Object, grant.Owner, time.Minute)
-			if again.Renewed {
+			if again.Outcome == applock.OutcomeRenewed {
 				return errors.New("renewed")
 			}
 			return errors.Join(err, b.Release(context.Background(), grant))
@@ -340,7 +340,7 @@ func TestALostSessionIsReplaced(t *testing.T) {
 		},
 		"TakeAgain": func(b *backend[string], grant applock.Grant) error {
 			again, err := b.Take(context.Background(), grant.Object, grant.Owner, time.Minute)
-			if again.Renewed {
+			if again.Outcome == applock.OutcomeRenewed {
 				return errors.New("renewed")
 			}
 			return errors.Join(err, b.Release(context.Background(), grant))

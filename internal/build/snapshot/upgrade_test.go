@@ -17,6 +17,8 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -64,8 +66,8 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			t.Parallel()
 			dsn := testdb.MySQL(t, product)
 			handle := testdb.OpenMySQL(t, dsn, nil)
-			client := applock.NewMySQL(handle)
-			if _, err := client.MigrateUp(t.Context()); err != nil {
+			client := testclient.MySQL(t, handle)
+			if _, err := migrate.Up(t.Context(), client); err != nil {
 				t.Fatal(err)
 			}
 			grantee := newGrantee(t, dsn, handle, "get_appl_lock_row")

@@ -11,5 +11,5 @@ func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockPar
 	var returnCD db.Flag
 	return d.call(ctx, "assert_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.Fence},
-		into(&returnCD))
+		Into(&returnCD))
 }

@@ -14,5 +14,5 @@ func (d *Driver) AwaitApplLock(ctx context.Context, params db.AwaitApplLockParam
 			params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
 			nullIfZero(params.WaitSeconds),
 		},
-		into(&returnCD))
+		Into(&returnCD))
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/procedures"
 )
 
@@ -92,7 +93,7 @@ func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int
 		t.Fatal(err)
 	}
 	defer func() { _ = handle.Close() }()
-	if _, err := applock.NewDB2(handle).MigrateUp(ctx); err != nil {
+	if _, err := migrate.Up(ctx, testclient.DB2(t, handle)); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	db2client "github.com/applock/applock/applock/db2"
+
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // text, number and moment are values that tell which parameter or column they are of.
@@ -354,13 +356,7 @@ func TestCalls(t *testing.T) {
 	eachOperation(t, func(t *testing.T, operation db.Operation, operationCall operationCall) {
 		server, pool := newFake(t, onlyAnswer(answerTo(operation, asBytes)))
 		for _, schema := range []string{"applock", "other_schema"} {
-			var caller db.Driver = db2.New(pool)
-			if schema != db2.DefaultSchema {
-				var err error
-				if caller, err = caller.WithSchema(schema); err != nil {
-					t.Fatal(err)
-				}
-			}
+			caller := testclient.DB2In(t, pool, schema).Driver()
 			result, err := operationCall.call(t.Context(), caller)
 			if err != nil || !reflect.DeepEqual(result, operationCall.want) {
 				t.Errorf("result %+v, %v\nwant %+v", result, err, operationCall.want)
@@ -397,7 +393,7 @@ func TestTypesOfTheClient(t *testing.T) {
 			t.Parallel()
 			eachOperation(t, func(t *testing.T, operation db.Operation, operationCall operationCall) {
 				_, pool := newFake(t, onlyAnswer(answerTo(operation, client)))
-				result, err := operationCall.call(t.Context(), db2.New(pool))
+				result, err := operationCall.call(t.Context(), testclient.DB2(t, pool).Driver())
 				if err != nil || !reflect.DeepEqual(result, operationCall.want) {
 					t.Errorf("result %+v, %v\nwant %+v", result, err, operationCall.want)
 				}
@@ -456,7 +452,7 @@ func TestAbsentArguments(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			server, pool := newFake(t, onlyAnswer(fakeAnswer{columns: []string{"1"}}))
-			if err := test.call(t.Context(), db2.New(pool)); err != nil {
+			if err := test.call(t.Context(), testclient.DB2(t, pool).Driver()); err != nil {
 				t.Error(err)
 			}
 			got := server.statements()
@@ -513,7 +509,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 				answer = fakeAnswer{columns: []string{"1"}}
 			}
 			_, pool := newFake(t, onlyAnswer(answer))
-			result, err := operationCalls()[name].call(t.Context(), db2.New(pool))
+			result, err := operationCalls()[name].call(t.Context(), testclient.DB2(t, pool).Driver())
 			if err != nil || !reflect.DeepEqual(result, test.want) {
 				t.Errorf("result %+v, %v\nwant %+v", result, err, test.want)
 			}
@@ -532,10 +528,7 @@ func begin(t *testing.T, pool *sql.DB) *sql.Tx {
 
 func withTx(t *testing.T, driver db.Driver, tx *sql.Tx) db.Driver {
 	t.Helper()
-	inTx, err := driver.WithTx(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inTx := driver.WithSQLTx(tx)
 	return inTx
 }
 
@@ -552,10 +545,7 @@ func TestCallsInTransaction(t *testing.T) {
 			}
 			return answerTo(operation, asBytes)
 		}
-		outside, err := db2.New(pool).WithSchema("other_schema")
-		if err != nil {
-			t.Fatal(err)
-		}
+		outside := testclient.DB2In(t, pool, "other_schema").Driver()
 		tx := begin(t, pool)
 		inside := withTx(t, outside, tx)
 		for _, fails = range []error{nil, &db2Error{"23505", -803, "SQL0803N"}, nil} {
@@ -598,7 +588,7 @@ func TestConnectionIsGivenBack(t *testing.T) {
 				server, pool := newFake(t, onlyAnswer(answer))
 				server.lenient = name == "WrongColumns"
 				pool.SetMaxOpenConns(1)
-				caller := db2.New(pool)
+				caller := testclient.DB2(t, pool).Driver()
 				result, err := operationCall.call(t.Context(), caller)
 				if err == nil {
 					t.Error("no error")
@@ -623,17 +613,8 @@ func TestConnectionIsGivenBack(t *testing.T) {
 func TestWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	server, pool := newFake(t, onlyAnswer(answerTo(db.Operation{Version: true}, asBytes)))
-	caller := db2.New(pool)
-	for _, tx := range []any{nil, pool, "tx", driver.Tx(nil)} {
-		if _, err := caller.WithTx(tx); !errors.Is(err, db.ErrTxType) {
-			t.Errorf("WithTx(%T): %v, want %v", tx, err, db.ErrTxType)
-		}
-	}
-	get := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
-	if _, err := applock.NewDB2(pool).WithTx(pool).Get(t.Context(), get); !errors.Is(err, applock.ErrInvalid) {
-		t.Errorf("get in a transaction that is none: %v, want %v", err, applock.ErrInvalid)
-	}
-	if _, err := caller.WithSchema(`a"b`); err == nil {
+	caller := testclient.DB2(t, pool).Driver()
+	if _, err := db2client.New(pool, db2client.Config{Schema: `a"b`}); !errors.Is(err, applock.ErrInvalid) {
 		t.Error("a bad schema was accepted")
 	}
 	if got := server.statements(); len(got) != 0 {

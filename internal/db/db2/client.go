@@ -23,7 +23,7 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 	}
 	if d.tx != nil {
 		err := abandonable(ctx, func(ctx context.Context) error {
-			return interpretError(rows(ctx, d.tx, query, arguments, read))
+			return interpretError(Rows(ctx, d.tx, query, arguments, read))
 		})
 		d.noteUndone(err)
 		return err
@@ -33,8 +33,8 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 		return connectError(err)
 	}
 	return abandonable(ctx, func(ctx context.Context) (err error) {
-		defer func() { giveBack(conn, err) }()
-		return interpretError(rows(ctx, conn, query, arguments, read))
+		defer func() { GiveBack(conn, err) }()
+		return interpretError(Rows(ctx, conn, query, arguments, read))
 	})
 }
 
@@ -64,8 +64,8 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// rows reads the answer to its end and closes the cursor: under autocommit the call is not committed before.
-func rows(ctx context.Context, client querier, query string, arguments []any, read func(row *sql.Rows) error) (err error) {
+// Rows reads the answer to its end and closes the cursor: under autocommit the call is not committed before.
+func Rows(ctx context.Context, client querier, query string, arguments []any, read func(row *sql.Rows) error) (err error) {
 	rows, err := client.QueryContext(ctx, query, arguments...)
 	if err != nil {
 		return err
@@ -83,16 +83,16 @@ func rows(ctx context.Context, client querier, query string, arguments []any, re
 	return rows.Err()
 }
 
-// giveBack gives a connection back to the pool, unless err says that it is of no use any more.
-func giveBack(conn *sql.Conn, err error) {
+// GiveBack gives a connection back to the pool, unless err says that it is of no use any more.
+func GiveBack(conn *sql.Conn, err error) {
 	if isDead(err) {
-		discard(conn)
+		Discard(conn)
 	}
 	_ = conn.Close()
 }
 
-// discard takes a connection out of the pool.
-func discard(conn *sql.Conn) {
+// Discard takes a connection out of the pool.
+func Discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
@@ -112,8 +112,8 @@ func callText(procedure string, arguments []any) (string, []any) {
 	return "CALL " + procedure + "(" + strings.Join(places, ", ") + ")", bound
 }
 
-// into reads the one row of a row form.
-func into(dest ...any) func(row *sql.Rows) error {
+// Into reads the one row of a row form.
+func Into(dest ...any) func(row *sql.Rows) error {
 	return func(row *sql.Rows) error { return row.Scan(dest...) }
 }
 

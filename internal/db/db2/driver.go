@@ -6,16 +6,13 @@
 package db2
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/applock/applock/internal/db"
 )
-
-// DefaultSchema is where the migrations install.
-const DefaultSchema = "applock"
 
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
@@ -30,44 +27,44 @@ type Driver struct {
 
 var _ db.Driver = (*Driver)(nil)
 
-// New returns a driver on the caller's pool, which stays the caller's to close.
-func New(handle *sql.DB) *Driver {
-	return &Driver{handle: handle, schema: DefaultSchema, close: func() error { return nil }}
-}
-
-// Open returns a driver on a pool of its own. It does not connect yet.
-func Open(_ context.Context, dsn string) (db.Driver, error) {
-	handle, err := openPool(dsn)
-	if err != nil {
-		return nil, err
-	}
-	driver := New(handle)
-	driver.close = handle.Close
-	return driver, nil
-}
-
-// Close closes the pool if Open made it.
-func (d *Driver) Close() error { return d.close() }
-
-// WithTx accepts a *sql.Tx.
-func (d *Driver) WithTx(tx any) (db.Driver, error) {
-	sqlTx, ok := tx.(*sql.Tx)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
-	}
-	inTx := *d
-	inTx.tx, inTx.undone, inTx.close = sqlTx, nil, func() error { return nil }
-	return &inTx, nil
-}
-
-// WithSchema shares the pool of d.
-func (d *Driver) WithSchema(schema string) (db.Driver, error) {
+// New returns a driver on the caller's pool, which stays the caller's to close. An empty schema is the default one.
+func New(handle *sql.DB, schema string) (*Driver, error) {
+	schema = cmp.Or(schema, db.DefaultSchema)
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	other := *d
-	other.schema = schema
-	return &other, nil
+	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
+}
+
+// Open returns a pool of its own for a DSN. It does not connect yet.
+func Open(dsn string) (*sql.DB, error) { return openPool(dsn) }
+
+// Owned makes the pool the driver's, which Close closes.
+func (d *Driver) Owned() *Driver {
+	owned := *d
+	owned.close = d.handle.Close
+	return &owned
+}
+
+// Close closes the pool if it is Owned.
+func (d *Driver) Close() error { return d.close() }
+
+// WithSQLTx returns a driver whose operations run in the caller's transaction.
+func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver {
+	inTx := *d
+	inTx.tx, inTx.undone, inTx.close = tx, nil, func() error { return nil }
+	return &inTx
+}
+
+// Handle is the pool.
+func (d *Driver) Handle() (db.Handle, error) {
+	return db.Handle{
+		Dialect:   "db2",
+		DB:        d.handle,
+		Schema:    d.schema,
+		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
+		Close:     func() error { return nil },
+	}, nil
 }
 
 // qualify puts the schema before the name of a table or routine.

@@ -19,8 +19,8 @@ func (e *answerError) Error() string { return e.Text }
 
 func (e *answerError) Unwrap() error { return e.err }
 
-// answerOf finds Db2's answer in an error of go_ibm_db, or of another client whose errors name both codes.
-func answerOf(err error) (Diagnosis, bool) {
+// AnswerOf finds Db2's answer in an error of go_ibm_db, or of another client whose errors name both codes.
+func AnswerOf(err error) (Diagnosis, bool) {
 	if diagnosis, found := diagnose(err); found {
 		return diagnosis, true
 	}
@@ -40,7 +40,7 @@ func interpretError(err error) error {
 	if err == nil {
 		return nil
 	}
-	diagnosis, answered := answerOf(err)
+	diagnosis, answered := AnswerOf(err)
 	if !answered {
 		// Cut off, unreadable: sent, and no answer that counts. Here driver.ErrBadConn is no promise that nothing was
 		// sent: go_ibm_db says it for CLI0108E, whose SQLSTATE 40003 is "statement completion unknown".
@@ -50,14 +50,7 @@ func interpretError(err error) error {
 }
 
 // connectError wraps an error from before there was a connection.
-func connectError(err error) error {
-	interpreted := interpretError(err)
-	var dbErr *db.Error
-	if errors.As(interpreted, &dbErr) && dbErr.Kind == db.KindInFlight {
-		dbErr.Kind = db.KindUnreachable
-	}
-	return interpreted
-}
+func connectError(err error) error { return db.NotSent(interpretError(err)) }
 
 func kindOf(diagnosis Diagnosis) db.Kind {
 	if kind := db.KindOfState(diagnosis.State); kind != db.KindOther {
@@ -111,7 +104,7 @@ func isUndone(err error) bool {
 // isDead reports whether the connection that gave the error is of no use any more. The client leaves such
 // ones in the pool.
 func isDead(err error) bool {
-	diagnosis, answered := answerOf(err)
+	diagnosis, answered := AnswerOf(err)
 	return answered && lostConnection(diagnosis) || errors.Is(err, driver.ErrBadConn)
 }
 

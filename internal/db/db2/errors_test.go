@@ -15,7 +15,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const rolledBack = "The current transaction has been rolled back because of a deadlock or timeout.  Reason code "
@@ -110,7 +110,7 @@ func TestErrorsOfCalls(t *testing.T) {
 			"close":     {columns: columns, closeErr: c.err},
 		} {
 			server, pool := newFake(t, onlyAnswer(failing))
-			caller := db2.New(pool)
+			caller := testclient.DB2(t, pool).Driver()
 			err := caller.AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
 			if kind := db.KindOf(err); kind != c.kind {
 				t.Errorf("%s: kind %d, want %d: %v", place, kind, c.kind, err)
@@ -140,7 +140,7 @@ func TestErrorsOfConnecting(t *testing.T) {
 	eachError(t, func(t *testing.T, c errorCase) {
 		server, pool := newFake(t, nil)
 		server.refuse(c.err)
-		err := db2.New(pool).AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
+		err := testclient.DB2(t, pool).Driver().AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
 		want := c.atConnect
 		if want == db.KindOther {
 			want = c.kind
@@ -149,7 +149,7 @@ func TestErrorsOfConnecting(t *testing.T) {
 			t.Errorf("kind %d, want %d: %v", kind, want, err)
 		}
 		checkText(t, err, c.err)
-		if _, err := getThroughFacade(t.Context(), applock.NewDB2(pool)); errors.Is(err, applock.ErrOutcomeUnknown) {
+		if _, err := getThroughFacade(t.Context(), testclient.DB2(t, pool)); errors.Is(err, applock.ErrOutcomeUnknown) {
 			t.Errorf("error = %v, but nothing was sent", err)
 		}
 	})
@@ -168,7 +168,7 @@ func TestErrorsOfAllOperations(t *testing.T) {
 			return fakeAnswer{err: cause}
 		}
 		tx := begin(t, pool)
-		outside := db2.New(pool)
+		outside := testclient.DB2(t, pool).Driver()
 		for _, caller := range []db.Driver{outside, withTx(t, outside, tx)} {
 			result, err := operationCall.call(t.Context(), caller)
 			if db.KindOf(err) != db.KindSchema || result != nil && !reflect.ValueOf(result).IsZero() {
@@ -226,7 +226,7 @@ func TestErrorsThroughFacade(t *testing.T) {
 	}
 	eachError(t, func(t *testing.T, c errorCase) {
 		server, pool := newFake(t, onlyAnswer(fakeAnswer{err: c.err}))
-		client := applock.NewDB2(pool)
+		client := testclient.DB2(t, pool)
 		_, err := getThroughFacade(t.Context(), client)
 		checkText(t, err, c.err)
 		checkSentinels(t, err, sentinels[c.kind]...)
@@ -246,7 +246,7 @@ func TestErrorsThroughFacade(t *testing.T) {
 		}
 		tx := begin(t, pool)
 		server.statements()
-		_, err = getThroughFacade(t.Context(), client.WithTx(tx))
+		_, err = getThroughFacade(t.Context(), client.WithSQLTx(tx))
 		checkText(t, err, c.err)
 		if calls := len(server.statements()); calls != 1 || errors.Is(err, applock.ErrOutcomeUnknown) {
 			t.Errorf("in a transaction: called %d times, %v", calls, err)
@@ -269,7 +269,7 @@ func TestDeadlockIsRepeated(t *testing.T) {
 				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment("p_expires_ts")}},
 			}
 		}
-		_, err := getThroughFacade(t.Context(), applock.NewDB2(pool))
+		_, err := getThroughFacade(t.Context(), testclient.DB2(t, pool))
 		var held *applock.HeldError
 		if !errors.As(err, &held) || held.Holder.Operator != "KIM" || held.Holder.Department != "CS" || !held.Holder.ExpiresAt.Equal(moment("p_expires_ts")) {
 			t.Errorf("error = %v, want KIM to hold it", err)
@@ -325,7 +325,7 @@ func TestContextEndsDuringCall(t *testing.T) {
 						ctx, cancel := endingIn(t.Context())
 						defer cancel()
 						begun := time.Now()
-						result, err := operationCall.call(ctx, db2.New(pool))
+						result, err := operationCall.call(ctx, testclient.DB2(t, pool).Driver())
 						if waited := time.Since(begun); waited != time.Second || server.works() != 1 {
 							t.Errorf("returned after %s, want 1s; the server works on %d statements", waited, server.works())
 						}
@@ -369,7 +369,7 @@ func TestUnknownOutcome(t *testing.T) {
 			return err
 		}, true},
 		"Inquire": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Inquire(ctx, object)
+			_, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
 			return err
 		}, false},
 		"Assert": {func(ctx context.Context, client *applock.Client) error {
@@ -383,7 +383,7 @@ func TestUnknownOutcome(t *testing.T) {
 				_, pool := newFake(t, slow.run)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				err := test.call(ctx, applock.NewDB2(pool))
+				err := test.call(ctx, testclient.DB2(t, pool))
 				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, applock.ErrOutcomeUnknown) != test.unknown {
 					t.Errorf("error = %v, want an unknown outcome: %t", err, test.unknown)
 				}
@@ -410,7 +410,7 @@ func TestContextEndsInTransaction(t *testing.T) {
 		tx := begin(t, pool)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := getThroughFacade(ctx, applock.NewDB2(pool).WithTx(tx))
+		_, err := getThroughFacade(ctx, testclient.DB2(t, pool).WithSQLTx(tx))
 		if !errors.Is(err, context.DeadlineExceeded) || db.KindOf(err) != db.KindInFlight || server.works() != 1 {
 			t.Errorf("error = %v, the server works on %d statements", err, server.works())
 		}
@@ -438,7 +438,7 @@ func TestContextEndedBefore(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		outside := db2.New(pool)
+		outside := testclient.DB2(t, pool).Driver()
 		_, err := operationCall.call(ctx, outside)
 		if !errors.Is(err, context.Canceled) || db.KindOf(err) == db.KindInFlight || server.connections != 0 {
 			t.Errorf("error = %v, %d connections were made", err, server.connections)
@@ -454,7 +454,7 @@ func TestContextEndedBefore(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Error(err)
 		}
-		if _, err := getThroughFacade(ctx, applock.NewDB2(pool)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
+		if _, err := getThroughFacade(ctx, testclient.DB2(t, pool)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
 			t.Errorf("through the façade: %v", err)
 		}
 	})

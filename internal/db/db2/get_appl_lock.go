@@ -11,7 +11,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	var result db.GetApplLockResult
 	err := d.call(ctx, "get_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.TTLSeconds},
-		into(
+		Into(
 			&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
 			&result.Fence, db.UTC(&result.ExpiresTS),
 		))

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/testdata"
 )
@@ -102,7 +104,7 @@ func (d hsqldbDatabases) empty(t testing.TB) func() *applock.Client {
 	return func() *applock.Client {
 		handle := d.bridge.Again(name)
 		t.Cleanup(func() { _ = handle.Close() })
-		return applock.NewDB2(handle)
+		return testclient.DB2(t, handle)
 	}
 }
 
@@ -122,13 +124,13 @@ func (d hsqldbDatabases) open(t testing.TB) (string, *sql.DB) {
 func (d hsqldbDatabases) place(t testing.TB) contract.Place {
 	t.Helper()
 	_, handle := d.open(t)
-	client := applock.NewDB2(handle)
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	client := testclient.DB2(t, handle)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{
 		Client: client,
-		Driver: db2.New(handle),
+		Driver: testclient.DB2(t, handle).Driver(),
 		SQL:    handle,
 		Table:  "applock.appl_lock",
 		Executors: map[string]contract.Executor{

@@ -12,7 +12,7 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 	lock := db.Lock{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	err := d.call(ctx, "inquire_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID},
-		into(
+		Into(
 			&result.ReturnCD, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
 			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS),
 		))

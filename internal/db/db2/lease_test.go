@@ -6,7 +6,9 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/hsqldb"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -19,14 +21,14 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 		Place: func(t testing.TB) string {
 			t.Helper()
 			name, handle := databases.open(t)
-			if _, err := applock.NewDB2(handle).MigrateUp(t.Context()); err != nil {
+			if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle)); err != nil {
 				t.Fatal(err)
 			}
 			return name
 		},
 		Open: func(_ context.Context, name string) (applock.Locker, func(), error) {
 			handle := databases.bridge.Again(name)
-			client := applock.NewDB2(handle)
+			client := testclient.DB2(t, handle)
 			return client, func() {
 				_ = client.Close() // the leases have told what is wrong
 				_ = handle.Close()
@@ -48,13 +50,13 @@ func releaseForHolder(t testing.TB, bridge *hsqldb.Bridge, name string, object a
 	t.Helper()
 	handle := bridge.Again(name)
 	defer func() { _ = handle.Close() }()
-	client := applock.NewDB2(handle)
-	lock, err := client.Inquire(t.Context(), object)
+	client := testclient.DB2(t, handle)
+	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := applock.ReleaseRequest{Object: object, Operator: lock.Owner.Operator}
-	if released, err := client.Release(t.Context(), request); err != nil || !released {
-		t.Fatalf("release: %t, %v", released, err)
+	if released, err := client.Release(t.Context(), request); err != nil || released.Outcome != applock.OutcomeReleased {
+		t.Fatalf("release: %v, %v", released, err)
 	}
 }

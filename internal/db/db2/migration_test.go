@@ -15,14 +15,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	db2migrations "github.com/applock/applock/internal/migrate/db2"
+
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
 	lockTable    = "applock.appl_lock_migration"
-	versionTable = "applock.goose_db_version"
+	versionTable = "applock.appl_lock_goose"
 	// theirSchema and theirPath are what a connection has before we get it.
 	theirSchema = "ALICE"
 	theirPath   = `"SYSIBM","SYSFUN","SYSPROC","SYSIBMADM","ALICE"`
@@ -67,7 +70,7 @@ func newCatalog(t *testing.T) (*catalog, *fake, *applock.Client) {
 	server, pool := newFake(t, c.answer)
 	server.lenient = true
 	c.server = server
-	return c, server, applock.NewDB2(pool)
+	return c, server, testclient.DB2(t, pool)
 }
 
 func (c *catalog) answer(statement fakeStatement) fakeAnswer {
@@ -267,7 +270,7 @@ const statementBegin = "-- +goose StatementBegin\n"
 // countStatements counts those of a migration's half.
 func countStatements(t *testing.T, up bool) int {
 	t.Helper()
-	migrations, err := db2.Migrations()
+	migrations, err := db2migrations.Migrations()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +357,7 @@ func ownerOf(statements []fakeStatement) string {
 func TestMigrationStatements(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
-	done, err := client.MigrateUp(t.Context())
+	done, err := migrate.Up(t.Context(), client)
 	if err != nil || len(done) != newestVersion {
 		t.Fatalf("migrated %v, %v, want two", done, err)
 	}
@@ -365,7 +368,7 @@ func TestMigrationStatements(t *testing.T) {
 	}
 	catalog.check(t, allVersions()...)
 
-	if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+	if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
 		t.Errorf("migrated %v, %v, want nothing to do", done, err)
 	}
 	again := server.statements()
@@ -375,7 +378,7 @@ func TestMigrationStatements(t *testing.T) {
 	}
 	catalog.check(t, allVersions()...)
 
-	if err := client.Uninstall(t.Context()); err != nil {
+	if err := migrate.Uninstall(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	got = server.statements()
@@ -489,7 +492,7 @@ func TestMigrationFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				catalog, server, client := newCatalog(t)
 				catalog.hook = test.hook(catalog)
-				done, err := client.MigrateUp(t.Context())
+				done, err := migrate.Up(t.Context(), client)
 				if err == nil || !strings.Contains(err.Error(), test.failed) || !strings.Contains(err.Error(), "SQLSTATE=") {
 					t.Errorf("migrated %v, %v, want an error of %s", done, err, test.failed)
 				}
@@ -499,7 +502,7 @@ func TestMigrationFails(t *testing.T) {
 				}
 				catalog.check(t, test.versions...)
 				begun := time.Now()
-				if _, err := client.MigrateUp(t.Context()); err != nil {
+				if _, err := migrate.Up(t.Context(), client); err != nil {
 					t.Errorf("the next migrator: %v", err)
 				}
 				if waited := time.Since(begun); waited != 0 {
@@ -532,13 +535,13 @@ func TestMigrationIsCancelled(t *testing.T) {
 					time.Sleep(time.Millisecond) // database/sql wakes up and waits for the answer
 					return do()
 				})
-				if _, err := client.MigrateUp(ctx); !errors.Is(err, context.Canceled) {
+				if _, err := migrate.Up(ctx, client); !errors.Is(err, context.Canceled) {
 					t.Errorf("error = %v, want %v", err, context.Canceled)
 				}
 				catalog.checkTurn(t)
 				ctx, cancelNext := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancelNext()
-				if _, err := client.MigrateUp(ctx); err != nil {
+				if _, err := migrate.Up(ctx, client); err != nil {
 					t.Errorf("the next migrator: %v", err)
 				}
 				catalog.check(t, allVersions()...)
@@ -556,7 +559,7 @@ func TestTurnThatCannotBeUsedEnds(t *testing.T) {
 			t.Parallel()
 			catalog, server, client := newCatalog(t)
 			catalog.hook = atStatement(prefix, 1, failing(cause))
-			_, err := client.MigrateUp(t.Context())
+			_, err := migrate.Up(t.Context(), client)
 			checkText(t, err, cause)
 			if err == nil || !strings.Contains(err.Error(), "a privilege is missing") || strings.Contains(err.Error(), "other migrators") {
 				t.Errorf("error = %v", err)
@@ -579,7 +582,7 @@ func TestMigratorsTakeTurns(t *testing.T) {
 		catalog.turns = []turn{somebody}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := client.MigrateUp(ctx)
+		_, err := migrate.Up(ctx, client)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "wait for other migrators") {
 			t.Errorf("error = %v, want %v for having waited", err, context.DeadlineExceeded)
 		}
@@ -598,7 +601,7 @@ func TestMigratorsTakeTurns(t *testing.T) {
 		}
 
 		begun := time.Now()
-		if _, err := client.MigrateUp(t.Context()); err != nil {
+		if _, err := migrate.Up(t.Context(), client); err != nil {
 			t.Error(err)
 		}
 		if waited := time.Since(begun); waited < 50*time.Second || waited > 51*time.Second {
@@ -615,7 +618,7 @@ func TestWaitingFails(t *testing.T) {
 	for _, prefix := range []string{"DELETE FROM " + lockTable, "INSERT INTO " + lockTable} {
 		catalog, _, client := newCatalog(t)
 		catalog.hook = atStatement(prefix, 1, failing(cause))
-		_, err := client.MigrateUp(t.Context())
+		_, err := migrate.Up(t.Context(), client)
 		checkText(t, err, cause)
 		if err == nil || !strings.Contains(err.Error(), "wait for other migrators") || !strings.Contains(err.Error(), "a privilege is missing") {
 			t.Errorf("error = %v", err)
@@ -634,7 +637,7 @@ func TestFasterMigrator(t *testing.T) {
 			do()
 			return do()
 		})
-		if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != newestVersion {
+		if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != newestVersion {
 			t.Errorf("%s: migrated %v, %v", prefix, done, err)
 		}
 		catalog.check(t, allVersions()...)
@@ -642,7 +645,7 @@ func TestFasterMigrator(t *testing.T) {
 	catalog, _, client := newCatalog(t)
 	cause := answer(-552, "42502", `"ALICE" does not have the privilege to perform operation "CREATE TABLE".`)
 	catalog.hook = atStatement("CREATE TABLE", 1, failing(cause))
-	_, err := client.MigrateUp(t.Context())
+	_, err := migrate.Up(t.Context(), client)
 	checkText(t, err, cause)
 	if err == nil || !strings.Contains(err.Error(), "a privilege is missing") {
 		t.Errorf("error = %v", err)
@@ -658,11 +661,11 @@ func TestDownAfterScript(t *testing.T) {
 	for _, version := range allVersions() {
 		catalog.versions[version] = true
 	}
-	if done, err := client.MigrateDown(t.Context()); err != nil || len(done) != 1 || done[0].Version != newestVersion {
+	if done, err := migrate.Down(t.Context(), client); err != nil || len(done) != 1 || done[0].Version != newestVersion {
 		t.Errorf("undone %v, %v, want the newest", done, err)
 	}
 	catalog.check(t, allVersions()[:newestVersion]...)
-	if err := client.Uninstall(t.Context()); err != nil {
+	if err := migrate.Uninstall(t.Context(), client); err != nil {
 		t.Error(err)
 	}
 	if catalog.tables[lockTable] || catalog.tables[versionTable] {
@@ -674,7 +677,7 @@ func TestDownAfterScript(t *testing.T) {
 func TestMigrationStatus(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
-	status, err := client.MigrationStatus(t.Context())
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil || len(status) != newestVersion || !status[0].AppliedAt.IsZero() || !status[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want %d pending", status, err, newestVersion)
 	}
@@ -683,7 +686,7 @@ func TestMigrationStatus(t *testing.T) {
 	}
 	catalog.tables[versionTable] = true
 	catalog.versions = map[int64]driver.Value{0: true, 1: true}
-	status, err = client.MigrationStatus(t.Context())
+	status, err = migrate.Status(t.Context(), client)
 	if err != nil || len(status) != newestVersion || status[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want the first applied", status, err)
 	}
@@ -694,7 +697,7 @@ func TestMigrationStatus(t *testing.T) {
 	}
 	cause := answer(-551, "42501", "The required privilege is missing.")
 	catalog.hook = atStatement("SELECT COUNT(*)", 1, failing(cause))
-	_, err = client.MigrationStatus(t.Context())
+	_, err = migrate.Status(t.Context(), client)
 	checkText(t, err, cause)
 }
 
@@ -704,11 +707,11 @@ func TestMigratorLosesConnection(t *testing.T) {
 	t.Parallel()
 	for name, migrate := range map[string]func(client *applock.Client) error{
 		"Up": func(client *applock.Client) error {
-			_, err := client.MigrateUp(t.Context())
+			_, err := migrate.Up(t.Context(), client)
 			return err
 		},
 		"Status": func(client *applock.Client) error {
-			_, err := client.MigrationStatus(t.Context())
+			_, err := migrate.Status(t.Context(), client)
 			return err
 		},
 	} {

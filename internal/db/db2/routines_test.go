@@ -41,7 +41,7 @@ func timeIsUTC(t *testing.T, databases hsqldbDatabases) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := client.Inquire(t.Context(), object)
+	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func renewalLeavesTheLostAlone(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	get := applock.GetRequest{Object: applock.Object{Type: "a", ID: "1"}, Owner: applock.Owner{Operator: "QUICK"}, TTL: time.Hour}
-	if _, err := place.Client.WithTx(tx).Get(t.Context(), get); err != nil {
+	if _, err := place.Client.WithSQLTx(tx).Get(t.Context(), get); err != nil {
 		t.Fatal(err)
 	}
 	renew := func() string {

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -61,20 +63,13 @@ func placeOnServer(t testing.TB, dsn string) contract.Place {
 	t.Helper()
 	schema := newSchema(t, dsn)
 	handle := openInSchema(t, dsn, schema)
-	client, err := applock.NewDB2(handle).WithSchema(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	driver, err := db2.New(handle).WithSchema(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	client := testclient.DB2In(t, handle, schema)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{
 		Client: client,
-		Driver: driver,
+		Driver: client.Driver(),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
@@ -105,11 +100,7 @@ func clientsOnServer(t testing.TB, dsn string) func() *applock.Client {
 	t.Helper()
 	schema := newSchema(t, dsn)
 	return func() *applock.Client {
-		client, err := applock.NewDB2(openInSchema(t, dsn, schema)).WithSchema(schema)
-		if err != nil {
-			t.Error(err)
-		}
-		return client
+		return testclient.DB2In(t, openInSchema(t, dsn, schema), schema)
 	}
 }
 
@@ -126,12 +117,7 @@ func newSchema(t testing.TB, dsn string) string {
 			return
 		}
 		defer func() { _ = handle.Close() }()
-		client, err := applock.NewDB2(handle).WithSchema(schema)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if err := client.Uninstall(context.Background()); err != nil {
+		if err := migrate.Uninstall(context.Background(), testclient.DB2In(t, handle, schema)); err != nil {
 			t.Errorf("schema %s is left: %v", schema, err)
 		}
 		for _, statement := range []string{"DROP TABLE " + schema + ".protected", "DROP SCHEMA " + schema + " RESTRICT"} {

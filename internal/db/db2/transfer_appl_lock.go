@@ -14,7 +14,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			params.ObjectType, params.ObjectID,
 			params.FromOperatorID, params.ToOperatorID, params.ToDepartmentID, params.TTLSeconds,
 		},
-		into(
+		Into(
 			&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
 			&result.Fence, db.UTC(&result.ExpiresTS),
 		))

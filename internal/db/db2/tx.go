@@ -23,7 +23,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	}
 	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
-		discard(conn)
+		Discard(conn)
 		_ = conn.Close()
 		return connectError(err) // nothing has happened yet
 	}
@@ -61,7 +61,7 @@ func (d *Driver) noteUndone(err error) {
 func end(conn *sql.Conn, finish func() error) error {
 	err := interpretError(finish())
 	if err != nil {
-		discard(conn)
+		Discard(conn)
 	}
 	_ = conn.Close()
 	return err

@@ -11,5 +11,5 @@ func (d *Driver) UnawaitApplLock(ctx context.Context, params db.UnawaitApplLockP
 	var returnCD db.Flag
 	return d.call(ctx, "unawait_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID},
-		into(&returnCD))
+		Into(&returnCD))
 }

@@ -410,27 +410,27 @@ func schema(t *testing.T, handle *sql.DB) []string {
 			IF(is_nullable = 'NO', ' NOT NULL', ''), COALESCE(CONCAT(' DEFAULT ', NULLIF(column_default, 'NULL')), ''),
 			IF(extra = '', '', CONCAT(' ', extra)), ' -- ', column_comment)
 		FROM information_schema.columns
-		WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' ORDER BY table_name, ordinal_position`)
+		WHERE table_schema = DATABASE() AND table_name <> 'appl_lock_goose' ORDER BY table_name, ordinal_position`)
 	for i, line := range lines {
 		lines[i] = withoutWidth(line)
 	}
 	lines = append(lines, column(t, handle, `
 		SELECT CONCAT('table ', table_name, ' ', engine, IF(create_options = '', '', CONCAT(' ', create_options)), ' -- ', table_comment)
 		FROM information_schema.tables
-		WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' ORDER BY table_name`)...)
+		WHERE table_schema = DATABASE() AND table_name <> 'appl_lock_goose' ORDER BY table_name`)...)
 	for _, line := range column(t, handle, `
 		SELECT CONCAT('constraint ', k.table_name, '.', k.constraint_name, ' ', k.constraint_type, COALESCE(CONCAT(' ', c.check_clause), ''))
 		FROM information_schema.table_constraints AS k
 		LEFT JOIN information_schema.check_constraints AS c
 			ON c.constraint_schema = k.constraint_schema AND c.constraint_name = k.constraint_name
-		WHERE k.table_schema = DATABASE() AND k.table_name <> 'goose_db_version' ORDER BY k.table_name, k.constraint_name`) {
+		WHERE k.table_schema = DATABASE() AND k.table_name <> 'appl_lock_goose' ORDER BY k.table_name, k.constraint_name`) {
 		lines = append(lines, plainExpression(line))
 	}
 	lines = append(lines, column(t, handle, `
 		SELECT CONCAT('index ', table_name, '.', index_name, IF(MAX(non_unique) = 0, ' UNIQUE ', ' '), index_type, ' (',
 			GROUP_CONCAT(CONCAT(column_name, COALESCE(CONCAT('(', sub_part, ')'), ''), ' ', collation) ORDER BY seq_in_index SEPARATOR ', '), ')')
 		FROM information_schema.statistics
-		WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version'
+		WHERE table_schema = DATABASE() AND table_name <> 'appl_lock_goose'
 		GROUP BY table_name, index_name, index_type ORDER BY table_name, index_name`)...)
 	found := catalogued(t, handle)
 	for _, routine := range mustQuery(t, handle, `

@@ -8,7 +8,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -31,13 +30,19 @@ type Driver struct {
 
 var _ db.Driver = (*Driver)(nil)
 
-// New returns a driver on the caller's pool, which stays the caller's to close.
-func New(handle *sql.DB) *Driver {
-	return &Driver{handle: handle, close: func() error { return nil }}
+// New returns a driver on the caller's pool, which stays the caller's to close. A schema is what MySQL calls a
+// database; an empty one is that of the connections.
+func New(handle *sql.DB, schema string) (*Driver, error) {
+	if schema != "" {
+		if err := db.CheckSchema(schema); err != nil {
+			return nil, err
+		}
+	}
+	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
 }
 
-// Open returns a driver on a pool of its own. It does not connect yet.
-func Open(_ context.Context, dsn string) (db.Driver, error) {
+// Open returns a pool of its own for a DSN. It does not connect yet.
+func Open(dsn string) (*sql.DB, error) {
 	config, err := ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -47,36 +52,39 @@ func Open(_ context.Context, dsn string) (db.Driver, error) {
 	if err != nil {
 		return nil, errNotDSN
 	}
-	driver := New(sql.OpenDB(connector))
-	driver.handle.SetMaxOpenConns(maxConnections)
-	driver.handle.SetMaxIdleConns(maxConnections)
-	driver.close = driver.handle.Close
-	return driver, nil
+	handle := sql.OpenDB(connector)
+	handle.SetMaxOpenConns(maxConnections)
+	handle.SetMaxIdleConns(maxConnections)
+	return handle, nil
 }
 
-// Close closes the pool if Open made it.
+// Owned makes the pool the driver's, which Close closes.
+func (d *Driver) Owned() *Driver {
+	owned := *d
+	owned.close = d.handle.Close
+	return &owned
+}
+
+// Close closes the pool if it is Owned.
 func (d *Driver) Close() error { return d.close() }
 
-// WithTx accepts a *sql.Tx.
-func (d *Driver) WithTx(tx any) (db.Driver, error) {
-	sqlTx, ok := tx.(*sql.Tx)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
-	}
-	return d.in(sqlTx), nil
-}
+// WithSQLTx returns a driver whose operations run in the caller's transaction.
+func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(tx) }
 
 // in returns a driver whose operations run in a transaction.
 func (d *Driver) in(tx queries.DBTX) *Driver {
 	return &Driver{handle: d.handle, tx: tx, schema: d.schema, close: func() error { return nil }}
 }
 
-// WithSchema shares the pool of d. A schema is what MySQL calls a database.
-func (d *Driver) WithSchema(schema string) (db.Driver, error) {
-	if err := db.CheckSchema(schema); err != nil {
-		return nil, err
-	}
-	return &Driver{handle: d.handle, tx: d.tx, schema: schema, close: d.close}, nil
+// Handle is the pool.
+func (d *Driver) Handle() (db.Handle, error) {
+	return db.Handle{
+		Dialect:   "mysql",
+		DB:        d.handle,
+		Schema:    d.schema,
+		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
+		Close:     func() error { return nil },
+	}, nil
 }
 
 // qualify puts the schema before the name of a table or routine.

@@ -9,8 +9,11 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -101,8 +104,8 @@ func (p *places) take(t testing.TB) contract.Place {
 func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contract.Place {
 	t.Helper()
 	handle := testdb.OpenMySQL(t, dsn, change)
-	client := applock.NewMySQL(handle)
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	client := testclient.MySQL(t, handle)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	plain := testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
@@ -113,7 +116,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 	})
 	return contract.Place{
 		Client: client,
-		Driver: mysql.New(handle),
+		Driver: testclient.MySQL(t, handle).Driver(),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
@@ -162,7 +165,7 @@ func checksView(t testing.TB, handle *sql.DB) func(level sql.IsolationLevel) boo
 func clientsOn(t testing.TB, dsn string) func() *applock.Client {
 	t.Helper()
 	return func() *applock.Client {
-		client, err := applock.Open(context.Background(), applock.Config{DSN: dsn})
+		client, err := open.ByDSN(context.Background(), dsn, open.Config{})
 		if err != nil {
 			t.Error(err)
 			return nil

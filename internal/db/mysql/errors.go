@@ -18,13 +18,7 @@ func interpretError(err error) error {
 }
 
 // connectError wraps an error from before there was a connection.
-func connectError(err error) error {
-	kind := kindOf(err)
-	if kind == db.KindInFlight {
-		kind = db.KindUnreachable
-	}
-	return &db.Error{Kind: kind, Err: err}
-}
+func connectError(err error) error { return db.NotSent(interpretError(err)) }
 
 func kindOf(err error) db.Kind {
 	var answer *mysql.MySQLError

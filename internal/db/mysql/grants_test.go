@@ -14,10 +14,11 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -121,7 +122,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
 	}
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_serialize", "goose_db_version"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_serialize", "appl_lock_goose"} {
 		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
 			all = append(all, statement{"", fmt.Sprintf(text, database+"."+table), nil, errorTableDenied})
 		}
@@ -205,17 +206,17 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 		root := testdb.OpenMySQL(t, dsn, nil)
 		as := account(t, root, "owner")
 		owner := testdb.OpenMySQL(t, dsn, as)
-		client := applock.NewMySQL(owner)
+		client := testclient.MySQL(t, owner)
 		for range 2 {
-			if _, err := client.MigrateUp(t.Context()); err != nil {
+			if _, err := migrate.Up(t.Context(), client); err != nil {
 				t.Fatal(err)
 			}
 			requireWorking(t, client, owner, "")
-			if err := client.Uninstall(t.Context()); err != nil {
+			if err := migrate.Uninstall(t.Context(), client); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := client.MigrateUp(t.Context()); err != nil {
+		if _, err := migrate.Up(t.Context(), client); err != nil {
 			t.Fatal(err)
 		}
 		var config driver.Config

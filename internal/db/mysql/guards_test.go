@@ -16,9 +16,11 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -398,7 +400,7 @@ func TestSerializeNeedsItsRows(t *testing.T) {
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
-			err := place.Client.WithTx(tx).Serialize(t.Context(), applock.Object{Type: "customer", ID: "1"})
+			err := place.Client.WithSQLTx(tx).Serialize(t.Context(), applock.SerializeRequest{Object: applock.Object{Type: "customer", ID: "1"}})
 			if !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("serialize: %v, want ErrSchema", err)
 			}
@@ -648,7 +650,7 @@ func TestTimeZonesAgree(t *testing.T) {
 		dsn := newPlace(t, product).DSN
 		var clients []*applock.Client
 		for _, zone := range []string{"+00:00", "+13:00", "-11:00"} {
-			clients = append(clients, applock.NewMySQL(testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
+			clients = append(clients, testclient.MySQL(t, testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
 				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
 			})))
 		}
@@ -662,7 +664,7 @@ func TestTimeZonesAgree(t *testing.T) {
 				t.Errorf("client %d: expires in %s, want 1h", i, left)
 			}
 			for j, other := range clients {
-				if lock, err := other.Inquire(t.Context(), object); err != nil || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
+				if lock, err := other.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
 					t.Errorf("taken by client %d until %s, client %d sees %s, %v", i, grant.ExpiresAt, j, lock.ExpiresAt, err)
 				}
 			}
@@ -788,7 +790,7 @@ func TestUnknownOutcome(t *testing.T) {
 			untilNobodyWaits(t, place)
 			inTx(t, place.SQL, func(other *sql.Tx) {
 				cancelled, cancel := context.WithCancel(t.Context())
-				err := call(cancelled, place.Client.WithTx(other), cancel)
+				err := call(cancelled, place.Client.WithSQLTx(other), cancel)
 				if err == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
 					t.Errorf("cancelled get in a transaction: %v, want an error that is not ErrOutcomeUnknown", err)
 				}
@@ -868,11 +870,11 @@ func TestForeignTableIsLeftAlone(t *testing.T) {
 		t.Helper()
 		handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), nil)
 		mustQuery(t, handle, "CREATE TABLE appl_lock (id INTEGER PRIMARY KEY)")
-		client := applock.NewMySQL(handle)
-		if done, err := client.MigrateUp(t.Context()); err == nil {
+		client := testclient.MySQL(t, handle)
+		if done, err := migrate.Up(t.Context(), client); err == nil {
 			t.Errorf("migrate up: %v, want an error", done)
 		}
-		if err := client.Uninstall(t.Context()); err != nil {
+		if err := migrate.Uninstall(t.Context(), client); err != nil {
 			t.Error(err)
 		}
 		mustQuery(t, handle, "SELECT id FROM appl_lock")
@@ -895,11 +897,11 @@ func TestMigrationsRunAgain(t *testing.T) {
 		mustQuery(t, place.SQL, "DROP PROCEDURE transfer_appl_lock_row")
 		mustQuery(t, place.SQL, "DROP PROCEDURE poll_appl_locks_core")
 		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize WHERE slot > 1000")
-		mustQuery(t, place.SQL, "DELETE FROM goose_db_version WHERE version_id > 0")
-		if done, err := place.Client.MigrateUp(t.Context()); err != nil || len(done) != 4 {
+		mustQuery(t, place.SQL, "DELETE FROM appl_lock_goose WHERE version_id > 0")
+		if done, err := migrate.Up(t.Context(), place.Client); err != nil || len(done) != 4 {
 			t.Fatalf("migrate up again: %v, %v, want all four migrations", done, err)
 		}
-		if lock, err := place.Client.Inquire(t.Context(), object); err != nil || lock.Fence != grant.Fence {
+		if lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || lock.Fence != grant.Fence {
 			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
 		}
 		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {
@@ -910,7 +912,7 @@ func TestMigrationsRunAgain(t *testing.T) {
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_waiter")
 		for range 4 {
-			if _, err := place.Client.MigrateDown(t.Context()); err != nil {
+			if _, err := migrate.Down(t.Context(), place.Client); err != nil {
 				t.Errorf("migrate down: %v", err)
 			}
 		}

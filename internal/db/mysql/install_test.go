@@ -10,12 +10,16 @@ import (
 	"testing"
 	"time"
 
+	mysqlclient "github.com/applock/applock/applock/mysql"
+	mysqlmigrations "github.com/applock/applock/internal/migrate/mysql"
+
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -38,15 +42,6 @@ func newSchema(t *testing.T, dsn string) string {
 		}
 	})
 	return name
-}
-
-func withSchema(t *testing.T, client *applock.Client, schema string) *applock.Client {
-	t.Helper()
-	other, err := client.WithSchema(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return other
 }
 
 // contents returns the names of the tables and routines of a database.
@@ -92,13 +87,13 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := client.WithTx(tx).Serialize(ctx, object); err != nil {
+	if err := client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: object}); err != nil {
 		t.Error(err)
 	}
-	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil || !released {
-		t.Errorf("release: %t, %v", released, err)
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil || released.Outcome != applock.OutcomeReleased {
+		t.Errorf("release: %v, %v", released, err)
 	}
-	if _, err := client.Inquire(ctx, object); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(ctx, applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld", err)
 	}
 	if _, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil {
@@ -109,13 +104,7 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 // requireWaiting goes through the operations that the façade keeps to itself.
 func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	t.Helper()
-	var driver db.Driver = mysql.New(handle)
-	if schema != "" {
-		var err error
-		if driver, err = driver.WithSchema(schema); err != nil {
-			t.Fatal(err)
-		}
-	}
+	driver := testclient.MySQLIn(t, handle, schema).Driver()
 	ctx := t.Context()
 	var grant db.RenewableGrant
 	err := driver.InTx(ctx, func(d db.Driver) error {
@@ -154,11 +143,11 @@ func TestPlainGoose(t *testing.T) {
 				t.Parallel()
 				handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), inMode(mode))
 				handle.SetMaxOpenConns(1)
-				fsys, err := mysql.Migrations()
+				fsys, err := mysqlmigrations.Migrations()
 				if err != nil {
 					t.Fatal(err)
 				}
-				provider, err := goose.NewProvider(goose.DialectMySQL, handle, fsys)
+				provider, err := goose.NewProvider(goose.DialectMySQL, handle, fsys, goose.WithTableName("appl_lock_goose"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -177,7 +166,7 @@ func TestPlainGoose(t *testing.T) {
 					t.Fatal(err)
 				}
 				requireMode(t, handle, mode)
-				if left := contents(t, handle, value(t, handle, "SELECT DATABASE()")); !slices.Equal(left, []string{"goose_db_version"}) {
+				if left := contents(t, handle, value(t, handle, "SELECT DATABASE()")); !slices.Equal(left, []string{"appl_lock_goose"}) {
 					t.Errorf("left behind: %q", left)
 				}
 			})
@@ -201,8 +190,8 @@ func TestSchemasAreIndependent(t *testing.T) {
 		ctx := t.Context()
 		place := newPlace(t, product)
 		first := place.Client
-		second := withSchema(t, first, newSchema(t, place.DSN))
-		if _, err := second.MigrateUp(ctx); err != nil {
+		second := testclient.MySQLIn(t, place.SQL, newSchema(t, place.DSN))
+		if _, err := migrate.Up(ctx, second); err != nil {
 			t.Fatal(err)
 		}
 		object := applock.Object{Type: "customer", ID: "42"}
@@ -211,17 +200,17 @@ func TestSchemasAreIndependent(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if lock, err := second.Inquire(ctx, object); err != nil || lock.Owner.Operator != "ASMITH" {
+		if lock, err := second.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "ASMITH" {
 			t.Errorf("inquire: %v, %v, want ASMITH", lock, err)
 		}
-		if err := second.Uninstall(ctx); err != nil {
+		if err := migrate.Uninstall(ctx, second); err != nil {
 			t.Fatal(err)
 		}
-		if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
+		if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {
 			t.Errorf("inquire: %v, %v, want JDOE", lock, err)
 		}
-		for _, name := range []string{"", "Locks", "a b", "x`; DROP DATABASE applock; --", strings.Repeat("x", 31), "1st"} {
-			if _, err := first.WithSchema(name); !errors.Is(err, applock.ErrInvalid) {
+		for _, name := range []string{"Locks", "a b", "x`; DROP DATABASE applock; --", strings.Repeat("x", 31), "1st"} {
+			if _, err := mysqlclient.New(place.SQL, mysqlclient.Config{Schema: name}); !errors.Is(err, applock.ErrInvalid) {
 				t.Errorf("schema %q: %v, want ErrInvalid", name, err)
 			}
 		}
@@ -242,7 +231,7 @@ func TestScriptRunsInClient(t *testing.T) {
 				t.Parallel()
 				dsn := testdb.MySQL(t, product)
 				schema := schemaOf(t, dsn)
-				script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "mysql", Schema: schema})
+				script, err := migrate.Script(migrate.ScriptRequest{Dialect: "mysql", Schema: schema})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -250,16 +239,16 @@ func TestScriptRunsInClient(t *testing.T) {
 					t.Errorf("the client answers\n%s", output)
 				}
 				handle := testdb.OpenMySQL(t, dsn, nil)
-				client := applock.NewMySQL(handle)
+				client := testclient.MySQL(t, handle)
 				installed := handle
 				if schema != "" {
-					client = withSchema(t, client, schema)
+					client = testclient.MySQLIn(t, handle, schema)
 					installed = testdb.OpenMySQL(t, dsn, func(config *driver.Config) { config.DBName = schema })
 					if found := contents(t, handle, value(t, handle, "SELECT DATABASE()")); len(found) != 0 {
 						t.Errorf("beside the schema the script created %q", found)
 					}
 				}
-				if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+				if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
 					t.Errorf("migrate up after the script: %v, %v, want nothing to do", done, err)
 				}
 				requireSource(t, installed, func(body string) string {
@@ -269,7 +258,7 @@ func TestScriptRunsInClient(t *testing.T) {
 					return body
 				})
 				requireWorking(t, client, handle, schema)
-				if err := client.Uninstall(t.Context()); err != nil {
+				if err := migrate.Uninstall(t.Context(), client); err != nil {
 					t.Error(err)
 				}
 			})
@@ -285,22 +274,22 @@ func TestUninstallLeavesNothing(t *testing.T) {
 		t.Helper()
 		ctx := t.Context()
 		place := newPlace(t, product)
-		if err := place.Client.Uninstall(ctx); err != nil {
+		if err := migrate.Uninstall(ctx, place.Client); err != nil {
 			t.Fatal(err)
 		}
 		if left := contents(t, place.SQL, value(t, place.SQL, "SELECT DATABASE()")); len(left) != 0 {
 			t.Errorf("left behind: %q", left)
 		}
 		schema := newSchema(t, place.DSN)
-		client := withSchema(t, place.Client, schema)
+		client := testclient.MySQLIn(t, place.SQL, schema)
 		for _, theirs := range []string{"", "theirs"} {
-			if _, err := client.MigrateUp(ctx); err != nil {
+			if _, err := migrate.Up(ctx, client); err != nil {
 				t.Fatal(err)
 			}
 			if theirs != "" {
 				mustQuery(t, place.SQL, "CREATE TABLE "+schema+"."+theirs+" (id INT)")
 			}
-			if err := client.Uninstall(ctx); err != nil {
+			if err := migrate.Uninstall(ctx, client); err != nil {
 				t.Fatal(err)
 			}
 			exists := value(t, place.SQL, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", schema) == "1"
@@ -318,13 +307,13 @@ func TestStatusWithoutParseTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		for _, zone := range []string{"+00:00", "+09:00"} {
-			client := applock.NewMySQL(testdb.OpenMySQL(t, testdb.MySQL(t, product), func(config *driver.Config) {
+			client := testclient.MySQL(t, testdb.OpenMySQL(t, testdb.MySQL(t, product), func(config *driver.Config) {
 				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
 			}))
-			if _, err := client.MigrateUp(t.Context()); err != nil {
+			if _, err := migrate.Up(t.Context(), client); err != nil {
 				t.Fatal(err)
 			}
-			steps, err := client.MigrationStatus(t.Context())
+			steps, err := migrate.Status(t.Context(), client)
 			if err != nil || len(steps) == 0 {
 				t.Fatalf("status: %v, %v", steps, err)
 			}
@@ -358,13 +347,13 @@ func TestMigratingLeavesThePoolAlone(t *testing.T) {
 					mustQuery(t, root, "GRANT CREATE, INSERT, SELECT, UPDATE ON "+database+".* TO '"+config.User+"'")
 				}
 				handle := testdb.OpenMySQL(t, dsn, func(config *driver.Config) { inMode(otherSyntax)(config); as(config) })
-				client := applock.NewMySQL(handle)
+				client := testclient.MySQL(t, handle)
 				if name == "schema" {
-					client = withSchema(t, client, newSchema(t, dsn))
+					client = testclient.MySQLIn(t, handle, newSchema(t, dsn))
 				}
 				requireMigrating := func() {
 					t.Helper()
-					if _, err := client.MigrateUp(t.Context()); (err != nil) != (name == "failure") {
+					if _, err := migrate.Up(t.Context(), client); (err != nil) != (name == "failure") {
 						t.Fatalf("migrate up: %v", err)
 					}
 				}

@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/testing/testclient"
+
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -311,12 +312,12 @@ func TestRenewedNames(t *testing.T) {
 		for _, interpolate := range []bool{false, true} {
 			handle := testdb.OpenMySQL(t, place.DSN, func(config *driver.Config) { config.InterpolateParams = interpolate })
 			for i, grant := range grants {
-				answers, err := mysql.New(handle).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants[i : i+1]})
+				answers, err := testclient.MySQL(t, handle).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants[i : i+1]})
 				if err != nil || len(answers) != 1 || answers[0].Outcome != db.Renewed || answers[0].ObjectID != grant.ObjectID {
 					t.Errorf("%q: %+v, %v, want RENEWED", grant.ObjectID, answers, err)
 				}
 			}
-			answers, err := mysql.New(handle).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+			answers, err := testclient.MySQL(t, handle).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 			if err != nil || len(answers) != len(names) {
 				t.Errorf("all: %d answers, %v, want %d", len(answers), err, len(names))
 			}

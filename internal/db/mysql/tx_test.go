@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/testing/testclient"
+
 	client "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
@@ -99,7 +101,7 @@ func TestCommitIsInterpreted(t *testing.T) {
 				defer func() { _ = handle.Close() }()
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				err = mysql.New(handle).InTx(ctx, func(d db.Driver) error { return getIn(t, d, "1") })
+				err = testclient.MySQL(t, handle).Driver().InTx(ctx, func(d db.Driver) error { return getIn(t, d, "1") })
 				if err == nil || db.KindOf(err) != want.kind {
 					t.Errorf("%v (kind %d), want kind %d", err, db.KindOf(err), want.kind)
 				}
@@ -120,7 +122,7 @@ func TestInTxIsReadCommitted(t *testing.T) {
 		handle := testdb.OpenMySQL(t, place.DSN, nil)
 		handle.SetMaxOpenConns(1)
 		mustQuery(t, handle, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
-		own := mysql.New(handle)
+		own := testclient.MySQL(t, handle).Driver()
 		err := own.InTx(t.Context(), func(d db.Driver) error {
 			requireHeld(t, d, "1", false)
 			if err := getIn(t, place.Driver, "1"); err != nil {
@@ -170,7 +172,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 		handle.SetMaxOpenConns(1)
 		id := value(t, handle, "SELECT CONNECTION_ID()")
 		cause := errors.New("cause")
-		err := mysql.New(handle).InTx(t.Context(), func(d db.Driver) error {
+		err := testclient.MySQL(t, handle).Driver().InTx(t.Context(), func(d db.Driver) error {
 			if err := getIn(t, d, "1"); err != nil {
 				return err
 			}
@@ -183,7 +185,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 		if again := value(t, handle, "SELECT CONNECTION_ID()"); again == id {
 			t.Errorf("connection %s is in use again", id)
 		}
-		if err := getIn(t, mysql.New(handle), "1"); err != nil {
+		if err := getIn(t, testclient.MySQL(t, handle).Driver(), "1"); err != nil {
 			t.Errorf("get afterwards: %v", err)
 		}
 	})

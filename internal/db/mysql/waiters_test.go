@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/testing/testclient"
+
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
@@ -399,7 +401,7 @@ func TestWaitersTable(t *testing.T) {
 // Goal: there are no messages of releases here, and the driver says so. Method: ask for them.
 func TestListen(t *testing.T) {
 	t.Parallel()
-	if listener, err := mysql.New(nil).Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
+	if listener, err := testclient.MySQL(t, nil).Driver().Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("%v, %v, want ErrNoListen", listener, err)
 	}
 }

@@ -162,7 +162,7 @@ func TestGoldenSchema(t *testing.T) {
 					CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS line,
 					(c.relname = 'appl_lock_waiter')::int * 100 + a.attnum AS position
 			FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
-			WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind = 'r' AND c.relname <> 'goose_db_version' AND a.attnum > 0
+			WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind = 'r' AND c.relname <> 'appl_lock_goose' AND a.attnum > 0
 			UNION ALL
 			SELECT 2, format('options %s %s', c.relname, c.reloptions), 0
 			FROM pg_class AS c WHERE c.relnamespace = 'applock'::regnamespace AND c.reloptions IS NOT NULL

@@ -5,23 +5,21 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
-
-// DefaultSchema is where the migrations install the table and the procedures.
-const DefaultSchema = "applock"
 
 // Driver runs the operations through a pgx pool or in a caller's transaction.
 type Driver struct {
@@ -35,13 +33,17 @@ type Driver struct {
 
 var _ db.Driver = (*Driver)(nil)
 
-// New returns a driver on the caller's pool, which stays the caller's to close.
-func New(pool *pgxpool.Pool) *Driver {
-	return &Driver{pool: pool, client: pool, schema: DefaultSchema, close: func() {}}
+// New returns a driver on the caller's pool, which stays the caller's to close. An empty schema is the default one.
+func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
+	schema = cmp.Or(schema, db.DefaultSchema)
+	if err := db.CheckSchema(schema); err != nil {
+		return nil, err
+	}
+	return &Driver{pool: pool, client: pool, schema: schema, close: func() {}}, nil
 }
 
-// Open returns a driver on a pool of its own. It does not connect yet.
-func Open(ctx context.Context, dsn string) (db.Driver, error) {
+// Open returns a pool of its own for a DSN. It does not connect yet.
+func Open(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	if !db.IsURL(dsn) {
 		return nil, errNotDSN
 	}
@@ -49,13 +51,14 @@ func Open(ctx context.Context, dsn string) (db.Driver, error) {
 	if err != nil {
 		return nil, parseError(dsn, err)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	driver := New(pool)
-	driver.close = pool.Close
-	return driver, nil
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// Owned makes the pool the driver's, which Close closes.
+func (d *Driver) Owned() *Driver {
+	owned := *d
+	owned.close = d.pool.Close
+	return &owned
 }
 
 // parseError passes on what pgx says, unless that could repeat a piece of the password.
@@ -73,37 +76,33 @@ func parseError(dsn string, err error) error {
 var errNotDSN = errors.New("is not postgres://USER:PASSWORD@HOST:PORT/DATABASE with known options; " +
 	"write special characters of the password as %XX, such as @ as %40 and / as %2F")
 
-// Close closes the pool if Open made it.
+// Close closes the pool if it is Owned.
 func (d *Driver) Close() error {
 	d.close()
 	return nil
 }
 
-// WithTx accepts a pgx.Tx, and a *sql.Tx of a database/sql driver for PostgreSQL.
-func (d *Driver) WithTx(tx any) (db.Driver, error) {
-	var client queries.DBTX
-	switch tx := tx.(type) {
-	case pgx.Tx:
-		client = tx
-	case *sql.Tx:
-		client = sqlTx{tx: tx}
-	default:
-		return nil, fmt.Errorf("%w: %T, want pgx.Tx or *sql.Tx", db.ErrTxType, tx)
-	}
-	return d.in(client), nil
-}
+// WithTx returns a driver whose operations run in the caller's transaction.
+func (d *Driver) WithTx(tx pgx.Tx) *Driver { return d.in(tx) }
+
+// WithSQLTx accepts the transaction of any database/sql driver for PostgreSQL.
+func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(sqlTx{tx: tx}) }
 
 // in returns a driver whose operations run in a transaction.
 func (d *Driver) in(tx queries.DBTX) *Driver {
 	return &Driver{pool: d.pool, client: tx, schema: d.schema, inTx: true, close: func() {}}
 }
 
-// WithSchema shares the pool of d.
-func (d *Driver) WithSchema(schema string) (db.Driver, error) {
-	if err := db.CheckSchema(schema); err != nil {
-		return nil, err
-	}
-	return &Driver{pool: d.pool, client: d.client, schema: schema, inTx: d.inTx, close: d.close}, nil
+// Handle is the pool as database/sql.
+func (d *Driver) Handle() (db.Handle, error) {
+	handle := stdlib.OpenDBFromPool(d.pool)
+	return db.Handle{
+		Dialect:   "postgres",
+		DB:        handle,
+		Schema:    d.schema,
+		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
+		Close:     handle.Close,
+	}, nil
 }
 
 func (d *Driver) queries() *queries.Queries {

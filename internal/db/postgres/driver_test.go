@@ -10,8 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -32,13 +35,13 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 	pool := newPool(t, dsn)
 	handle := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() { _ = handle.Close() })
-	client := applock.NewPostgres(pool)
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	client := testclient.Postgres(t, pool)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{
 		Client: client,
-		Driver: postgres.New(pool),
+		Driver: testclient.Postgres(t, pool).Driver(),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",
@@ -92,7 +95,7 @@ func newPool(t testing.TB, dsn string) *pgxpool.Pool {
 func clientsOn(t testing.TB, dsn string) func() *applock.Client {
 	t.Helper()
 	return func() *applock.Client {
-		client, err := applock.Open(context.Background(), applock.Config{DSN: dsn})
+		client, err := open.ByDSN(context.Background(), dsn, open.Config{})
 		if err != nil {
 			t.Error(err)
 			return nil

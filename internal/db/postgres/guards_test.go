@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
+	postgresclient "github.com/applock/applock/applock/postgres"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -136,7 +139,7 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	former := place.Client.WithTx(tx)
+	former := postgresclient.WithTx(place.Client, tx)
 	if _, err := former.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +163,7 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiter.Wait()
-	lock, err := place.Client.Inquire(ctx, object)
+	lock, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: object})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +242,7 @@ func TestLostAnswerIsUnknownOutcome(t *testing.T) {
 			t.Parallel()
 			proxy := newProxy(t, place.DSN)
 			pool := newPool(t, proxy.dsn+"&default_query_exec_mode="+mode)
-			client := applock.NewPostgres(pool)
+			client := testclient.Postgres(t, pool)
 			object := applock.Object{Type: "answer", ID: mode}
 			request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}
 			if _, err := client.Get(t.Context(), request); err != nil { // prepared and described by now
@@ -253,7 +256,7 @@ func TestLostAnswerIsUnknownOutcome(t *testing.T) {
 				t.Errorf("get: %v, want ErrOutcomeUnknown", err)
 			}
 			// A mode that describes first has lost that answer, and nothing has happened.
-			if _, err := place.Client.Inquire(t.Context(), object); err != nil && mode != "describe_exec" {
+			if _, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil && mode != "describe_exec" {
 				t.Errorf("inquire: %v, want the lock", err)
 			}
 		})
@@ -277,7 +280,7 @@ func TestCancelledCallIsUnknownOutcome(t *testing.T) {
 		inTx(t, pool, func(other pgx.Tx) {
 			cancelled, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			if _, err := place.Client.WithTx(other).Get(cancelled, request); err == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
+			if _, err := postgresclient.WithTx(place.Client, other).Get(cancelled, request); err == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
 				t.Errorf("cancelled get in a transaction: %v, want an error that is not ErrOutcomeUnknown", err)
 			}
 		})
@@ -305,7 +308,7 @@ func TestQueryModes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer pool.Close()
-			lockStory(t, applock.NewPostgres(pool), applock.Object{Type: "mode", ID: mode.String()})
+			lockStory(t, testclient.Postgres(t, pool), applock.Object{Type: "mode", ID: mode.String()})
 		})
 	}
 }
@@ -338,7 +341,7 @@ func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
 		!errors.Is(err, applock.ErrNotHeld) || !strings.Contains(err.Error(), "ASMITH holds it") {
 		t.Errorf("assert: %v, want ErrLost that names ASMITH", err)
 	}
-	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil || !released {
-		t.Errorf("release: %t, %v", released, err)
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil || released.Outcome != applock.OutcomeReleased {
+		t.Errorf("release: %v, %v", released, err)
 	}
 }

@@ -8,13 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	postgresclient "github.com/applock/applock/applock/postgres"
+	postgresmigrations "github.com/applock/applock/internal/migrate/postgres"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -48,7 +52,7 @@ func plainGoose(t *testing.T, dsn, schema string) (*sql.DB, *goose.Provider) {
 	}
 	handle := stdlib.OpenDB(*config)
 	t.Cleanup(func() { _ = handle.Close() })
-	fsys, err := postgres.Migrations()
+	fsys, err := postgresmigrations.Migrations()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +71,10 @@ func plainGoose(t *testing.T, dsn, schema string) (*sql.DB, *goose.Provider) {
 func TestSchemasAreIndependent(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)
-	first := applock.NewPostgres(pool)
-	second, err := first.WithSchema("locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testclient.Postgres(t, pool)
+	second := testclient.PostgresIn(t, pool, "locks")
 	ctx := t.Context()
-	if _, err := second.MigrateUp(ctx); err != nil {
+	if _, err := migrate.Up(ctx, second); err != nil {
 		t.Fatal(err)
 	}
 	object := applock.Object{Type: "customer", ID: "42"}
@@ -82,14 +83,14 @@ func TestSchemasAreIndependent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := second.Uninstall(ctx); err != nil {
+	if err := migrate.Uninstall(ctx, second); err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
+	if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {
 		t.Errorf("inquire: %v, %v, want JDOE", lock, err)
 	}
-	for _, name := range []string{"", "Locks", "a b", `x"; DROP SCHEMA applock; --`, strings.Repeat("x", 31), "1st"} {
-		if _, err := first.WithSchema(name); !errors.Is(err, applock.ErrInvalid) {
+	for _, name := range []string{"Locks", "a b", `x"; DROP SCHEMA applock; --`, strings.Repeat("x", 31), "1st"} {
+		if _, err := postgresclient.New(pool, postgresclient.Config{Schema: name}); !errors.Is(err, applock.ErrInvalid) {
 			t.Errorf("schema %q: %v, want ErrInvalid", name, err)
 		}
 	}
@@ -104,7 +105,7 @@ func TestScriptRunsInPsql(t *testing.T) {
 		t.Run(schema, func(t *testing.T) {
 			t.Parallel()
 			dsn := testdb.Postgres(t)
-			script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "postgres", Schema: schema})
+			script, err := migrate.Script(migrate.ScriptRequest{Dialect: "postgres", Schema: schema})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,11 +114,8 @@ func TestScriptRunsInPsql(t *testing.T) {
 			if output, err := command.CombinedOutput(); err != nil {
 				t.Fatalf("psql: %v\n%s", err, output)
 			}
-			client, err := applock.NewPostgres(newPool(t, dsn)).WithSchema(schema)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+			client := testclient.PostgresIn(t, newPool(t, dsn), schema)
+			if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
 				t.Errorf("migrate up after the script: %v, %v, want nothing to do", done, err)
 			}
 			lockStory(t, client, applock.Object{Type: "customer", ID: "42"})

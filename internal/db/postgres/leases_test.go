@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/testing/testclient"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -267,14 +268,14 @@ func TestExpiryWhileRenewing(t *testing.T) {
 	call(t, pool, `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN IF new.object_id = '1' THEN PERFORM pg_sleep(1.5); END IF; RETURN new; END $$`)
 	call(t, pool, "CREATE TRIGGER slow BEFORE UPDATE ON applock.appl_lock FOR EACH ROW EXECUTE FUNCTION slow()")
-	answers, err := postgres.New(pool).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{
+	answers, err := testclient.Postgres(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{
 		{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", Fence: 1, TTLSeconds: 60},
 		{ObjectType: "customer", ObjectID: "2", OperatorID: "JDOE", Fence: 2, TTLSeconds: 60},
 	}})
 	if err != nil || len(answers) != 1 || answers[0].ObjectID != "1" || answers[0].Outcome != db.Renewed {
 		t.Errorf("%v, %v, want the first grant renewed and no word of the second", answers, err)
 	}
-	answers, err = postgres.New(pool).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{
+	answers, err = testclient.Postgres(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{
 		{ObjectType: "customer", ObjectID: "2", OperatorID: "JDOE", Fence: 2, TTLSeconds: 60},
 	}})
 	if err != nil || len(answers) != 1 || answers[0].Outcome != db.Free {
@@ -285,7 +286,7 @@ func TestExpiryWhileRenewing(t *testing.T) {
 // Goal: a batch is bounded. Method: one grant too many.
 func TestTooManyGrants(t *testing.T) {
 	t.Parallel()
-	driver := postgres.New(migratedPool(t))
+	driver := testclient.Postgres(t, migratedPool(t)).Driver()
 	grants := make([]db.RenewableGrant, db.MaxGrants+1)
 	for i := range grants {
 		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: fmt.Sprint(i), OperatorID: "JDOE", Fence: 1, TTLSeconds: 1}
@@ -330,7 +331,7 @@ func TestInTx(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
 	newPlace(t, dsn)
-	driver := postgres.New(newPool(t, dsn))
+	driver := testclient.Postgres(t, newPool(t, dsn)).Driver()
 	get := func(t *testing.T, d db.Driver, id string) {
 		t.Helper()
 		if _, err := d.GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "t", ObjectID: id, OperatorID: "JDOE", TTLSeconds: 60}); err != nil {
@@ -348,7 +349,7 @@ func TestInTx(t *testing.T) {
 	t.Run("ReadCommitted", func(t *testing.T) {
 		t.Parallel()
 		pool := newPool(t, dsn+"&default_transaction_isolation=serializable")
-		err := postgres.New(pool).InTx(t.Context(), func(d db.Driver) error {
+		err := testclient.Postgres(t, pool).Driver().InTx(t.Context(), func(d db.Driver) error {
 			get(t, d, "before")
 			get(t, driver, "beside")
 			_, err := d.ReleaseApplLock(t.Context(), db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "beside", OperatorID: "JDOE"})
@@ -384,7 +385,7 @@ func TestInTx(t *testing.T) {
 	t.Run("Unanswered", func(t *testing.T) {
 		t.Parallel()
 		proxy := newProxy(t, dsn)
-		err := postgres.New(newPool(t, proxy.dsn)).InTx(t.Context(), func(d db.Driver) error {
+		err := testclient.Postgres(t, newPool(t, proxy.dsn)).Driver().InTx(t.Context(), func(d db.Driver) error {
 			get(t, d, "unanswered")
 			proxy.loseAnswers()
 			return nil

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	postgresclient "github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/internal/testing/testclient"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -41,7 +44,7 @@ func TestListen(t *testing.T) {
 	dsn := testdb.Postgres(t)
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
-	listening := listen(t, postgres.New(pool))
+	listening := listen(t, testclient.Postgres(t, pool).Driver())
 	for _, id := range []string{"1", "2", "3"} {
 		call(t, pool, getCall, id, "JDOE")
 		call(t, pool, awaitCall, id, "ASMITH")
@@ -97,7 +100,7 @@ func TestListenConnectsAsThePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	listening := listen(t, postgres.New(pool))
+	listening := listen(t, testclient.Postgres(t, pool).Driver())
 	if before != 2 || after != 2 {
 		t.Errorf("the hooks were called %d and %d times, want twice each", before, after)
 	}
@@ -119,7 +122,7 @@ func TestListenConnectsAsThePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(refusing.Close)
-	if _, err := postgres.New(refusing).Listen(t.Context()); !errors.Is(err, cause) {
+	if _, err := testclient.Postgres(t, refusing).Driver().Listen(t.Context()); !errors.Is(err, cause) {
 		t.Errorf("%v, want the hook's error", err)
 	}
 }
@@ -132,16 +135,13 @@ func TestNoListen(t *testing.T) {
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
 	inTx(t, pool, func(tx pgx.Tx) {
-		driver, err := postgres.New(pool).WithTx(tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		driver := postgresclient.WithTx(testclient.Postgres(t, pool), tx).Driver()
 		if _, err := driver.Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 			t.Errorf("in a transaction: %v, want db.ErrNoListen", err)
 		}
 	})
 	pooled := newPool(t, newPooler(t, dsn))
-	if _, err := postgres.New(pooled).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
+	if _, err := testclient.Postgres(t, pooled).Driver().Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("behind a pooler: %v, want db.ErrNoListen", err)
 	}
 	rows, err := pooled.Query(t.Context(), "SELECT pg_listening_channels()")
@@ -171,7 +171,7 @@ func TestNoListenBehindPgBouncer(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	for range 3 {
-		if _, err := postgres.New(pool).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
+		if _, err := testclient.Postgres(t, pool).Driver().Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 			t.Errorf("%v, want db.ErrNoListen", err)
 		}
 	}
@@ -185,14 +185,14 @@ func TestListenerNoticesTheEnd(t *testing.T) {
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
 
-	ended := listen(t, postgres.New(pool))
+	ended := listen(t, testclient.Postgres(t, pool).Driver())
 	call(t, pool, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'UNLISTEN %'")
 	if _, err := ended.Next(t.Context()); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the connection", err)
 	}
 
 	proxy := newProxy(t, dsn)
-	silent := listen(t, postgres.New(newPool(t, proxy.dsn)))
+	silent := listen(t, testclient.Postgres(t, newPool(t, proxy.dsn)).Driver())
 	postgres.Impatient(silent, 50*time.Millisecond, time.Second)
 	call(t, pool, "SELECT pg_sleep(0.3), pg_notify('applock_appl_lock', 'customer:1')")
 	requireNext(t, silent, "customer:1") // it has asked in between, and listens still

@@ -54,7 +54,7 @@ func New(handle *sql.DB) *Driver {
 // Open returns a driver for the file that a DSN such as sqlite:applock.db names. The file is created
 // when it is first written to. Readers never wait (write-ahead log); a writer waits up to 5 s for
 // other writers of the file, because they need not have to do with its object.
-func Open(_ context.Context, dsn string) (db.Driver, error) {
+func Open(dsn string) (*Driver, error) {
 	path := strings.TrimPrefix(dsn, "sqlite:")
 	if path == "" {
 		return nil, errors.New("names no file: write sqlite:PATH")
@@ -82,18 +82,23 @@ func openFile(path string, timeout time.Duration) (*sql.DB, error) {
 // Close closes the handle if Open made it.
 func (d *Driver) Close() error { return d.close() }
 
-// WithTx accepts a *sql.Tx.
-func (d *Driver) WithTx(tx any) (db.Driver, error) {
-	sqlTx, ok := tx.(*sql.Tx)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T, want *sql.Tx", db.ErrTxType, tx)
-	}
-	return &Driver{handle: d.handle, client: sqlTx, close: func() error { return nil }}, nil
+// WithSQLTx returns a driver whose operations run in the caller's transaction.
+func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver {
+	return &Driver{handle: d.handle, client: tx, close: func() error { return nil }}
 }
 
-// WithSchema returns db.ErrNoSchemas.
-func (d *Driver) WithSchema(string) (db.Driver, error) {
-	return nil, db.ErrNoSchemas
+// Handle is a handle of its own if the driver opened the file, else the caller's.
+func (d *Driver) Handle() (db.Handle, error) {
+	handle := db.Handle{Dialect: "sqlite", DB: d.handle, Interpret: d.interpretError, Close: func() error { return nil }}
+	if d.migrators == nil {
+		return handle, nil
+	}
+	own, err := d.migrators()
+	if err != nil {
+		return db.Handle{}, err
+	}
+	handle.DB, handle.Close = own, own.Close
+	return handle, nil
 }
 
 func (d *Driver) queries() *queries.Queries {

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/sqlite"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -26,22 +27,17 @@ func newPlace(t testing.TB) contract.Place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = handle.Close() })
-	client, err := applock.Open(t.Context(), applock.Config{DSN: "sqlite:" + path})
+	client, err := open.ByDSN(t.Context(), "sqlite:"+path, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	driver, err := sqlite.Open(t.Context(), "sqlite:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = driver.Close() })
 	return contract.Place{
 		Client:    client,
-		Driver:    driver,
+		Driver:    client.Driver(),
 		DSN:       "sqlite:" + path,
 		SQL:       handle,
 		Table:     "appl_lock",
@@ -60,7 +56,7 @@ func newFile(t testing.TB) func() *applock.Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "new.db")
 	return func() *applock.Client {
-		client, err := applock.Open(context.Background(), applock.Config{DSN: "sqlite:" + path})
+		client, err := open.ByDSN(context.Background(), "sqlite:"+path, open.Config{})
 		if err != nil {
 			t.Error(err)
 			return nil

@@ -43,7 +43,7 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 		return db.KindPrivilege
 	case sqlite3.SQLITE_ERROR:
 		// SQLite tells a missing table from other errors in its text only: so ask.
-		if exists, err := hasTable(ctx, d.client, youngestTable); err == nil && !exists {
+		if exists, err := HasTable(ctx, d.client, youngestTable); err == nil && !exists {
 			return db.KindSchema
 		}
 	}
@@ -53,7 +53,8 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 // youngestTable is there when all are.
 const youngestTable = "appl_lock_waiter"
 
-func hasTable(ctx context.Context, client queries.DBTX, name string) (bool, error) {
+// HasTable reports whether there is a table of that name.
+func HasTable(ctx context.Context, client queries.DBTX, name string) (bool, error) {
 	var exists bool
 	row := client.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)
 	err := row.Scan(&exists)

@@ -9,11 +9,15 @@ import (
 	"testing"
 	"time"
 
+	sqlitemigrations "github.com/applock/applock/internal/migrate/sqlite"
+
 	"github.com/pressly/goose/v3"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db/sqlite"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 func newHandle(t *testing.T) *sql.DB {
@@ -31,11 +35,11 @@ func newHandle(t *testing.T) *sql.DB {
 func TestPlainGoose(t *testing.T) {
 	t.Parallel()
 	handle := newHandle(t)
-	fsys, err := sqlite.Migrations()
+	fsys, err := sqlitemigrations.Migrations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, handle, fsys)
+	provider, err := goose.NewProvider(goose.DialectSQLite3, handle, fsys, goose.WithTableName("appl_lock_goose"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +54,7 @@ func TestPlainGoose(t *testing.T) {
 func TestScript(t *testing.T) {
 	t.Parallel()
 	handle := newHandle(t)
-	script, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "sqlite"})
+	script, err := migrate.Script(migrate.ScriptRequest{Dialect: "sqlite"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +62,15 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireInstalled(t, handle)
-	if _, err := applock.MigrationScript(applock.ScriptRequest{Dialect: "sqlite", Schema: "locks"}); !errors.Is(err, applock.ErrInvalid) {
+	if _, err := migrate.Script(migrate.ScriptRequest{Dialect: "sqlite", Schema: "locks"}); !errors.Is(err, applock.ErrInvalid) {
 		t.Errorf("script for a schema: %v, want ErrInvalid", err)
 	}
 }
 
 func requireInstalled(t *testing.T, handle *sql.DB) {
 	t.Helper()
-	client := applock.NewSQLite(handle)
-	if done, err := client.MigrateUp(t.Context()); err != nil || len(done) != 0 {
+	client := testclient.SQLite(t, handle)
+	if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
 		t.Errorf("migrate up: %v, %v, want nothing to do", done, err)
 	}
 	_, err := client.Get(t.Context(), applock.GetRequest{
@@ -128,7 +132,7 @@ func TestRefusalDoesNotWait(t *testing.T) {
 	if _, err := place.Client.Transfer(ctx, transfer); !errors.Is(err, applock.ErrHeld) {
 		t.Errorf("transfer: %v, want ErrHeld", err)
 	}
-	if _, err := place.Client.Inquire(ctx, object); err != nil {
+	if _, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil {
 		t.Errorf("inquire: %v", err)
 	}
 }
@@ -143,7 +147,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	client, err := applock.Open(t.Context(), applock.Config{DSN: place.DSN})
+	client, err := open.ByDSN(t.Context(), place.DSN, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

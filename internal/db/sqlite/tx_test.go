@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
+
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/sqlite"
 )
 
 // plainDriver returns a driver on a caller's handle without any of our settings, on a file that is migrated.
@@ -24,11 +26,11 @@ func plainDriver(t *testing.T, options string) (*sql.DB, db.Driver) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = handle.Close() })
-	driver := sqlite.New(handle)
-	if _, err := db.MigrateUp(t.Context(), driver); err != nil {
+	client := testclient.SQLite(t, handle)
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	return handle, driver
+	return handle, client.Driver()
 }
 
 func get(ctx context.Context, driver db.Driver, id, operator string) error {
@@ -71,10 +73,7 @@ func TestInTxIsTheWriterFromItsBeginning(t *testing.T) {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		d, err := driver.WithTx(tx)
-		if err != nil {
-			return err
-		}
+		d := driver.WithSQLTx(tx)
 		return errors.Join(operations(d), tx.Commit())
 	})
 	if err == nil {
@@ -101,7 +100,7 @@ func TestInTxCommitWaitsForReaders(t *testing.T) {
 	t.Parallel()
 	handle, driver := plainDriver(t, "")
 	read := func() *sql.Rows {
-		rows, err := handle.QueryContext(context.WithoutCancel(t.Context()), "SELECT 1 FROM goose_db_version")
+		rows, err := handle.QueryContext(context.WithoutCancel(t.Context()), "SELECT 1 FROM appl_lock_goose")
 		if err != nil || !rows.Next() {
 			t.Fatalf("%v, %v", err, rows.Err())
 		}

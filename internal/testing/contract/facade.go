@@ -36,7 +36,7 @@ func Facade(client *applock.Client) Executor {
 			})
 			return answerOrError(Answer{Words: []string{"ok"}}, err)
 		case "serialize":
-			return answerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, object(args)))
+			return answerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, applock.SerializeRequest{Object: object(args)}))
 		case "waiters":
 			return waitersThroughFacade(ctx, client, args)
 		case "await", "unawait", "poll", "renew":
@@ -55,11 +55,7 @@ func getThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
-	outcome := db.Acquired
-	if grant.Renewed {
-		outcome = db.Renewed
-	}
-	return answerOrError(grantAnswer(outcome, grant), err)
+	return answerOrError(grantAnswer(grant), err)
 }
 
 func transferThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -75,11 +71,11 @@ func transferThroughFacade(ctx context.Context, client *applock.Client, args Arg
 	if errors.Is(err, applock.ErrNotHeld) {
 		return yesOrNo(db.No, db.Free, "", "", 0, time.Time{}), nil
 	}
-	return answerOrError(grantAnswer(db.Transferred, grant), err)
+	return answerOrError(grantAnswer(grant), err)
 }
 
 func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	released, err := client.Release(ctx, applock.ReleaseRequest{
+	result, err := client.Release(ctx, applock.ReleaseRequest{
 		Object:   object(args),
 		Operator: args["operator_id"],
 		Fence:    applock.Fence(number(args, "fence")),
@@ -87,15 +83,11 @@ func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
-	outcome := db.Free
-	if released {
-		outcome = db.Released
-	}
-	return answerOrError(yesOrNo(db.Yes, outcome, "", "", 0, time.Time{}), err)
+	return answerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, time.Time{}), err)
 }
 
 func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	lock, err := client.Inquire(ctx, object(args))
+	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object(args)})
 	if errors.Is(err, applock.ErrNotHeld) {
 		return InquireAnswer(db.InquireApplLockResult{ReturnCD: db.No}), nil
 	}
@@ -154,11 +146,11 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 }
 
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	purged, err := client.Purge(ctx, applock.PurgeRequest{
+	result, err := client.Purge(ctx, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
 		Batch:     int(number(args, "max_rows")),
 	})
-	return answerOrError(Answer{Words: []string{strconv.FormatInt(purged, 10)}}, err)
+	return answerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
 }
 
 // ListAnswer is the answer to a list of objects.
@@ -199,8 +191,8 @@ func yesOrNo(flag db.Flag, outcome db.Outcome, operator, department string, fenc
 	}
 }
 
-func grantAnswer(outcome db.Outcome, grant applock.Grant) Answer {
-	return yesOrNo(db.Yes, outcome, "", "", int64(grant.Fence), grant.ExpiresAt)
+func grantAnswer(grant applock.Grant) Answer {
+	return yesOrNo(db.Yes, db.Outcome(grant.Outcome), "", "", int64(grant.Fence), grant.ExpiresAt)
 }
 
 func heldAnswer(err error) (Answer, bool) {
@@ -219,7 +211,7 @@ func answerOrError(answer Answer, err error) (Answer, error) {
 	case err == nil:
 		return answer, nil
 	case errors.As(err, &invalid):
-		return Answer{Words: []string{"LK001", invalid.Argument}}, nil
+		return Answer{Words: []string{"LK001", parameterOf(invalid.Argument)}}, nil
 	case errors.Is(err, applock.ErrLost):
 		return Answer{Words: []string{"LK002"}}, nil
 	case db.KindOf(err) == db.KindBusy:
@@ -228,6 +220,28 @@ func answerOrError(answer Answer, err error) (Answer, error) {
 		return Answer{Words: []string{"RETRY"}}, nil
 	}
 	return Answer{}, err
+}
+
+// parameterOf returns the procedures' name of a field of a request, without "p_".
+func parameterOf(field string) string {
+	return map[string]string{
+		"Object.Type":      "object_type",
+		"Object.ID":        "object_id",
+		"ObjectType":       "object_type",
+		"ObjectID":         "object_id",
+		"Owner.Operator":   "operator_id",
+		"Owner.Department": "department_id",
+		"Operator":         "operator_id",
+		"Department":       "department_id",
+		"From":             "from_operator_id",
+		"To.Operator":      "to_operator_id",
+		"To.Department":    "to_department_id",
+		"Fence":            "fence",
+		"TTL":              "ttl_seconds",
+		"OlderThan":        "older_than_seconds",
+		"Batch":            "max_rows",
+		"PageSize":         "max_rows",
+	}[field]
 }
 
 func object(args Args) applock.Object {

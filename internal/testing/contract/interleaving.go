@@ -278,11 +278,8 @@ func (p *interleaving) call(ctx context.Context, current *session, step step, ar
 	}
 	client, driver := p.place.Client, p.place.Driver
 	if current.tx != nil {
-		var err error
-		if driver, err = driver.WithTx(current.tx); err != nil {
-			return Answer{}, err
-		}
-		client = client.WithTx(current.tx)
+		driver = driver.WithSQLTx(current.tx)
+		client = client.WithSQLTx(current.tx)
 	}
 	return either(Facade(client), Driver(driver))(ctx, step.operation, args)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 )
 
 func customer(id any) applock.Object {
@@ -45,33 +46,33 @@ func migrations(t *testing.T, backend Backend) {
 		client := backend.Empty(t)()
 		ctx := t.Context()
 		requireStatus(t, client, 0)
-		if _, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrSchema) {
+		if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
 			t.Errorf("inquire before migrating: %v, want ErrSchema", err)
 		}
 		if _, err := client.Version(ctx); !errors.Is(err, applock.ErrSchema) {
 			t.Errorf("version before migrating: %v, want ErrSchema", err)
 		}
-		done, err := client.MigrateUp(ctx)
+		done, err := migrate.Up(ctx, client)
 		if err != nil || len(done) == 0 {
 			t.Fatalf("migrate up: %v, %v", done, err)
 		}
 		requireStatus(t, client, len(done))
-		if version, err := client.Version(ctx); err != nil || version != applock.ContractVersion {
-			t.Errorf("version: %d, %v, want %d", version, err, applock.ContractVersion)
+		if version, err := client.Version(ctx); err != nil || version.Contract != applock.ContractVersion {
+			t.Errorf("version: %d, %v, want %d", version.Contract, err, applock.ContractVersion)
 		}
-		if again, err := client.MigrateUp(ctx); err != nil || len(again) != 0 {
+		if again, err := migrate.Up(ctx, client); err != nil || len(again) != 0 {
 			t.Errorf("migrate up again: %v, %v, want nothing to do", again, err)
 		}
 		for range done {
-			if undone, err := client.MigrateDown(ctx); err != nil || len(undone) != 1 {
+			if undone, err := migrate.Down(ctx, client); err != nil || len(undone) != 1 {
 				t.Fatalf("migrate down: %v, %v", undone, err)
 			}
 		}
 		requireStatus(t, client, 0)
-		if undone, err := client.MigrateDown(ctx); err != nil || len(undone) != 0 {
+		if undone, err := migrate.Down(ctx, client); err != nil || len(undone) != 0 {
 			t.Errorf("migrate down at the bottom: %v, %v, want nothing to do", undone, err)
 		}
-		if _, err := client.MigrateUp(ctx); err != nil {
+		if _, err := migrate.Up(ctx, client); err != nil {
 			t.Errorf("migrate up after down: %v", err)
 		}
 	})
@@ -83,7 +84,7 @@ func migrations(t *testing.T, backend Backend) {
 		for range 20 {
 			client := open()
 			group.Go(func() {
-				done, err := client.MigrateUp(t.Context())
+				done, err := migrate.Up(t.Context(), client)
 				if err != nil {
 					t.Errorf("migrate up: %v", err)
 				}
@@ -97,7 +98,7 @@ func migrations(t *testing.T, backend Backend) {
 			total += steps
 		}
 		client := open()
-		if status, err := client.MigrationStatus(t.Context()); err != nil || len(status) != total {
+		if status, err := migrate.Status(t.Context(), client); err != nil || len(status) != total {
 			t.Errorf("%d migrations were applied, %v, want each of %d once", total, err, len(status))
 		}
 		requireStatus(t, client, total)
@@ -107,10 +108,10 @@ func migrations(t *testing.T, backend Backend) {
 		t.Parallel()
 		place := backend.New(t)
 		grant := mustGet(t, place.Client, customer(1), "JDOE")
-		if _, err := place.Client.MigrateUp(t.Context()); err != nil {
+		if _, err := migrate.Up(t.Context(), place.Client); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := place.Client.Inquire(t.Context(), customer(1))
+		lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: customer(1)})
 		if err != nil || lock.Fence != grant.Fence {
 			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
 		}
@@ -120,14 +121,14 @@ func migrations(t *testing.T, backend Backend) {
 		client := backend.New(t).Client
 		ctx := t.Context()
 		for range 2 { // the second one finds nothing to remove
-			if err := client.Uninstall(ctx); err != nil {
+			if err := migrate.Uninstall(ctx, client); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrSchema) {
+			if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("inquire after uninstall: %v, want ErrSchema", err)
 			}
 		}
-		if _, err := client.MigrateUp(ctx); err != nil {
+		if _, err := migrate.Up(ctx, client); err != nil {
 			t.Error(err)
 		}
 	})
@@ -136,7 +137,7 @@ func migrations(t *testing.T, backend Backend) {
 // requireStatus wants the first applied migrations to have a time and the others none.
 func requireStatus(t *testing.T, client *applock.Client, applied int) {
 	t.Helper()
-	status, err := client.MigrationStatus(t.Context())
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,22 +161,22 @@ func transactions(t *testing.T, backend Backend) {
 		held := mustGet(t, place.Client, customer("held"), "JDOE")
 
 		tx := begin(t, place)
-		client := place.Client.WithTx(tx)
+		client := place.Client.WithSQLTx(tx)
 		mustGet(t, client, customer("new"), "JDOE")
-		if released, err := client.Release(ctx, applock.ReleaseRequest{Object: customer("held"), Operator: "JDOE"}); err != nil || !released {
-			t.Fatalf("release: %t, %v", released, err)
+		if released, err := client.Release(ctx, applock.ReleaseRequest{Object: customer("held"), Operator: "JDOE"}); err != nil || released.Outcome != applock.OutcomeReleased {
+			t.Fatalf("release: %v, %v", released, err)
 		}
-		if _, err := client.Inquire(ctx, customer("held")); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer("held")}); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire in the transaction: %v, want ErrNotHeld", err)
 		}
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
 
-		if _, err := place.Client.Inquire(ctx, customer("new")); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer("new")}); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire of the new lock: %v, want ErrNotHeld", err)
 		}
-		if lock, err := place.Client.Inquire(ctx, customer("held")); err != nil || lock.Fence != held.Fence {
+		if lock, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer("held")}); err != nil || lock.Fence != held.Fence {
 			t.Errorf("inquire of the old lock: %v, %v, want fence %d", lock, err, held.Fence)
 		}
 	})
@@ -184,41 +185,32 @@ func transactions(t *testing.T, backend Backend) {
 		place := backend.New(t)
 		ctx := t.Context()
 		tx := begin(t, place)
-		client := place.Client.WithTx(tx)
+		client := place.Client.WithSQLTx(tx)
 		grant := mustGet(t, client, customer(1), "JDOE")
 		mustGet(t, client, customer(2), "JDOE")
 		moved, err := client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
 		if err != nil || moved.Fence <= grant.Fence {
 			t.Fatalf("transfer: %v, %v, want a fence above %d", moved, err, grant.Fence)
 		}
-		if _, err := place.Client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire before the commit: %v, want ErrNotHeld", err)
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if lock, err := place.Client.Inquire(ctx, customer(1)); err != nil || lock.Owner.Operator != "ASMITH" || lock.Fence != moved.Fence {
+		if lock, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); err != nil || lock.Owner.Operator != "ASMITH" || lock.Fence != moved.Fence {
 			t.Errorf("inquire after the commit: %v, %v, want ASMITH and fence %d", lock, err, moved.Fence)
-		}
-	})
-	t.Run("ForeignTransaction", func(t *testing.T) {
-		t.Parallel()
-		client := backend.New(t).Client.WithTx("no transaction")
-		_, err := client.Get(t.Context(), applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}})
-		var invalid *applock.InvalidError
-		if !errors.As(err, &invalid) || invalid.Argument != "tx" {
-			t.Errorf("get in something else than a transaction: %v, want ErrInvalid of tx", err)
 		}
 	})
 	t.Run("SerializeNeedsOne", func(t *testing.T) {
 		t.Parallel()
 		place := backend.New(t)
-		if err := place.Client.Serialize(t.Context(), customer(1)); !errors.Is(err, applock.ErrInvalid) {
+		if err := place.Client.Serialize(t.Context(), applock.SerializeRequest{Object: customer(1)}); !errors.Is(err, applock.ErrInvalid) {
 			t.Errorf("serialize without a transaction: %v, want ErrInvalid", err)
 		}
 		tx := begin(t, place)
 		for range 2 { // again in the same transaction: at once
-			if err := place.Client.WithTx(tx).Serialize(t.Context(), customer(1)); err != nil {
+			if err := place.Client.WithSQLTx(tx).Serialize(t.Context(), applock.SerializeRequest{Object: customer(1)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -287,7 +279,7 @@ func takeTurn(ctx context.Context, place Place, operator string) error {
 		return err
 	}
 	released, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: request.Object, Operator: operator, Fence: grant.Fence})
-	if err == nil && !released {
+	if err == nil && released.Outcome != applock.OutcomeReleased {
 		err = errors.New("the lock was gone before its release")
 	}
 	return err
@@ -308,7 +300,7 @@ func fences(t *testing.T, backend Backend) {
 	if err := place.Advance(ctx, -time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if renewed := mustGet(t, place.Client, customer(1), "JDOE"); int64(renewed.Fence) != future || !renewed.Renewed {
+	if renewed := mustGet(t, place.Client, customer(1), "JDOE"); int64(renewed.Fence) != future || renewed.Outcome != applock.OutcomeRenewed {
 		t.Errorf("renewed: %v, want a renewal of fence %d", renewed, future)
 	}
 	moved, err := place.Client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
@@ -323,8 +315,8 @@ func fences(t *testing.T, backend Backend) {
 	if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if purged, err := place.Client.Purge(ctx, applock.PurgeRequest{}); err != nil || purged != 0 {
-		t.Errorf("purged %d, %v, want 0", purged, err)
+	if purged, err := place.Client.Purge(ctx, applock.PurgeRequest{}); err != nil || purged.Purged != 0 {
+		t.Errorf("purged %d, %v, want 0", purged.Purged, err)
 	}
 	if again := mustGet(t, place.Client, customer(1), "JDOE"); int64(again.Fence) != future+2 {
 		t.Errorf("fence after release %d, want %d", again.Fence, future+2)
@@ -378,8 +370,8 @@ func purges(t *testing.T, backend Backend) {
 		Batch:    10,
 		Progress: func(purged int64) { progress = append(progress, purged) },
 	})
-	if err != nil || purged != 25 || fmt.Sprint(progress) != "[10 20 25]" {
-		t.Errorf("purged %d with progress %v, %v, want 25 with [10 20 25]", purged, progress, err)
+	if err != nil || purged.Purged != 25 || fmt.Sprint(progress) != "[10 20 25]" {
+		t.Errorf("purged %d with progress %v, %v, want 25 with [10 20 25]", purged.Purged, progress, err)
 	}
 	requireRows(t, place, 1)
 }
@@ -404,7 +396,7 @@ func clock(t *testing.T, backend Backend) {
 	if err != nil || second.Fence <= first.Fence {
 		t.Fatalf("take-over: %v, %v, want a fence above %d", second, err, first.Fence)
 	}
-	lock, err := client.Inquire(ctx, customer(1))
+	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)})
 	if err != nil || lock.AcquiredAt.Before(first.ExpiresAt) {
 		t.Errorf("taken over at %s, %v, before the end at %s", lock.AcquiredAt, err, first.ExpiresAt)
 	}
@@ -424,11 +416,11 @@ func cancellation(t *testing.T, backend Backend) {
 	if _, err := client.Get(cancelled, request); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("cancelled get: %v, want context.Canceled and no unknown outcome: nothing was sent", err)
 	}
-	if _, err := client.Inquire(cancelled, customer(1)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
+	if _, err := client.Inquire(cancelled, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("cancelled inquire: %v, want context.Canceled and no unknown outcome", err)
 	}
 	grant := mustGet(t, client, customer(1), "JDOE")
-	if again := mustGet(t, client, customer(1), "JDOE"); again.Fence != grant.Fence || !again.Renewed {
+	if again := mustGet(t, client, customer(1), "JDOE"); again.Fence != grant.Fence || again.Outcome != applock.OutcomeRenewed {
 		t.Errorf("get again: %v, want a renewal of fence %d", again, grant.Fence)
 	}
 }

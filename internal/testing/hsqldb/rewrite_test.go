@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/procedures"
 )
@@ -25,7 +26,7 @@ func TestRewritingsAreMinimal(t *testing.T) {
 		}
 		handle := bridge.pool(name, rewritings)
 		defer func() { _ = handle.Close() }() // nothing to tell
-		_, err := applock.NewDB2(handle).MigrateUp(t.Context())
+		_, err := migrate.Up(t.Context(), testclient.DB2(t, handle))
 		return err
 	}
 	if err := install("all", rewritings()); err != nil {

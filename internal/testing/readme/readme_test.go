@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -36,12 +37,12 @@ func TestReadmeSQL(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
 	dsn := testdb.Postgres(t)
-	client, err := applock.Open(t.Context(), applock.Config{DSN: dsn})
+	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	if _, err := client.MigrateUp(t.Context()); err != nil {
+	if _, err := migrate.Up(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range session(t, "sql") {

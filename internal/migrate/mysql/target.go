@@ -1,3 +1,4 @@
+// Package mysql is what migrating takes on MySQL and MariaDB.
 package mysql
 
 import (
@@ -12,37 +13,51 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
 	"github.com/applock/applock/migrations"
 )
-
-// versionTable is goose's own default, so that plain goose and this package see the same versions.
-const versionTable = "goose_db_version"
 
 // Migrations returns the dialect's goose migrations.
 func Migrations() (fs.FS, error) {
 	return fs.Sub(migrations.FS, "mysql")
 }
 
-// MigrationTarget shares the pool. Goose's version table lives in the schema it is about.
-func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
+// site is a database of a server; without a schema it is the one that connections are in.
+type site struct{ db.Handle }
+
+// versionTable returns the name of goose's version table as it is written from any database.
+func (s site) versionTable() string {
+	if s.Schema == "" {
+		return migrate.VersionTable
+	}
+	return s.Schema + "." + migrate.VersionTable
+}
+
+func (s site) conn(ctx context.Context) (*sql.Conn, error) {
+	conn, err := s.DB.Conn(ctx)
+	return conn, db.NotSent(s.Interpret(ctx, err))
+}
+
+// Target returns the database of a handle for goose.
+func Target(handle db.Handle) (migrate.Target, error) {
 	fsys, err := Migrations()
 	if err != nil {
-		return db.MigrationTarget{}, err
+		return migrate.Target{}, err
 	}
-	versions, err := database.NewStore(database.DialectMySQL, d.qualify(versionTable))
+	s := site{handle}
+	versions, err := database.NewStore(database.DialectMySQL, s.versionTable())
 	if err != nil {
-		return db.MigrationTarget{}, err
+		return migrate.Target{}, err
 	}
-	versions = versionStore{Store: versions, table: d.qualify(versionTable)}
-	return db.MigrationTarget{
-		DB:            d.handle,
+	versions = versionStore{Store: versions, table: s.versionTable()}
+	return migrate.Target{
+		DB:            handle.DB,
 		Migrations:    fsys,
 		Versions:      versions,
-		HasVersions:   d.connectedHasVersions,
-		Prepare:       func(ctx context.Context) error { return d.prepare(ctx, versions) },
-		Remove:        d.remove,
-		SessionLocker: &migrationLock{driver: d},
-		Close:         func() error { return nil },
+		HasVersions:   s.connectedHasVersions,
+		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Remove:        s.remove,
+		SessionLocker: &migrationLock{site: s},
 	}, nil
 }
 
@@ -72,24 +87,24 @@ func (s versionStore) GetMigration(ctx context.Context, client database.DBTxConn
 	return &result, err
 }
 
-func (d *Driver) connectedHasVersions(ctx context.Context) (bool, error) {
-	conn, err := d.handle.Conn(ctx)
+func (s site) connectedHasVersions(ctx context.Context) (bool, error) {
+	conn, err := s.conn(ctx)
 	if err != nil {
-		return false, connectError(err)
+		return false, err
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	return d.hasVersions(ctx, conn)
+	return s.hasVersions(ctx, conn)
 }
 
 // hasVersions asks the table itself: the catalogue hides it from a user who may not read it, to whom all
 // steps would look pending, and finds it nowhere when the DSN names no database.
-func (d *Driver) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) {
-	err := conn.QueryRowContext(ctx, "SELECT version_id FROM "+d.qualify(versionTable)+" LIMIT 0").Scan(new(int64))
+func (s site) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) {
+	err := conn.QueryRowContext(ctx, "SELECT version_id FROM "+s.versionTable()+" LIMIT 0").Scan(new(int64))
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	}
-	err = interpretError(err)
-	if kind := db.KindOf(err); kind == db.KindSchema || kind == db.KindNoDatabase && d.schema != "" {
+	err = s.Interpret(ctx, err)
+	if kind := db.KindOf(err); kind == db.KindSchema || kind == db.KindNoDatabase && s.Schema != "" {
 		return false, nil
 	}
 	return false, err
@@ -97,59 +112,59 @@ func (d *Driver) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) 
 
 // prepare creates the schema and goose's version table in it, which goose would do before it takes the
 // lock. Each step may have been done before: there are no transactions around CREATE.
-func (d *Driver) prepare(ctx context.Context, versions database.Store) (err error) {
-	conn, err := d.handle.Conn(ctx)
+func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
+	conn, err := s.conn(ctx)
 	if err != nil {
-		return connectError(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	turn := &migrationLock{driver: d}
+	turn := &migrationLock{site: s}
 	if err := turn.wait(ctx, conn); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, turn.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
-	if d.schema != "" {
+	if s.Schema != "" {
 		// WithSchema has checked the name, and CREATE DATABASE takes no parameter.
-		if _, err := conn.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+d.schema); err != nil {
-			return fmt.Errorf("create database %s: %w", d.schema, interpretError(err))
+		if _, err := conn.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+s.Schema); err != nil {
+			return fmt.Errorf("create database %s: %w", s.Schema, s.Interpret(ctx, err))
 		}
 	}
-	exists, err := d.hasVersions(ctx, conn)
+	exists, err := s.hasVersions(ctx, conn)
 	if err != nil {
 		return err
 	}
 	if !exists {
 		if err := versions.CreateVersionTable(ctx, conn); err != nil {
-			return interpretError(err)
+			return s.Interpret(ctx, err)
 		}
 	}
 	_, err = versions.GetLatestVersion(ctx, conn)
 	if errors.Is(err, database.ErrVersionNotFound) {
 		err = versions.Insert(ctx, conn, database.InsertRequest{Version: 0})
 	}
-	return interpretError(err)
+	return s.Interpret(ctx, err)
 }
 
 // remove leaves the database, unless it was given as the schema and holds nothing else.
-func (d *Driver) remove(ctx context.Context) error {
-	if _, err := d.handle.ExecContext(ctx, "DROP TABLE "+d.qualify(versionTable)); err != nil || d.schema == "" {
-		return interpretError(err)
+func (s site) remove(ctx context.Context) error {
+	if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
+		return s.Interpret(ctx, err)
 	}
 	var used bool
-	row := d.handle.QueryRowContext(ctx, `SELECT
+	row := s.DB.QueryRowContext(ctx, `SELECT
 		EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = ?)
-		OR EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema = ?)`, d.schema, d.schema)
+		OR EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema = ?)`, s.Schema, s.Schema)
 	if err := row.Scan(&used); err != nil || used {
-		return interpretError(err)
+		return s.Interpret(ctx, err)
 	}
-	_, err := d.handle.ExecContext(ctx, "DROP DATABASE "+d.schema)
-	return interpretError(err)
+	_, err := s.DB.ExecContext(ctx, "DROP DATABASE "+s.Schema)
+	return s.Interpret(ctx, err)
 }
 
 // migrationLock makes migrators of the whole server take turns on goose's own connection, which it also
 // connects to the schema.
 type migrationLock struct {
-	driver *Driver
+	site
 	// former is the database that the connection had before.
 	former sql.NullString
 }
@@ -166,7 +181,7 @@ func (l *migrationLock) wait(ctx context.Context, conn *sql.Conn) error {
 	var granted sql.NullBool
 	row := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", migrationLockName, migrationLockSeconds)
 	if err := row.Scan(&granted); err != nil {
-		return fmt.Errorf("wait for other migrators: %w", interpretError(err))
+		return fmt.Errorf("wait for other migrators: %w", l.Interpret(ctx, err))
 	}
 	if !granted.Bool {
 		return errors.New("wait for other migrators: GET_LOCK was refused")
@@ -179,14 +194,14 @@ func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err := l.wait(ctx, conn); err != nil {
 		return err
 	}
-	if l.driver.schema == "" {
+	if l.Schema == "" {
 		return nil
 	}
 	if err := conn.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&l.former); err != nil {
-		return interpretError(err)
+		return l.Interpret(ctx, err)
 	}
-	_, err := conn.ExecContext(ctx, "USE "+l.driver.schema)
-	return interpretError(err)
+	_, err := conn.ExecContext(ctx, "USE "+l.Schema)
+	return l.Interpret(ctx, err)
 }
 
 // SessionUnlock leaves the connection as the pool lent it, also when a migration has failed half-way. Only
@@ -202,7 +217,7 @@ func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 	}
 	for _, statement := range statements {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return interpretError(err)
+			return l.Interpret(ctx, err)
 		}
 	}
 	return nil

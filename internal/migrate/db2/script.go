@@ -8,6 +8,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
 )
 
 // terminator ends a statement, because procedures have semicolons of their own.
@@ -62,11 +63,11 @@ func script(schema string, fsys fs.FS) (string, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return "", err
 	}
-	versions, err := database.NewStoreFromQuerier(schema+"."+versionTable, versionQueries{})
+	versions, err := database.NewStoreFromQuerier(schema+"."+migrate.VersionTable, versionQueries{})
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(versions, fsys, db.Frame{End: "@\n", Statement: terminator, True: "1"})
+	script, err := migrate.Script(versions, fsys, migrate.Frame{End: "@\n", Statement: terminator, True: "1"})
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
 )
 
 // Script returns all migrations as SQL for psql, in one transaction.
@@ -21,7 +22,7 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(versions, fsys, db.Frame{})
+	script, err := migrate.Script(versions, fsys, migrate.Frame{})
 	if err != nil {
 		return "", err
 	}

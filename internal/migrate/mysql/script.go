@@ -6,6 +6,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
 )
 
 // Script returns all migrations as SQL for the mysql and mariadb command-line clients. Without a schema it
@@ -22,12 +23,12 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	versions, err := database.NewStore(database.DialectMySQL, versionTable)
+	versions, err := database.NewStore(database.DialectMySQL, migrate.VersionTable)
 	if err != nil {
 		return "", err
 	}
 	// A body has semicolons of its own.
-	script, err := db.Script(versions, fsys, db.Frame{Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n"})
+	script, err := migrate.Script(versions, fsys, migrate.Frame{Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n"})
 	if err != nil {
 		return "", err
 	}

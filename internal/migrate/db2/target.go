@@ -1,3 +1,4 @@
+// Package db2 is what migrating takes on Db2.
 package db2
 
 import (
@@ -14,40 +15,49 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/applock/applock/internal/db"
+	driver "github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/migrate"
 	"github.com/applock/applock/migrations"
 )
 
-const (
-	// versionTable is goose's own default.
-	versionTable = "goose_db_version"
-	// migrationTable has one row while somebody migrates.
-	migrationTable = "appl_lock_migration"
-)
+// migrationTable has one row while somebody migrates.
+const migrationTable = "appl_lock_migration"
 
 // Migrations returns the dialect's goose migrations.
 func Migrations() (fs.FS, error) {
 	return fs.Sub(migrations.FS, "db2")
 }
 
-// MigrationTarget shares the pool. Goose's version table lives in the schema it is about.
-func (d *Driver) MigrationTarget(context.Context) (db.MigrationTarget, error) {
+// site is a schema of a database.
+type site struct{ db.Handle }
+
+// qualify puts the schema before the name of a table.
+func (s site) qualify(name string) string { return s.Schema + "." + name }
+
+func (s site) conn(ctx context.Context) (*sql.Conn, error) {
+	conn, err := s.DB.Conn(ctx)
+	return conn, db.NotSent(s.Interpret(ctx, err))
+}
+
+// Target returns the database of a handle for goose.
+func Target(handle db.Handle) (migrate.Target, error) {
 	fsys, err := Migrations()
 	if err != nil {
-		return db.MigrationTarget{}, err
+		return migrate.Target{}, err
 	}
-	versions, err := database.NewStoreFromQuerier(d.qualify(versionTable), versionQueries{})
+	s := site{handle}
+	versions, err := database.NewStoreFromQuerier(s.qualify(migrate.VersionTable), versionQueries{})
 	if err != nil {
-		return db.MigrationTarget{}, err
+		return migrate.Target{}, err
 	}
-	return db.MigrationTarget{
-		DB:            d.handle,
+	return migrate.Target{
+		DB:            handle.DB,
 		Migrations:    fsys,
 		Versions:      versions,
-		HasVersions:   d.connectedHasVersions,
-		Prepare:       func(ctx context.Context) error { return d.prepare(ctx, versions) },
-		Remove:        d.remove,
-		SessionLocker: &migrationLock{driver: d, owner: rand.Text()},
-		Close:         func() error { return nil },
+		HasVersions:   s.connectedHasVersions,
+		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Remove:        s.remove,
+		SessionLocker: &migrationLock{site: s, owner: rand.Text()},
 	}, nil
 }
 
@@ -60,7 +70,7 @@ func (versionQueries) CreateTable(table string) string {
 		"version_id BIGINT NOT NULL, " +
 		"is_applied SMALLINT NOT NULL, " +
 		"tstamp TIMESTAMP NOT NULL, " +
-		"CONSTRAINT goose_db_version_pk PRIMARY KEY (version_id))"
+		"CONSTRAINT appl_lock_goose_pk PRIMARY KEY (version_id))"
 }
 
 func (versionQueries) InsertVersion(table string) string {
@@ -83,19 +93,19 @@ func (versionQueries) GetLatestVersion(table string) string {
 	return "SELECT MAX(version_id) FROM " + table
 }
 
-func (d *Driver) connectedHasVersions(ctx context.Context) (exists bool, err error) {
-	conn, err := d.handle.Conn(ctx)
+func (s site) connectedHasVersions(ctx context.Context) (exists bool, err error) {
+	conn, err := s.conn(ctx)
 	if err != nil {
-		return false, connectError(err)
+		return false, err
 	}
-	defer func() { giveBack(conn, err) }()
-	return d.exists(ctx, conn, versionTable)
+	defer func() { driver.GiveBack(conn, err) }()
+	return s.exists(ctx, conn, migrate.VersionTable)
 }
 
 // exists asks the table itself, because the catalogue's tables have other names on z/OS.
-func (d *Driver) exists(ctx context.Context, conn *sql.Conn, table string) (bool, error) {
-	err := rows(ctx, conn, "SELECT COUNT(*) FROM "+d.qualify(table), nil, into(new(int64)))
-	err = interpretError(err)
+func (s site) exists(ctx context.Context, conn *sql.Conn, table string) (bool, error) {
+	err := driver.Rows(ctx, conn, "SELECT COUNT(*) FROM "+s.qualify(table), nil, driver.Into(new(int64)))
+	err = s.Interpret(ctx, err)
 	if db.KindOf(err) == db.KindSchema {
 		return false, nil
 	}
@@ -103,16 +113,16 @@ func (d *Driver) exists(ctx context.Context, conn *sql.Conn, table string) (bool
 }
 
 // prepare creates the tables that migrating needs, unless another migrator is faster.
-func (d *Driver) prepare(ctx context.Context, versions database.Store) (err error) {
-	conn, err := d.handle.Conn(ctx)
+func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
+	conn, err := s.conn(ctx)
 	if err != nil {
-		return connectError(err)
-	}
-	defer func() { giveBack(conn, err) }()
-	if err := d.createMigrationTable(ctx, conn); err != nil {
 		return err
 	}
-	err = d.create(ctx, conn, versionTable, func() error { return versions.CreateVersionTable(ctx, conn) })
+	defer func() { driver.GiveBack(conn, err) }()
+	if err := s.createMigrationTable(ctx, conn); err != nil {
+		return err
+	}
+	err = s.create(ctx, conn, migrate.VersionTable, func() error { return versions.CreateVersionTable(ctx, conn) })
 	if err != nil {
 		return err
 	}
@@ -123,12 +133,12 @@ func (d *Driver) prepare(ctx context.Context, versions database.Store) (err erro
 			return nil
 		}
 	}
-	return interpretError(err)
+	return s.Interpret(ctx, err)
 }
 
-func (d *Driver) createMigrationTable(ctx context.Context, conn *sql.Conn) error {
-	return d.create(ctx, conn, migrationTable, func() error {
-		_, err := conn.ExecContext(ctx, "CREATE TABLE "+d.qualify(migrationTable)+" ("+
+func (s site) createMigrationTable(ctx context.Context, conn *sql.Conn) error {
+	return s.create(ctx, conn, migrationTable, func() error {
+		_, err := conn.ExecContext(ctx, "CREATE TABLE "+s.qualify(migrationTable)+" ("+
 			"id INTEGER NOT NULL, "+
 			"owner VARCHAR(64) NOT NULL, "+
 			"expires_ts TIMESTAMP NOT NULL, "+
@@ -137,8 +147,8 @@ func (d *Driver) createMigrationTable(ctx context.Context, conn *sql.Conn) error
 	})
 }
 
-func (d *Driver) create(ctx context.Context, conn *sql.Conn, table string, create func() error) error {
-	exists, err := d.exists(ctx, conn, table)
+func (s site) create(ctx context.Context, conn *sql.Conn, table string, create func() error) error {
+	exists, err := s.exists(ctx, conn, table)
 	if err != nil || exists {
 		return err
 	}
@@ -146,22 +156,22 @@ func (d *Driver) create(ctx context.Context, conn *sql.Conn, table string, creat
 	if createErr == nil {
 		return nil
 	}
-	if exists, err := d.exists(ctx, conn, table); err == nil && exists {
+	if exists, err := s.exists(ctx, conn, table); err == nil && exists {
 		return nil
 	}
-	return interpretError(createErr)
+	return s.Interpret(ctx, createErr)
 }
 
 func isDuplicate(err error) bool {
-	diagnosis, answered := answerOf(err)
+	diagnosis, answered := driver.AnswerOf(err)
 	return answered && diagnosis.State == "23505"
 }
 
 // remove leaves the schema: nobody but an administrator may drop it, and an empty one does no harm.
-func (d *Driver) remove(ctx context.Context) error {
-	for _, table := range []string{versionTable, migrationTable} {
-		if _, err := d.handle.ExecContext(ctx, "DROP TABLE "+d.qualify(table)); err != nil {
-			return interpretError(err)
+func (s site) remove(ctx context.Context) error {
+	for _, table := range []string{migrate.VersionTable, migrationTable} {
+		if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+s.qualify(table)); err != nil {
+			return s.Interpret(ctx, err)
 		}
 	}
 	return nil
@@ -177,8 +187,8 @@ const (
 // migrationSeconds. Db2 has no lock that belongs to a session, and a lock of a transaction would be in the way
 // of the migrations' own. It also tells goose's connection the schema.
 type migrationLock struct {
-	driver *Driver
-	owner  string
+	site
+	owner string
 	// former are the schema and the path that the connection had before.
 	former registers
 }
@@ -197,10 +207,10 @@ func (r registers) statements() []string {
 	return []string{"SET CURRENT SCHEMA = " + r.schema, "SET CURRENT PATH = " + r.path}
 }
 
-func (r registers) set(ctx context.Context, conn *sql.Conn) error {
+func (l *migrationLock) set(ctx context.Context, conn *sql.Conn, r registers) error {
 	for _, statement := range r.statements() {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return interpretError(err)
+			return l.Interpret(ctx, err)
 		}
 	}
 	return nil
@@ -224,13 +234,13 @@ func (t turns) end() string { return "DELETE FROM " + string(t) + " WHERE owner 
 // SessionLock waits for the other migrators.
 func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	// A database that was migrated with the printed script does not have it.
-	if err := l.driver.createMigrationTable(ctx, conn); err != nil {
+	if err := l.createMigrationTable(ctx, conn); err != nil {
 		return err
 	}
 	for {
 		taken, err := l.take(ctx, conn)
 		if err != nil {
-			err = fmt.Errorf("wait for other migrators: %w", interpretError(err))
+			err = fmt.Errorf("wait for other migrators: %w", l.Interpret(ctx, err))
 		} else if taken {
 			err = l.enterSchema(ctx, conn)
 		}
@@ -252,7 +262,7 @@ func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (l *migrationLock) take(ctx context.Context, conn *sql.Conn) (bool, error) {
-	table := turns(l.driver.qualify(migrationTable))
+	table := turns(l.qualify(migrationTable))
 	if _, err := conn.ExecContext(ctx, table.endOverdue()); err != nil {
 		return false, err
 	}
@@ -267,10 +277,10 @@ func (l *migrationLock) take(ctx context.Context, conn *sql.Conn) (bool, error) 
 func (l *migrationLock) enterSchema(ctx context.Context, conn *sql.Conn) error {
 	row := conn.QueryRowContext(ctx, "SELECT CURRENT SCHEMA, CURRENT PATH FROM SYSIBM.SYSDUMMY1")
 	if err := row.Scan(&l.former.schema, &l.former.path); err != nil {
-		return interpretError(err)
+		return l.Interpret(ctx, err)
 	}
 	l.former.schema = `"` + strings.TrimRight(l.former.schema, " ") + `"` // the path comes quoted
-	return registersOf(l.driver.schema).set(ctx, conn)
+	return l.set(ctx, conn, registersOf(l.Schema))
 }
 
 // SessionUnlock leaves the connection as the pool lent it and ends the turn. A connection on which that fails is
@@ -279,16 +289,16 @@ func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 	if err := l.leave(ctx, conn); err == nil {
 		return nil
 	}
-	discard(conn) // waits for the end of a transaction that the connection still has
-	_, err := l.driver.handle.ExecContext(ctx, turns(l.driver.qualify(migrationTable)).end(), l.owner)
-	return interpretError(err)
+	driver.Discard(conn) // waits for the end of a transaction that the connection still has
+	_, err := l.DB.ExecContext(ctx, turns(l.qualify(migrationTable)).end(), l.owner)
+	return l.Interpret(ctx, err)
 }
 
 // leave ends the turn in a transaction of its own, which is refused while a migration's is not rolled back yet: that
 // is done behind goose's back when a context ends, and would take with it what is done before.
 func (l *migrationLock) leave(ctx context.Context, conn *sql.Conn) error {
 	if l.former != (registers{}) {
-		if err := l.former.set(ctx, conn); err != nil {
+		if err := l.set(ctx, conn, l.former); err != nil {
 			return err
 		}
 	}
@@ -297,7 +307,7 @@ func (l *migrationLock) leave(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-	if _, err := tx.ExecContext(ctx, turns(l.driver.qualify(migrationTable)).end(), l.owner); err != nil {
+	if _, err := tx.ExecContext(ctx, turns(l.qualify(migrationTable)).end(), l.owner); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -6,6 +6,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
 )
 
 // Script returns all migrations as SQL for the sqlite3 shell, in one transaction.
@@ -17,11 +18,11 @@ func Script(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	versions, err := database.NewStore(database.DialectSQLite3, versionTable)
+	versions, err := database.NewStore(database.DialectSQLite3, migrate.VersionTable)
 	if err != nil {
 		return "", err
 	}
-	script, err := db.Script(versions, fsys, db.Frame{})
+	script, err := migrate.Script(versions, fsys, migrate.Frame{})
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,36 @@
+// Package db2 makes clients for Db2 11.5 and later on Linux, UNIX and Windows, on github.com/ibmdb/go_ibm_db. Build with
+// the tag db2, which needs cgo and IBM's client, to have the errors of that driver understood.
+package db2
+
+import (
+	"database/sql"
+	"fmt"
+	"log/slog"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/db2"
+)
+
+// Config tells New where the locks are. Its zero value is usable.
+type Config struct {
+	// Schema is where the table and the procedures are: 1 to 30 lower-case letters, digits and underscores. Empty is
+	// applock.
+	Schema string
+	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
+	// nothing.
+	Logger *slog.Logger
+}
+
+// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
+// schema that cannot be.
+//
+// go_ibm_db keeps dead connections in the pool: the client discards those it meets. Bound the life of the others with
+// SetConnMaxIdleTime, and set DB2_MAX_CLIENT_CONNRETRIES=0 in the environment, or IBM's client repeats statements whose
+// answer was lost. A context that ends during a call ends the wait for it, not the call.
+func New(pool *sql.DB, config Config) (*applock.Client, error) {
+	driver, err := db2.New(pool, config.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("db2: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
+	}
+	return applock.New(driver, config.Logger), nil
+}

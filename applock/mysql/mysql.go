@@ -1,0 +1,35 @@
+// Package mysql makes clients for MySQL 8.0 and later and MariaDB 10.6 and later, on
+// github.com/go-sql-driver/mysql. A program that imports it links no other engine.
+package mysql
+
+import (
+	"database/sql"
+	"fmt"
+	"log/slog"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/mysql"
+)
+
+// Config tells New where the locks are. Its zero value is usable.
+type Config struct {
+	// Schema is the database that the table and the procedures are in: 1 to 30 lower-case letters, digits and
+	// underscores. Empty is the one that the pool's connections are in.
+	Schema string
+	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
+	// nothing.
+	Logger *slog.Logger
+}
+
+// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
+// schema that cannot be.
+//
+// Give the pool interpolateParams=true, which saves a round trip, and leave its loc at UTC: with another one, an hour of
+// the year has no name there and is shown as the next.
+func New(pool *sql.DB, config Config) (*applock.Client, error) {
+	driver, err := mysql.New(pool, config.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("mysql: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
+	}
+	return applock.New(driver, config.Logger), nil
+}

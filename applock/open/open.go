@@ -1,0 +1,174 @@
+// Package open makes clients by DSN, for programs that learn only when they run which engine they speak to. It links all
+// of them; the packages postgres, mysql, db2 and sqlite beside it link one each.
+package open
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// Config is how ByDSN opens. Its zero value is usable.
+type Config struct {
+	// Schema is where the table and the procedures are: 1 to 30 lower-case letters, digits and underscores. Empty is
+	// the dialect's default: applock on PostgreSQL and Db2, the DSN's database on MySQL, where a schema is a database.
+	// SQLite has none.
+	Schema string
+	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
+	// nothing.
+	Logger *slog.Logger
+}
+
+// ByDSN returns a client on a connection pool of its own; Close ends it. The DSN is sqlite:PATH,
+// postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://USER:PASSWORD@HOST:PORT/DATABASE, the form of
+// github.com/go-sql-driver/mysql, or db2://USER:PASSWORD@HOST:PORT/DATABASE in a program that was built with the tag
+// db2. It does not connect: the first operation does. It returns ErrInvalid for a DSN or a schema that cannot be used,
+// without repeating the DSN, which may hold a password.
+func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, error) {
+	dialect, err := DialectOf(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	if err := dialect.checkSchema(config.Schema); err != nil {
+		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
+	}
+	driver, err := dialect.open(ctx, dsn, config.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
+	}
+	return applock.New(driver, config.Logger), nil
+}
+
+// Dialect is what is to know about an engine before there is a connection.
+type Dialect struct {
+	// Name is the dialect's name.
+	Name string
+	// Schemes are the words before the colon of its DSNs.
+	Schemes []string
+	// DefaultSchema is where the table and the procedures are unless a schema is named; empty where that is the
+	// database of the DSN.
+	DefaultSchema string
+	// Embedded is true where the database is a file.
+	Embedded bool
+
+	// recognizes tells its DSNs without a scheme, nil where there are none.
+	recognizes func(dsn string) bool
+	open       func(ctx context.Context, dsn, schema string) (db.Driver, error)
+}
+
+func (d Dialect) checkSchema(schema string) error {
+	if schema == "" {
+		return nil
+	}
+	if d.Embedded {
+		return db.ErrNoSchemas
+	}
+	return db.CheckSchema(schema)
+}
+
+// Dialects returns all dialects, the reference first.
+func Dialects() []Dialect {
+	return []Dialect{
+		{
+			Name:          "postgres",
+			Schemes:       []string{"postgres", "postgresql"},
+			DefaultSchema: db.DefaultSchema,
+			open:          openPostgres,
+		},
+		{
+			Name:       "mysql",
+			Schemes:    mysql.Schemes(),
+			recognizes: mysql.Recognizes,
+			open:       openMySQL,
+		},
+		{
+			Name:          "db2",
+			Schemes:       []string{"db2"},
+			DefaultSchema: db.DefaultSchema,
+			open:          openDB2,
+		},
+		{
+			Name:     "sqlite",
+			Schemes:  []string{"sqlite"},
+			Embedded: true,
+			open:     openSQLite,
+		},
+	}
+}
+
+func openPostgres(ctx context.Context, dsn, schema string) (db.Driver, error) {
+	pool, err := postgres.Open(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := postgres.New(pool, schema)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Owned(), nil
+}
+
+func openMySQL(_ context.Context, dsn, schema string) (db.Driver, error) {
+	pool, err := mysql.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := mysql.New(pool, schema)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Owned(), nil
+}
+
+func openDB2(_ context.Context, dsn, schema string) (db.Driver, error) {
+	pool, err := db2.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := db2.New(pool, schema)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Owned(), nil
+}
+
+func openSQLite(_ context.Context, dsn, _ string) (db.Driver, error) { return sqlite.Open(dsn) }
+
+// DialectOf returns the dialect that a DSN's scheme names. It returns ErrInvalid where none does, without repeating the
+// DSN, which may hold a password.
+func DialectOf(dsn string) (Dialect, error) {
+	scheme, _, found := strings.Cut(dsn, ":")
+	dialects := Dialects()
+	if found {
+		for _, dialect := range dialects {
+			if slices.Contains(dialect.Schemes, scheme) {
+				return dialect, nil
+			}
+		}
+	}
+	for _, dialect := range dialects {
+		if dialect.recognizes != nil && dialect.recognizes(dsn) {
+			return dialect, nil
+		}
+	}
+	return Dialect{}, &applock.InvalidError{Argument: "dsn", Reason: "must begin with " + strings.Join(schemes(dialects), ", ")}
+}
+
+func schemes(dialects []Dialect) []string {
+	var all []string
+	for _, dialect := range dialects {
+		for _, scheme := range dialect.Schemes {
+			all = append(all, scheme+":")
+		}
+	}
+	return all
+}

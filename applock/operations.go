@@ -1,0 +1,73 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// operations are those of the contract, on checked arguments: what clients and leases share.
+type operations struct {
+	driver db.Driver
+	logger *slog.Logger
+	inTx   bool
+	// refusal is why nothing can be called: a transaction that is not of this database. Nil otherwise.
+	refusal error
+}
+
+// readError is the error of an operation that changes nothing.
+func (o operations) readError(err error) error { return explain(err) }
+
+// changeError is the error of an operation that changes something. Outside a transaction a call that
+// was sent may have taken effect; inside one it has not before the commit.
+func (o operations) changeError(err error) error {
+	if db.KindOf(err) == db.KindInFlight && !o.inTx {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	return explain(err)
+}
+
+const (
+	// repetitions bounds how often a call is repeated that says that nothing has happened.
+	repetitions = 100
+	// repetitionPause grows by itself with each repetition, up to ten times of it: 1 s in all.
+	repetitionPause = time.Millisecond
+)
+
+// retryIfUnchanged repeats an operation while it answers that nothing has happened and that it may be called again:
+// the object changed hands during the call, an upgrade is replacing the procedure (LK003), or the database
+// has rolled the call back for another one's sake. In a transaction only the caller can begin again. It calls nothing
+// where the client cannot be used, or once ctx has ended.
+func retryIfUnchanged[T any](ctx context.Context, o operations, operation func() (T, error)) (T, error) {
+	if err := o.ready(ctx); err != nil {
+		var none T
+		return none, err
+	}
+	for repetition := 1; ; repetition++ {
+		result, err := operation()
+		kind := db.KindOf(err)
+		if o.inTx || repetition > repetitions || kind != db.KindContention && kind != db.KindRetry {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return result, err
+		case <-time.After(time.Duration(min(repetition, 10)) * repetitionPause):
+		}
+	}
+}
+
+// ready returns why nothing can be called now: nothing has been sent.
+func (o operations) ready(ctx context.Context) error {
+	if o.refusal != nil {
+		return o.refusal
+	}
+	return ctx.Err()
+}
+
+func (o operations) log(ctx context.Context, operation string, attributes ...slog.Attr) {
+	o.logger.LogAttrs(ctx, slog.LevelDebug, operation, attributes...)
+}

@@ -1,0 +1,49 @@
+// Package postgres makes clients for PostgreSQL 14 and later, on pgx. A program that imports it links no other engine.
+package postgres
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres"
+)
+
+// Config tells New where the locks are. Its zero value is usable.
+type Config struct {
+	// Schema is where the table and the procedures are: 1 to 30 lower-case letters, digits and underscores. Empty is
+	// applock.
+	Schema string
+	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
+	// nothing.
+	Logger *slog.Logger
+}
+
+// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
+// schema that cannot be.
+func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
+	driver, err := postgres.New(pool, config.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
+	}
+	return applock.New(driver, config.Logger), nil
+}
+
+// WithTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears
+// exactly when the transaction commits. Each operation returns ErrInvalid where the client is not one of PostgreSQL.
+func WithTx(client *applock.Client, tx pgx.Tx) *applock.Client {
+	return client.InTx(func(driver db.Driver) (db.Driver, error) {
+		ours, ok := driver.(*postgres.Driver)
+		if !ok {
+			return nil, &applock.InvalidError{Argument: "tx", Reason: "is one of PostgreSQL, and the client is not"}
+		}
+		if tx == nil {
+			return nil, &applock.InvalidError{Argument: "tx", Reason: "is nil"}
+		}
+		return ours.WithTx(tx), nil
+	})
+}

@@ -1,0 +1,30 @@
+// Package sqlite makes clients for an embedded SQLite file, on modernc.org/sqlite, in pure Go. A program that imports it
+// links no other engine.
+//
+// The file needs the table first: call migrate.Up once, or "applockctl migrate up".
+package sqlite
+
+import (
+	"database/sql"
+	"log/slog"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// Config is how New makes a client. Its zero value is usable. SQLite has no schemas.
+type Config struct {
+	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
+	// nothing.
+	Logger *slog.Logger
+}
+
+// New returns a client on the caller's handle, which Close leaves open. Give the handle a busy timeout, because SQLite
+// has one writer at a time, and a write-ahead log, so that readers never wait:
+//
+//	sql.Open("sqlite", "file:applock.db?_pragma=busy_timeout(50)&_pragma=journal_mode(WAL)")
+//
+// It always succeeds; the error is for the form that all engines share.
+func New(handle *sql.DB, config Config) (*applock.Client, error) {
+	return applock.New(sqlite.New(handle), config.Logger), nil
+}

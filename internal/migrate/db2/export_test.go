@@ -1,0 +1,4 @@
+package db2
+
+// Fold is fold.
+func Fold(script string, columns int) string { return fold(script, columns) }

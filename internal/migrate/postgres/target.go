@@ -1,0 +1,148 @@
+// Package postgres is what migrating takes on PostgreSQL.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+	"github.com/applock/applock/migrations"
+)
+
+// Migrations returns the dialect's goose migrations.
+func Migrations() (fs.FS, error) {
+	return fs.Sub(migrations.FS, "postgres")
+}
+
+// site is a schema of a database.
+type site struct{ db.Handle }
+
+// Target returns the database of a handle for goose.
+func Target(handle db.Handle) (migrate.Target, error) {
+	fsys, err := Migrations()
+	if err != nil {
+		return migrate.Target{}, err
+	}
+	versions, err := database.NewStore(database.DialectPostgres, versionTable(handle.Schema))
+	if err != nil {
+		return migrate.Target{}, err
+	}
+	s := site{handle}
+	return migrate.Target{
+		DB:            handle.DB,
+		Migrations:    fsys,
+		Versions:      versions,
+		HasVersions:   func(ctx context.Context) (bool, error) { return s.hasVersions(ctx, s.DB) },
+		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Remove:        s.remove,
+		SessionLocker: migrationLock{s},
+	}, nil
+}
+
+// versionTable has the schema it is about in its name, so that several schemas of one database are migrated
+// independently.
+func versionTable(schema string) string { return schema + "." + migrate.VersionTable }
+
+func (s site) hasVersions(ctx context.Context, client database.DBTxConn) (bool, error) {
+	var exists bool
+	row := client.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable(s.Schema))
+	err := row.Scan(&exists)
+	return exists, s.Interpret(ctx, err)
+}
+
+// prepare creates the schema and goose's version table in it, which goose would create before it takes
+// the lock, and only in a schema that exists.
+func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
+	tx, err := s.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return s.Interpret(ctx, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLockKey); err != nil {
+		return fmt.Errorf("wait for other migrators: %w", s.Interpret(ctx, err))
+	}
+	exists, err := s.hasVersions(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		if err := s.createVersions(ctx, tx, versions); err != nil {
+			return err
+		}
+	}
+	return s.Interpret(ctx, tx.Commit())
+}
+
+func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.Store) error {
+	var exists bool
+	row := tx.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", s.Schema)
+	if err := row.Scan(&exists); err != nil {
+		return s.Interpret(ctx, err)
+	}
+	if !exists {
+		// WithSchema has checked the name, and CREATE SCHEMA takes no parameter.
+		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+s.Schema); err != nil {
+			return fmt.Errorf("create schema %s: %w", s.Schema, s.Interpret(ctx, err))
+		}
+	}
+	if err := versions.CreateVersionTable(ctx, tx); err != nil {
+		return s.Interpret(ctx, err)
+	}
+	return s.Interpret(ctx, versions.Insert(ctx, tx, database.InsertRequest{Version: 0}))
+}
+
+// remove leaves a schema that holds anything else.
+func (s site) remove(ctx context.Context) error {
+	if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+versionTable(s.Schema)); err != nil {
+		return s.Interpret(ctx, err)
+	}
+	_, err := s.DB.ExecContext(ctx, "DROP SCHEMA "+s.Schema)
+	var answer interface{ SQLState() string }
+	if errors.As(err, &answer) && answer.SQLState() == "2BP01" { // dependent objects still exist
+		return nil
+	}
+	return s.Interpret(ctx, err)
+}
+
+// migrationLockKey is the advisory lock of all applock migrators of a database: "applock" in ASCII.
+const migrationLockKey int64 = 0x6170706c6f636b
+
+// migrationLock makes migrators take turns on goose's own connection, and tells the migrations the
+// schema there.
+type migrationLock struct{ site }
+
+var _ lock.SessionLocker = migrationLock{}
+
+// SessionLock waits for the other migrators in the server, so that the next one starts at once.
+func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(
+		ctx,
+		"SELECT set_config('applock.schema', $1, false), pg_advisory_lock($2)",
+		l.Schema, migrationLockKey,
+	)
+	if err != nil {
+		return fmt.Errorf("wait for other migrators: %w", l.Interpret(ctx, err))
+	}
+	return nil
+}
+
+// SessionUnlock leaves the connection as the pool lent it.
+func (l migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(
+		ctx,
+		"SELECT set_config('applock.schema', '', false), pg_advisory_unlock($1)",
+		migrationLockKey,
+	)
+	return l.Interpret(ctx, err)
+}

@@ -1,0 +1,92 @@
+// Package sqlite is what migrating takes on SQLite.
+package sqlite
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+	"github.com/applock/applock/migrations"
+)
+
+// Migrations returns the dialect's goose migrations.
+func Migrations() (fs.FS, error) {
+	return fs.Sub(migrations.FS, "sqlite")
+}
+
+// site is a database file.
+type site struct{ db.Handle }
+
+// Target returns the database of a handle for goose, which has no locker for SQLite: of several migrators one wins each
+// migration, and migrate.Up lets the others go on from there.
+func Target(handle db.Handle) (migrate.Target, error) {
+	fsys, err := Migrations()
+	if err != nil {
+		return migrate.Target{}, err
+	}
+	versions, err := database.NewStore(database.DialectSQLite3, migrate.VersionTable)
+	if err != nil {
+		return migrate.Target{}, err
+	}
+	s := site{handle}
+	return migrate.Target{
+		DB:         handle.DB,
+		Migrations: fsys,
+		Versions:   versions,
+		HasVersions: func(ctx context.Context) (bool, error) {
+			exists, err := s.hasVersions(ctx)
+			return exists, s.Interpret(ctx, err)
+		},
+		Prepare: func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Remove: func(ctx context.Context) error {
+			_, err := s.DB.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
+			return s.Interpret(ctx, err)
+		},
+	}, nil
+}
+
+func (s site) hasVersions(ctx context.Context) (exists bool, err error) {
+	const query = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+	err = s.DB.QueryRowContext(ctx, query, migrate.VersionTable).Scan(&exists)
+	return exists, err
+}
+
+// prepare makes a version that is there for the second time an error, so that of two migrators that have
+// chosen the same migration one is rolled back.
+func (s site) prepare(ctx context.Context, versions database.Store) error {
+	if err := s.createVersions(ctx, versions); err != nil {
+		// Another migrator may have been faster.
+		if exists, hasErr := s.hasVersions(ctx); hasErr != nil || !exists {
+			return s.Interpret(ctx, err)
+		}
+	}
+	_, err := s.DB.ExecContext(ctx,
+		"CREATE UNIQUE INDEX IF NOT EXISTS appl_lock_goose_uk ON "+migrate.VersionTable+" (version_id)")
+	return s.Interpret(ctx, err)
+}
+
+func (s site) createVersions(ctx context.Context, versions database.Store) (err error) {
+	exists, err := s.hasVersions(ctx)
+	if err != nil || exists {
+		return err
+	}
+	tx, err := s.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = tx.Rollback() // the first error tells more
+		}
+	}()
+	if err := versions.CreateVersionTable(ctx, tx); err != nil {
+		return err
+	}
+	if err := versions.Insert(ctx, tx, database.InsertRequest{Version: 0}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -2,6 +2,9 @@
 # the race detector, a C compiler.
 
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The tools have a module of their own, which no user of the library sees. Without cgo sqlc runs PostgreSQL's parser as
+# WebAssembly, which saves compiling it.
+TOOL := CGO_ENABLED=0 go tool -modfile=tools/go.mod
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Starts the private servers, runs what follows, and stops them.
@@ -45,8 +48,9 @@ bench: ## Measure the leases beside the same done by hand, in a few minutes; ARG
 
 .PHONY: verify
 verify: ## Check what is generated, frozen or documented against its source.
-	go tool sqlc diff
+	$(TOOL) sqlc diff
 	go mod tidy -diff
+	go -C tools mod tidy -diff
 	$(WITH_SERVERS) go test -count=1 -run '$(VERIFY)' $(PACKAGES)
 
 # The tests that compare: migration and procedures, README and contract, catalogue and contract, golden
@@ -62,7 +66,7 @@ lint: ## Run gofmt, go vet and, where it can be had, golangci-lint.
 
 .PHONY: generate
 generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
-	go tool sqlc generate
+	$(TOOL) sqlc generate
 
 .PHONY: snapshot
 snapshot: ## Freeze procedures/ into the newest procedures migration.

@@ -2,19 +2,29 @@
 # the race detector, a C compiler.
 
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The tools have a module of their own, which no user of the library sees. Without cgo sqlc runs PostgreSQL's parser as
+# WebAssembly, which saves compiling it.
+TOOL := CGO_ENABLED=0 go tool -modfile=tools/go.mod
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Starts the private servers, runs what follows, and stops them.
 WITH_SERVERS := go run ./internal/testing/testserver --
 # Finds IBM's Db2 driver, or fetches it, for what follows.
 WITH_IBM_DRIVER := go run ./internal/build/ibmdriver --
+# Runs go test and shows how it goes. Tests mostly wait for servers: more of them can run than there are processors.
+REPORT := go run ./internal/testing/report -shuffle=on -count=1 -parallel=8
+
 PACKAGES := ./...
+# Where goroutines meet: the rest of the code runs in the goroutine of its caller.
+CONCURRENT := ./applock/... ./internal/db/...
+# Where a file is compared with its source, or a page with what it describes, and no server is asked.
+COMPARED := ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Tell the whole story on a throw-away SQLite file; no server needed.
@@ -30,47 +40,52 @@ build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME o
 
 .PHONY: test
 test: ## Run all tests, on SQLite and on private servers that are started and stopped.
-	@test -n "$(RACE)" || echo "no C compiler: testing without the race detector" >&2
-	$(WITH_SERVERS) go test $(RACE) -shuffle=on -count=1 -timeout=20m $(PACKAGES)
+	$(WITH_SERVERS) $(REPORT) -timeout=10m -- $(PACKAGES)
+
+.PHONY: test-race
+test-race: ## Run the tests of all that is concurrent with the race detector, on the same servers.
+	@test -n "$(RACE)" || { echo "the race detector needs a C compiler" >&2; exit 1; }
+	$(WITH_SERVERS) $(REPORT) $(RACE) -timeout=20m -- $(CONCURRENT)
 
 .PHONY: test-db2
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; other servers are for make test.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) go test $(RACE) -tags db2 -shuffle=on -count=1 -timeout=10m ./internal/db/db2/... ./cmd/applockctl
+	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=10m -- ./internal/db/db2/... ./cmd/applockctl
 
 .PHONY: bench
 bench: ## Measure the leases beside the same done by hand, in a few minutes; ARGS="-runs 3" for more.
-	$(WITH_SERVERS) go -C bench run . $(ARGS)
+	APPLOCK_TEST_DURABLE=1 $(WITH_SERVERS) go -C bench run . $(ARGS)
 
 .PHONY: verify
-verify: ## Check what is generated, frozen or documented against its source.
-	go tool sqlc diff
+verify: ## Check what is generated, frozen or documented against its source. What needs a server for that is in make test.
+	$(TOOL) sqlc diff
 	go mod tidy -diff
-	$(WITH_SERVERS) go test -count=1 -run '$(VERIFY)' $(PACKAGES)
-
-# The tests that compare: migration and procedures, README and contract, catalogue and contract, golden
-# schemas, stems, CLI tree.
-VERIFY := Equals|Golden|Stems|Readme|CommandTree|Lint|Signature|TextsAgree
+	go -C bench mod tidy -diff
+	go -C tools mod tidy -diff
+	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 
 .PHONY: lint
-lint: ## Run gofmt, go vet and, where it can be had, golangci-lint.
+lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is not set.
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	@if $(GOLANGCI_LINT) version >/dev/null 2>&1; then echo golangci-lint run; $(GOLANGCI_LINT) run; \
-	else echo "golangci-lint cannot be had here: skipped" >&2; fi
+	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then echo golangci-lint run; $(GOLANGCI_LINT) run; \
+	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; fi >&2
 
 .PHONY: generate
 generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
-	go tool sqlc generate
+	$(TOOL) sqlc generate
 
 .PHONY: snapshot
 snapshot: ## Freeze procedures/ into the newest procedures migration.
 	go run ./internal/build/snapshot
 
+# The tests that can rewrite what they compare with: schemas, the reference of the operations, the CLI's tree.
+GOLDEN := Golden|EqualsContract|CommandTree
+
 .PHONY: golden
 golden: ## Rewrite the golden files and the generated documentation; review the difference.
-	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(VERIFY)' $(PACKAGES)
+	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(GOLDEN)' $(PACKAGES)
 
 .PHONY: all
-all: demo verify lint test ## Everything that CI runs.
+all: demo verify lint test ## What to run before a change is handed in; CI also runs test-race and test-db2.

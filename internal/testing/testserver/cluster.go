@@ -18,14 +18,14 @@ import (
 
 const clusterUser = "applock"
 
-// clusterSettings leave durability as it is in production: benchmarks and crash tests need the truth.
 const clusterSettings = `
 listen_addresses = '127.0.0.1'
-unix_socket_directories = %s
+unix_socket_directories = %[1]s
 max_connections = 500
 max_prepared_transactions = 10
 shared_buffers = 64MB
-fsync = on
+fsync = %[2]t
+full_page_writes = %[2]t
 `
 
 // cluster is the engine of a private PostgreSQL server.
@@ -63,7 +63,7 @@ func (c cluster) configure(s *privateServer) error {
 		return err
 	}
 	socketDir := "'" + strings.ReplaceAll(s.dir, "'", "''") + "'"
-	_, err = fmt.Fprintf(file, clusterSettings, socketDir)
+	_, err = fmt.Fprintf(file, clusterSettings, socketDir, s.durable)
 	return errors.Join(err, file.Close())
 }
 

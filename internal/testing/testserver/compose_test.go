@@ -29,7 +29,7 @@ func composePath(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(filepath.Dir(dir)), composeFile)
+	return filepath.Join(dir, "..", "..", "..", composeFile)
 }
 
 func TestComposeTakesDownWhatItStarted(t *testing.T) {

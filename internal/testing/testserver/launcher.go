@@ -24,6 +24,9 @@ const (
 	exitSignalBase    = 128
 )
 
+// backendsVariable tells the command in words what it runs on, for a report.
+const backendsVariable = "APPLOCK_TEST_BACKENDS"
+
 // launcher runs one command among the servers of its backends.
 type launcher struct {
 	backends []backend
@@ -57,12 +60,12 @@ func (l *launcher) run(args []string) int {
 		l.stop(outcomes)
 		return l.abandoned(interrupt, err)
 	}
+	l.say("backends: %s", summary(outcomes))
 	code, err := l.runCommand(o.command, commandEnv(o.require, outcomes))
 	l.stop(outcomes)
 	if err != nil {
 		return l.notStarted(err)
 	}
-	l.say("backends: %s", summary(outcomes))
 	return code
 }
 
@@ -145,15 +148,15 @@ func (l *launcher) notStarted(err error) int {
 	return exitNotExecutable
 }
 
-// summary says which backends the command was run with.
+// summary says which backends the command is run with.
 func summary(outcomes []outcome) string {
-	parts := []string{"sqlite (embedded) ran"}
+	parts := []string{"sqlite (embedded)"}
 	for _, o := range outcomes {
 		if o.server == nil {
 			parts = append(parts, fmt.Sprintf("%s missing (%v)", o.backend, o.missing))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s %s (%s) ran", o.backend, o.server.version, o.server.origin))
+		parts = append(parts, fmt.Sprintf("%s %s (%s)", o.backend, o.server.version, o.server.origin))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -161,7 +164,7 @@ func summary(outcomes []outcome) string {
 // commandEnv is our own environment and what the servers add to it; of two entries with one key the later wins. The
 // requirements are passed on, so that a test which misses something of a required product fails as well.
 func commandEnv(require []string, outcomes []outcome) []string {
-	env := os.Environ()
+	env := append(os.Environ(), backendsVariable+"="+summary(outcomes))
 	if len(require) > 0 {
 		env = append(env, requireVariable+"="+strings.Join(require, ","))
 	}

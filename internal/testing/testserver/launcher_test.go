@@ -66,7 +66,7 @@ func TestExitCodePassesThrough(t *testing.T) {
 	}
 }
 
-func TestServersAreStoppedAndSummedUpWhenTheCommandFails(t *testing.T) {
+func TestServersAreSummedUpAndAreStoppedWhenTheCommandFails(t *testing.T) {
 	t.Parallel()
 	var stopped []string
 	var stopping sync.Mutex
@@ -94,17 +94,17 @@ func TestServersAreStoppedAndSummedUpWhenTheCommandFails(t *testing.T) {
 	l.wantOutput(t,
 		"running without two: none here",
 		"one: stop one: stuck",
-		"backends: sqlite (embedded) ran; one 1.5 (private, /bin, port 5) ran; two missing (none here); "+
-			"three 3 (given by X) ran; four 4 (o) ran\n")
+		"backends: sqlite (embedded); one 1.5 (private, /bin, port 5); two missing (none here); "+
+			"three 3 (given by X); four 4 (o)\n")
 }
 
 func TestTheCommandIsToldAboutServersAndRequirements(t *testing.T) {
 	t.Parallel()
-	l := newTestLauncher(backend{name: "db", sources: []source{present(&server{env: []string{"APPLOCK_TESTSERVER_X=y"}})}})
+	l := newTestLauncher(backend{name: "db", sources: []source{present(&server{version: "15", origin: "o", env: []string{"APPLOCK_TESTSERVER_X=y"}})}})
 	var stdout bytes.Buffer
 	l.stdout, l.stdin = &stdout, strings.NewReader("typed\n")
-	code := l.run([]string{"--require", "db", "--", "sh", "-c", "read line; echo $line $APPLOCK_TESTSERVER_X $APPLOCK_TEST_REQUIRE"})
-	if code != 0 || stdout.String() != "typed y db\n" {
+	code := l.run([]string{"--require", "db", "--", "sh", "-c", "read line; echo $line $APPLOCK_TESTSERVER_X $APPLOCK_TEST_REQUIRE; echo $APPLOCK_TEST_BACKENDS"})
+	if code != 0 || stdout.String() != "typed y db\nsqlite (embedded); db 15 (o)\n" {
 		t.Errorf("exit code %d, output %q", code, stdout.String())
 	}
 }

@@ -214,7 +214,7 @@ func checkClient(t *testing.T, l *launched) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()
-	if want := "applock\t0\t300\tutf8mb4\t1\n1\n"; err != nil || string(output) != want {
+	if want := "applock\t0\t300\tutf8mb4\t2\n1\n"; err != nil || string(output) != want {
 		t.Errorf("the client said %q, %v, want %q\n%s", output, err, want, stderr.String())
 	}
 }

@@ -54,7 +54,7 @@ func TestGivenServerIsUsedAsIs(t *testing.T) {
 		t.Errorf("env = %q, want %q: neither a DSN nor a pid", s.env, want)
 	}
 	got := summary([]outcome{{backend: "postgres", server: s}})
-	if want := "sqlite (embedded) ran; postgres 15.18 (given by APPLOCK_TEST_POSTGRES_DSN) ran"; got != want {
+	if want := "sqlite (embedded); postgres 15.18 (given by APPLOCK_TEST_POSTGRES_DSN)"; got != want {
 		t.Errorf("summary = %q, want %q", got, want)
 	}
 }

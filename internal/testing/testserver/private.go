@@ -68,7 +68,14 @@ type privateServer struct {
 	password string
 	port     int
 	process  *process
+
+	// durable says that what is committed survives a power cut, as in production. A test needs no more than that it
+	// survives the death of the server, which costs nothing; the bench measures the difference.
+	durable bool
 }
+
+// durableVariable makes private servers durable if it is not empty.
+const durableVariable = "APPLOCK_TEST_DURABLE"
 
 // startPrivateServer creates a server and starts it. Nothing is left when it fails. The origin says whose programs run.
 func startPrivateServer(ctx context.Context, e engine, origin string) (*server, error) {
@@ -107,7 +114,7 @@ func newPrivateServer(e engine) (*privateServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &privateServer{engine: e, dir: dir, account: account, password: rand.Text()}
+	s := &privateServer{engine: e, dir: dir, account: account, password: rand.Text(), durable: os.Getenv(durableVariable) != ""}
 	if err := account.own(dir); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}

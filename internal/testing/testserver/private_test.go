@@ -174,7 +174,7 @@ func checkOutput(t *testing.T, l *launched) {
 	t.Helper()
 	output := l.stderr.String()
 	first, _, _ := strings.Cut(l.products(), ",")
-	if !strings.HasPrefix(output, "testserver: backends: sqlite (embedded) ran; "+first+" ") || strings.Count(output, "\n") != 1 ||
+	if !strings.HasPrefix(output, "testserver: backends: sqlite (embedded); "+first+" ") || strings.Count(output, "\n") != 1 ||
 		!strings.Contains(output, "; "+l.product.name+" ") {
 		t.Errorf("output, want the summary and nothing else:\n%s", output)
 	}

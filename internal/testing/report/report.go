@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	module = "github.com/applock/applock/"
+
+	// slowest is how many tests the summary names.
+	slowest = 10
+)
+
+// event is a line of go test -json.
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of what cannot be built
+	Test       string
+	Elapsed    float64 // seconds
+	Output     string
+}
+
+// result counts tests that have ended.
+type result struct {
+	passed, failed, skipped int
+}
+
+// packageRun is a package whose tests run, or ran.
+type packageRun struct {
+	result
+	name    string
+	began   time.Time
+	seconds float64
+	output  map[string][]string // of each test that runs; "" is the package itself
+	family  map[string]bool     // tests with subtests; true if one of these failed
+}
+
+// timing is how long one test took. What it waited for others is in it.
+type timing struct {
+	name    string
+	seconds float64
+}
+
+// report is what is known of a run. It is not safe for concurrent use.
+type report struct {
+	w        io.Writer
+	expected int // packages with tests
+	packages map[string]*packageRun
+	ended    []*packageRun
+	reasons  map[string]int // of tests that were skipped
+	timings  []timing
+	total    result
+	begin    time.Time
+}
+
+func newReport(w io.Writer, expected int) *report {
+	return &report{
+		w: w, expected: expected, begin: time.Now(),
+		packages: map[string]*packageRun{}, reasons: map[string]int{},
+	}
+}
+
+// follow runs go test to its end and tells what happens meanwhile.
+func (r *report) follow(test *exec.Cmd) error {
+	output, err := test.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := test.Start(); err != nil {
+		return err
+	}
+	lines := make(chan []byte)
+	go readLines(output, lines)
+	quiet := time.NewTimer(silence)
+	for open := true; open; {
+		var line []byte
+		select {
+		case line, open = <-lines:
+			if open && r.line(line) {
+				quiet.Reset(silence)
+			}
+		case <-quiet.C:
+			r.running()
+			quiet.Reset(silence)
+		}
+	}
+	// go test's exit code says no more than what was counted, unless nothing was.
+	if err := test.Wait(); err != nil && (r.total.failed == 0 || !errors.As(err, new(*exec.ExitError))) {
+		return fmt.Errorf("go test: %w", err)
+	}
+	return nil
+}
+
+// readLines sends the lines of output, however long, and closes lines at the end.
+func readLines(output io.Reader, lines chan<- []byte) {
+	defer close(lines)
+	reader := bufio.NewReader(output)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if len(line) > 0 {
+			lines <- line
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// line takes one line of go test -json and reports whether it was news to people. A line that is no event is one that a
+// program printed past go test: it is shown.
+func (r *report) line(line []byte) bool {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		fmt.Fprintf(r.w, "%s", line)
+		return true
+	}
+	if e.Action == "build-output" {
+		fmt.Fprint(r.w, e.Output)
+		return true
+	}
+	if e.Package == "" {
+		return false
+	}
+	p := r.packageOf(e.Package)
+	switch e.Action {
+	case "run":
+		p.adopt(e.Test)
+	case "output":
+		p.output[e.Test] = append(p.output[e.Test], e.Output)
+	case "pass", "fail", "skip":
+		if e.Test != "" {
+			return r.testEnds(p, e)
+		}
+		return r.packageEnds(p, e)
+	}
+	return false
+}
+
+func (r *report) packageOf(path string) *packageRun {
+	p, ok := r.packages[path]
+	if !ok {
+		p = &packageRun{
+			name: strings.TrimPrefix(path, module), began: time.Now(),
+			output: map[string][]string{}, family: map[string]bool{},
+		}
+		r.packages[path] = p
+	}
+	return p
+}
+
+// adopt notes that a test is a subtest.
+func (p *packageRun) adopt(test string) {
+	if parent, ok := parentOf(test); ok {
+		p.family[parent] = p.family[parent]
+	}
+}
+
+// parentOf returns the test that a subtest belongs to.
+func parentOf(test string) (string, bool) {
+	slash := strings.LastIndexByte(test, '/')
+	return test[:max(slash, 0)], slash >= 0
+}
+
+// testEnds counts a test. The output of one that failed is shown at once.
+func (r *report) testEnds(p *packageRun, e event) bool {
+	output := p.output[e.Test]
+	delete(p.output, e.Test)
+	childFailed, hasChildren := p.family[e.Test]
+	if !hasChildren {
+		r.timings = append(r.timings, timing{p.name + " " + e.Test, e.Elapsed})
+	}
+	switch e.Action {
+	case "fail":
+		if parent, ok := parentOf(e.Test); ok {
+			p.family[parent] = true
+		}
+		if !childFailed {
+			p.failed++
+		}
+		fmt.Fprintf(r.w, "FAIL %s %s (%.1f s)\n%s", p.name, e.Test, e.Elapsed, strings.Join(output, ""))
+		return true
+	case "skip":
+		p.skipped++
+		r.reasons[reasonOf(output)]++
+	case "pass":
+		if !hasChildren {
+			p.passed++
+		}
+	}
+	return false
+}
+
+// reasonOf returns what t.Skip said: "    file_test.go:12: no server".
+func reasonOf(output []string) string {
+	for _, line := range output {
+		if _, reason, ok := strings.Cut(line, ".go:"); ok {
+			_, reason, _ = strings.Cut(reason, ": ")
+			return strings.TrimSpace(reason)
+		}
+	}
+	return "no reason given"
+}
+
+// packageEnds counts a package and shows how it went. One without tests is no news.
+func (r *report) packageEnds(p *packageRun, e event) bool {
+	if e.Action == "skip" {
+		delete(r.packages, e.Package)
+		return false
+	}
+	p.seconds = e.Elapsed
+	word := "ok"
+	if e.Action == "fail" {
+		word = "FAIL"
+		r.showRest(p)
+		if p.failed == 0 {
+			p.failed = 1
+		}
+	}
+	r.ended = append(r.ended, p)
+	r.total.passed += p.passed
+	r.total.failed += p.failed
+	r.total.skipped += p.skipped
+	fmt.Fprintf(r.w, "[%d/%d] %-4s %s %.1f s (%s)\n", len(r.ended), r.expected, word, p.name, p.seconds, p.result)
+	return true
+}
+
+// showRest shows what a package and its unfinished tests have said: a panic or a time limit is told there.
+func (r *report) showRest(p *packageRun) {
+	for _, test := range slices.Sorted(maps.Keys(p.output)) {
+		for _, line := range p.output[test] {
+			if !strings.HasPrefix(line, "=== ") {
+				fmt.Fprint(r.w, line)
+			}
+		}
+	}
+}
+
+// running says what is running, after some time without other news.
+func (r *report) running() {
+	var names []string
+	for _, p := range r.packages {
+		if !slices.Contains(r.ended, p) && len(p.output) > 0 {
+			names = append(names, fmt.Sprintf("%s %.0f s (%s)", p.name, time.Since(p.began).Seconds(), p.result))
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		names = []string{"building"}
+	}
+	fmt.Fprintf(r.w, "[%d/%d] ... %s\n", len(r.ended), r.expected, strings.Join(names, ", "))
+}
+
+// summary shows what ran, the slowest last, and on what.
+func (r *report) summary(backends string) {
+	slices.SortFunc(r.ended, func(a, b *packageRun) int { return cmp.Compare(a.seconds, b.seconds) })
+	fmt.Fprintf(r.w, "\n%8s %7s %7s %8s  package\n", "seconds", "passed", "failed", "skipped")
+	for _, p := range r.ended {
+		fmt.Fprintf(r.w, "%8.1f %7d %7d %8d  %s\n", p.seconds, p.passed, p.failed, p.skipped, p.name)
+	}
+	slices.SortFunc(r.timings, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
+	fmt.Fprintln(r.w, "\nslowest tests:")
+	for _, t := range r.timings[:min(slowest, len(r.timings))] {
+		fmt.Fprintf(r.w, "%8.1f  %s\n", t.seconds, t.name)
+	}
+	if len(r.reasons) > 0 {
+		fmt.Fprintln(r.w, "\nskipped:")
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.reasons)) {
+		fmt.Fprintf(r.w, "%8d  %s\n", r.reasons[reason], reason)
+	}
+	if backends != "" {
+		fmt.Fprintf(r.w, "\nran on:\n  %s\n", strings.ReplaceAll(backends, "; ", "\n  "))
+	}
+	fmt.Fprintf(r.w, "\n%d of %d packages in %.0f s\n", len(r.ended), r.expected, time.Since(r.begin).Seconds())
+}
+
+// tally is the line that counts all tests.
+func (r *report) tally() string {
+	return r.total.String()
+}
+
+// String counts in words.
+func (r result) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", r.passed, r.failed, r.skipped)
+}

@@ -127,12 +127,16 @@ func lintEdits() []lintEdit {
 		edit(serialize, "CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT", "LENGTH(v_object_type) NOT", "lengths: want character_length(variable, codeunits32)"),
 
 		edit(inquire, "SET p_fence = 0", "SET p_fence = COALESCE(NULL, 0)", "out set: p_fence is not set to a literal"),
+		edit(inquire, "SET p_fence = 0", "SET p_fence = v_rows + 0", "out set: p_fence is not set to a literal"),
 		edit(purge, "    SET p_purged = 0;", "    IF p_max_rows = 1 THEN\n        SET p_purged = 0;\n    END IF;", "out set: p_purged is not set to a literal"),
 		edit(release, "    SET p_old_department_id = '';\n", "", "out set: p_old_department_id is not set to a literal"),
 		edit(release, "    SET p_outcome = '';\n", "", "out set: p_outcome is not set to a literal"),
 
 		edit(release, "IF v_changed = 1 THEN", "IF v_changed = 1 AND p_return_cd = 'N' THEN", "out only set: p_return_cd is used, not only set"),
+		edit(release, "'RELEASED'", "p_return_cd", "out only set: p_return_cd is used, not only set"),
 		edit(release, "SET p_outcome = 'FREE'", "SET p_outcome = NULL", "out only set: p_outcome is set to NULL"),
+		edit(release, "SET p_outcome = ''", "SET p_outcome = NULL",
+			"out only set: p_outcome is set to NULL", "out set: p_outcome is not set to a literal"),
 
 		edit(purge, " - CURRENT TIMEZONE", "", "registers: `set v_now = current timestamp`"),
 		edit(purge, "l.expires_ts < v_before", "l.expires_ts < CURRENT TIMESTAMP - CURRENT TIMEZONE", "registers: CURRENT stands only in"),

@@ -50,19 +50,38 @@ type Operation struct {
 // ResultSet reports whether the operation returns rows.
 func (o Operation) ResultSet() bool { return len(o.Columns) > 0 }
 
+// InParameters returns what a caller gives, in order.
+func (o Operation) InParameters() []Parameter { return o.directed(In) }
+
+// OutParameters returns what a caller gets, in order.
+func (o Operation) OutParameters() []Parameter { return o.directed(Out) }
+
+func (o Operation) directed(direction Direction) []Parameter {
+	var parameters []Parameter
+	for _, parameter := range o.Parameters {
+		if parameter.Direction == direction {
+			parameters = append(parameters, parameter)
+		}
+	}
+	return parameters
+}
+
 // RowParameters returns the columns of the operation's row form: its OUT parameters, or, where it has
 // none, a flag that is always Y.
 func (o Operation) RowParameters() []Parameter {
-	var columns []Parameter
-	for _, parameter := range o.Parameters {
-		if parameter.Direction == Out {
-			columns = append(columns, parameter)
-		}
+	if columns := o.OutParameters(); len(columns) > 0 {
+		return columns
 	}
-	if len(columns) == 0 {
-		columns = []Parameter{{Name: "p_return_cd", Direction: Out, Type: FlagType, Meaning: "always `Y`"}}
+	return []Parameter{{Name: "p_return_cd", Direction: Out, Type: FlagType, Meaning: "always `Y`"}}
+}
+
+// RowForm returns the routine that answers with rows: where the operation has OUT parameters or none, that is one of
+// its own.
+func (o Operation) RowForm() string {
+	if o.ResultSet() || o.Version {
+		return o.Name
 	}
-	return columns
+	return o.Name + "_row"
 }
 
 // Contract returns all operations in the order of the documentation.

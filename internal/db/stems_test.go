@@ -86,22 +86,16 @@ func TestStemsAreComplete(t *testing.T) {
 func TestMySQLQueriesEqualContract(t *testing.T) {
 	t.Parallel()
 	for _, operation := range db.Contract() {
-		name := operation.Name
-		if !operation.ResultSet() && !operation.Version {
-			name += "_row"
-		}
 		var arguments []string
-		for _, parameter := range operation.Parameters {
-			if parameter.Direction == db.In {
-				arguments = append(arguments, "sqlc.arg('"+strings.TrimPrefix(parameter.Name, "p_")+"')")
-			}
+		for _, parameter := range operation.InParameters() {
+			arguments = append(arguments, "sqlc.arg('"+strings.TrimPrefix(parameter.Name, "p_")+"')")
 		}
 		text, err := os.ReadFile("../../queries/mysql/" + operation.Name + ".sql")
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, got, _ := strings.Cut(string(text), "\n")
-		want := "CALL " + name + "(" + strings.Join(arguments, ",") + ");"
+		want := "CALL " + operation.RowForm() + "(" + strings.Join(arguments, ",") + ");"
 		if strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
 			t.Errorf("queries/mysql/%s.sql calls\n%s\nwant\n%s", operation.Name, got, want)
 		}

@@ -16,25 +16,29 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // text, number and moment are values that tell which parameter or column they are of.
 func text(name string) string { return "the " + name }
 
-func number(name string) int64 {
-	return map[string]int64{
-		"p_ttl_seconds": 101, "p_fence": 102, "p_max_rows": 103, "p_older_than_seconds": 104, "p_purged": 105,
-		"fence": 106, "p_wait_seconds": 107, "free_in_us": 108,
-	}[name]
-}
+func number(name string) int64 { return int64(100 + ordinal(name)) }
 
 func moment(name string) time.Time {
-	second := map[string]int{
-		"p_acquired_ts": 1, "p_lock_ts": 2, "p_expires_ts": 3, "acquired_ts": 4, "lock_ts": 5, "expires_ts": 6,
-		"since_ts": 7, "until_ts": 8,
-	}[name]
-	return time.Date(2026, 7, 31, 23, 59, second, 123456000, time.UTC)
+	return time.Date(2026, 7, 31, 23, 59, ordinal(name), 123456000, time.UTC)
+}
+
+// ordinal numbers the names of the contract's parameters and columns.
+func ordinal(name string) int {
+	var names []string
+	for _, operation := range db.Contract() {
+		for _, parameter := range slices.Concat(operation.Parameters, operation.Columns) {
+			names = append(names, parameter.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Index(slices.Compact(names), name)
 }
 
 func valueOfParameter(parameter db.Parameter) any {
@@ -46,7 +50,7 @@ func valueOfParameter(parameter db.Parameter) any {
 	case db.Timestamp:
 		return moment(parameter.Name)
 	case db.Document:
-		return "15:the object_type13:the object_id10:the holder3:1063:101"
+		return fmt.Sprintf("15:the object_type13:the object_id15:the operator_id3:%d3:%d", number("fence"), number("p_ttl_seconds"))
 	}
 	return text(parameter.Name)
 }
@@ -58,223 +62,97 @@ type operationCall struct {
 	want any
 }
 
-// operationCalls calls each operation, each parameter with its own value.
-func operationCalls() map[string]operationCall {
-	return map[string]operationCall{
-		"get_appl_lock":          getCall(),
-		"release_appl_lock":      releaseCall(),
-		"inquire_appl_lock":      inquireCall(),
-		"transfer_appl_lock":     transferCall(),
-		"list_appl_locks":        listCall(),
-		"purge_appl_locks":       purgeCall(),
-		"assert_appl_lock":       assertCall(),
-		"serialize_appl_lock":    serializeCall(),
-		"renew_appl_locks":       renewCall(),
-		"await_appl_lock":        awaitCall(),
-		"unawait_appl_lock":      unawaitCall(),
-		"poll_appl_locks":        pollCall(),
-		"list_appl_lock_waiters": listWaitersCall(),
-		"appl_lock_version": {
-			call: func(ctx context.Context, driver db.Driver) (any, error) { return driver.ApplLockVersion(ctx) },
-			want: db.ApplLockVersionResult{Version: 7},
-		},
+// callOf calls an operation, each parameter with its own value. The names of Go are those of the contract: p_fence is
+// the field Fence.
+func callOf(t *testing.T, operation db.Operation) operationCall {
+	t.Helper()
+	method, found := reflect.TypeFor[db.Driver]().MethodByName(goName(operation.Name))
+	if !found {
+		t.Fatal("no method of db.Driver")
 	}
-}
-
-func getCall() operationCall {
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.GetApplLock(ctx, db.GetApplLockParams{
-				ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-				OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"),
-				TTLSeconds: number("p_ttl_seconds"),
-			})
-		},
-		want: db.GetApplLockResult{
-			LockFL: db.Yes, Outcome: db.Outcome(text("p_outcome")),
-			OldOperatorID: text("p_old_operator_id"), OldDepartmentID: text("p_old_department_id"),
-			Fence: number("p_fence"), ExpiresTS: moment("p_expires_ts"),
-		},
+	var params []reflect.Value
+	if !operation.Version {
+		params = []reflect.Value{reflect.New(method.Type.In(1)).Elem()}
+		fill(t, params[0], operation.InParameters())
 	}
-}
-
-func releaseCall() operationCall {
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{
-				ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-				OperatorID: text("p_operator_id"), Fence: number("p_fence"),
-			})
-		},
-		want: db.ReleaseApplLockResult{
-			ReturnCD: db.Yes, Outcome: db.Outcome(text("p_outcome")),
-			OldOperatorID: text("p_old_operator_id"), OldDepartmentID: text("p_old_department_id"),
-		},
-	}
-}
-
-func inquireCall() operationCall {
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.InquireApplLock(ctx, db.InquireApplLockParams{
-				ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-			})
-		},
-		want: db.InquireApplLockResult{ReturnCD: db.Yes, Lock: db.Lock{
-			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-			OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"), Fence: number("p_fence"),
-			AcquiredTS: moment("p_acquired_ts"), LockTS: moment("p_lock_ts"), ExpiresTS: moment("p_expires_ts"),
-		}},
-	}
-}
-
-func transferCall() operationCall {
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.TransferApplLock(ctx, db.TransferApplLockParams{
-				ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-				FromOperatorID: text("p_from_operator_id"), ToOperatorID: text("p_to_operator_id"),
-				ToDepartmentID: text("p_to_department_id"), TTLSeconds: number("p_ttl_seconds"),
-			})
-		},
-		want: db.TransferApplLockResult{
-			ReturnCD: db.Yes, Outcome: db.Outcome(text("p_outcome")),
-			OldOperatorID: text("p_old_operator_id"), OldDepartmentID: text("p_old_department_id"),
-			Fence: number("p_fence"), ExpiresTS: moment("p_expires_ts"),
-		},
-	}
-}
-
-func listCall() operationCall {
-	row := func(id string) db.Lock {
-		return db.Lock{
-			ObjectType: text("object_type"), ObjectID: id,
-			OperatorID: text("operator_id"), DepartmentID: text("department_id"), Fence: number("fence"),
-			AcquiredTS: moment("acquired_ts"), LockTS: moment("lock_ts"), ExpiresTS: moment("expires_ts"),
+	call := func(ctx context.Context, driver db.Driver) (any, error) {
+		results := reflect.ValueOf(driver).MethodByName(method.Name).Call(append([]reflect.Value{reflect.ValueOf(ctx)}, params...))
+		err, _ := results[len(results)-1].Interface().(error)
+		if len(results) == 1 {
+			return nil, err
 		}
+		return results[0].Interface(), err
 	}
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.ListApplLocks(ctx, db.ListApplLocksParams{
-				ObjectType: text("p_object_type"), OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"),
-				AfterType: text("p_after_type"), AfterID: text("p_after_id"), MaxRows: number("p_max_rows"),
-			})
-		},
-		want: []db.Lock{row("1"), row("2, longer"), row("3")},
-	}
+	return operationCall{call, wantedResult(t, operation, method.Type.Out(0))}
 }
 
-func purgeCall() operationCall {
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{
-				OlderThanSeconds: number("p_older_than_seconds"), MaxRows: number("p_max_rows"),
-			})
-		},
-		want: db.PurgeApplLocksResult{Purged: number("p_purged")},
-	}
-}
-
-func assertCall() operationCall {
-	return operationCall{call: func(ctx context.Context, driver db.Driver) (any, error) {
-		return nil, driver.AssertApplLock(ctx, db.AssertApplLockParams{
-			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-			OperatorID: text("p_operator_id"), Fence: number("p_fence"),
-		})
-	}}
-}
-
-func serializeCall() operationCall {
-	return operationCall{call: func(ctx context.Context, driver db.Driver) (any, error) {
-		return nil, driver.SerializeApplLock(ctx, db.SerializeApplLockParams{
-			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-		})
-	}}
-}
-
-func renewCall() operationCall {
-	row := func(id string) db.RenewedGrant {
-		return db.RenewedGrant{
-			ObjectType: text("object_type"), ObjectID: id, Outcome: db.Outcome(text("outcome")),
-			OldOperatorID: text("old_operator_id"), OldDepartmentID: text("old_department_id"), ExpiresTS: moment("expires_ts"),
+// wantedResult returns the result of answerTo.
+func wantedResult(t *testing.T, operation db.Operation, kind reflect.Type) any {
+	t.Helper()
+	result := reflect.New(kind).Elem()
+	switch {
+	case operation.Version:
+		return db.ApplLockVersionResult{Version: 7}
+	case operation.ResultSet():
+		for _, id := range answeredIDs() {
+			row := reflect.New(kind.Elem()).Elem()
+			fill(t, row, operation.Columns)
+			row.FieldByName("ObjectID").SetString(id)
+			result = reflect.Append(result, row)
 		}
+	case len(operation.OutParameters()) == 0:
+		return nil
+	default:
+		fill(t, result, operation.OutParameters())
 	}
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{{
-				ObjectType: text("object_type"), ObjectID: text("object_id"), OperatorID: text("holder"),
+	if inquired, isInquired := result.Interface().(db.InquireApplLockResult); isInquired {
+		inquired.Lock.ObjectType, inquired.Lock.ObjectID = text("p_object_type"), text("p_object_id")
+		return inquired
+	}
+	return result.Interface()
+}
+
+// fill sets the field of each parameter, which may be one of the lock that was inquired.
+func fill(t *testing.T, target reflect.Value, parameters []db.Parameter) {
+	t.Helper()
+	for _, parameter := range parameters {
+		name := goName(strings.TrimPrefix(parameter.Name, "p_"))
+		field := target.FieldByName(name)
+		if lock := target.FieldByName("Lock"); !field.IsValid() && lock.IsValid() {
+			field = lock.FieldByName(name)
+		}
+		if !field.IsValid() {
+			t.Fatalf("%s has no field %s", target.Type(), name)
+		}
+		value := valueOfParameter(parameter)
+		if parameter.Type == db.Document {
+			value = []db.RenewableGrant{{
+				ObjectType: text("object_type"), ObjectID: text("object_id"), OperatorID: text("operator_id"),
 				Fence: number("fence"), TTLSeconds: number("p_ttl_seconds"),
-			}}})
-		},
-		want: []db.RenewedGrant{row("1"), row("2, longer"), row("3")},
-	}
-}
-
-func awaitCall() operationCall {
-	return operationCall{call: func(ctx context.Context, driver db.Driver) (any, error) {
-		return nil, driver.AwaitApplLock(ctx, db.AwaitApplLockParams{
-			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-			OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"),
-			ClientID: text("p_client_id"), WaitSeconds: number("p_wait_seconds"),
-		})
-	}}
-}
-
-func unawaitCall() operationCall {
-	return operationCall{call: func(ctx context.Context, driver db.Driver) (any, error) {
-		return nil, driver.UnawaitApplLock(ctx, db.UnawaitApplLockParams{
-			ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-			OperatorID: text("p_operator_id"), ClientID: text("p_client_id"),
-		})
-	}}
-}
-
-func pollCall() operationCall {
-	row := func(id string) db.AwaitedObject {
-		return db.AwaitedObject{ObjectType: text("object_type"), ObjectID: id, FreeInUS: number("free_in_us")}
-	}
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: text("p_client_id"), MaxRows: number("p_max_rows")})
-		},
-		want: []db.AwaitedObject{row("1"), row("2, longer"), row("3")},
-	}
-}
-
-func listWaitersCall() operationCall {
-	row := func(id string) db.Waiter {
-		return db.Waiter{
-			ObjectType: text("object_type"), ObjectID: id,
-			OperatorID: text("operator_id"), DepartmentID: text("department_id"), ClientID: text("client_id"),
-			SinceTS: moment("since_ts"), UntilTS: moment("until_ts"), ExpiresTS: moment("expires_ts"),
+			}}
 		}
+		field.Set(reflect.ValueOf(value).Convert(field.Type()))
 	}
-	return operationCall{
-		call: func(ctx context.Context, driver db.Driver) (any, error) {
-			return driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{
-				ObjectType: text("p_object_type"), ObjectID: text("p_object_id"),
-				OperatorID: text("p_operator_id"), DepartmentID: text("p_department_id"),
-				AfterType: text("p_after_type"), AfterID: text("p_after_id"),
-				AfterOperatorID: text("p_after_operator_id"), AfterClientID: text("p_after_client_id"),
-				MaxRows: number("p_max_rows"),
-			})
-		},
-		want: []db.Waiter{row("1"), row("2, longer"), row("3")},
+}
+
+// goName is how Go writes a name of SQL.
+func goName(name string) string {
+	var words strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		if slices.Contains([]string{"cd", "fl", "id", "ts", "ttl", "us"}, word) {
+			words.WriteString(strings.ToUpper(word))
+			continue
+		}
+		words.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
+	return words.String()
 }
 
 // eachOperation runs a subtest for each operation of the contract.
 func eachOperation(t *testing.T, test func(t *testing.T, operation db.Operation, operationCall operationCall)) {
 	t.Helper()
-	calls := operationCalls()
 	for _, operation := range db.Contract() {
-		t.Run(operation.Name, func(t *testing.T) {
-			operationCall, found := calls[operation.Name]
-			if !found {
-				t.Fatal("the contract has an operation that is not tested")
-			}
-			test(t, operation, operationCall)
-		})
+		t.Run(operation.Name, func(t *testing.T) { test(t, operation, callOf(t, operation)) })
 	}
 }
 
@@ -283,19 +161,11 @@ func wantedCall(operation db.Operation, schema string) (string, []driver.Value) 
 	if operation.Version {
 		return "SELECT " + schema + ".appl_lock_version() FROM SYSIBM.SYSDUMMY1", nil
 	}
-	var places []string
 	var args []driver.Value
-	for _, parameter := range operation.Parameters {
-		if parameter.Direction == db.In {
-			places = append(places, "?")
-			args = append(args, valueOfParameter(parameter))
-		}
+	for _, parameter := range operation.InParameters() {
+		args = append(args, valueOfParameter(parameter))
 	}
-	name := operation.Name
-	if !operation.ResultSet() {
-		name += "_row"
-	}
-	return fmt.Sprintf("CALL %s.%s(%s)", schema, name, strings.Join(places, ", ")), args
+	return fmt.Sprintf("CALL %s.%s(%s)", schema, operation.RowForm(), contract.Placeholders(len(args))), args
 }
 
 // answerTo returns an answer in which each column has its own value, as the client hands it over.
@@ -304,7 +174,7 @@ func answerTo(operation db.Operation, client func(value any) driver.Value) fakeA
 	case operation.Version:
 		return fakeAnswer{columns: []string{"1"}, rows: [][]driver.Value{{int32(7)}}}
 	case operation.ResultSet():
-		return listAnswer(operation, client, "1", "2, longer", "3")
+		return listAnswer(operation, client, answeredIDs()...)
 	}
 	var answer fakeAnswer
 	var row []driver.Value
@@ -315,6 +185,9 @@ func answerTo(operation db.Operation, client func(value any) driver.Value) fakeA
 	answer.rows = [][]driver.Value{row}
 	return answer
 }
+
+// answeredIDs are those of the rows of a result set.
+func answeredIDs() []string { return []string{"1", "2, longer", "3"} }
 
 // listAnswer has a row for each id; all else is as in answerTo.
 func listAnswer(operation db.Operation, client func(value any) driver.Value, ids ...string) fakeAnswer {
@@ -509,7 +382,8 @@ func TestAnswersWithoutLock(t *testing.T) {
 				answer = fakeAnswer{columns: []string{"1"}}
 			}
 			_, pool := newFake(t, onlyAnswer(answer))
-			result, err := operationCalls()[name].call(t.Context(), testclient.DB2(t, pool).Driver())
+			at := slices.IndexFunc(db.Contract(), func(operation db.Operation) bool { return operation.Name == name })
+			result, err := callOf(t, db.Contract()[at]).call(t.Context(), testclient.DB2(t, pool).Driver())
 			if err != nil || !reflect.DeepEqual(result, test.want) {
 				t.Errorf("result %+v, %v\nwant %+v", result, err, test.want)
 			}

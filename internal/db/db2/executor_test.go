@@ -17,19 +17,15 @@ import (
 
 // rowExecutor calls the row forms, whose answer is a result set.
 func rowExecutor(handle *sql.DB, schema string) contract.Executor {
-	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
-		name := called.Name
-		if !called.ResultSet() {
-			name += "_row"
-		}
-		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, name, contract.Placeholders(len(values))), asDb2(called, values)...)
+	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
+		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.RowForm(), contract.Placeholders(len(values))), asDb2(called, values)...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with OUT parameters.
 func callExecutor(handle *sql.DB, schema string) contract.Executor {
-	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
-		outs, arguments := contract.OutParameters(called.Name), asDb2(called, values)
+	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
+		outs, arguments := called.OutParameters(), asDb2(called, values)
 		if called.ResultSet() {
 			return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.Name, contract.Placeholders(len(arguments))), arguments...)
 		}
@@ -53,7 +49,7 @@ func callExecutor(handle *sql.DB, schema string) contract.Executor {
 }
 
 // asDb2 returns the arguments as Db2 takes them: fields in place of JSON.
-func asDb2(called contract.Routine, values []any) []any {
+func asDb2(called db.Operation, values []any) []any {
 	text, isText := values[0].(string)
 	var grants []map[string]any
 	if called.Name != "renew_appl_locks" || !isText || json.Unmarshal([]byte(text), &grants) != nil {

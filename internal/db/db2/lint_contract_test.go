@@ -17,15 +17,11 @@ func internalRoutines() []string {
 	return []string{"appl_lock_refuse_text", "appl_lock_refuse_number", "appl_lock_check_database"}
 }
 
-// hasRowForm tells of an operation that the row form is a routine of its own.
-func hasRowForm(operation db.Operation) bool { return !operation.ResultSet() && !operation.Version }
-
 // operation returns the operation that the routine is, or is the row form of.
 func (r sqlRoutine) operation() (operation db.Operation, isRow, found bool) {
 	for _, operation := range db.Contract() {
-		isRow := hasRowForm(operation) && r.name == operation.Name+"_row"
-		if isRow || r.name == operation.Name {
-			return operation, isRow, true
+		if r.name == operation.Name || r.name == operation.RowForm() {
+			return operation, r.name != operation.Name, true
 		}
 	}
 	return db.Operation{}, false, false
@@ -281,10 +277,7 @@ func filesAreTheContracts(files []sqlFile) []string {
 	wanted := map[string][]string{"appl_lock_argument.sql": internalRoutines()}
 	for _, operation := range db.Contract() {
 		file := operation.Name + ".sql"
-		wanted[file] = []string{operation.Name}
-		if hasRowForm(operation) {
-			wanted[file] = append(wanted[file], operation.Name+"_row")
-		}
+		wanted[file] = slices.Compact([]string{operation.Name, operation.RowForm()})
 	}
 	var complaints []string
 	for _, file := range files {

@@ -1,10 +1,7 @@
 package db2_test
 
 import (
-	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/applock/applock/migrations"
@@ -118,10 +115,8 @@ func lintedFolders(t *testing.T) map[string][]sqlFile {
 func TestLint(t *testing.T) {
 	t.Parallel()
 	for _, files := range lintedFolders(t) {
-		for _, rule := range lintRules() {
-			for _, complaint := range rule.check(files) {
-				t.Errorf("%s: %s", rule.name, complaint)
-			}
+		for _, complaint := range complaintsOf(files...) {
+			t.Error(complaint)
 		}
 	}
 }
@@ -143,51 +138,6 @@ func TestSourcesEqualContract(t *testing.T) {
 		}
 		if len(filesAreTheContracts(append(files, parseSQL(folder+"/one_more.sql", "")))) == 0 {
 			t.Errorf("%s may have one file more", folder)
-		}
-	}
-}
-
-var breaksPattern = regexp.MustCompile(`(?m)^-- breaks: ([^:\n]+): (.+)$`)
-
-// Goal: every rule can fail. Method: each file of testdata/lint is a short procedure with one thing broken, and
-// says which rule complains how; that rule does, and no other. Every rule and every forbidden phrase has one.
-func TestLintCanFail(t *testing.T) {
-	t.Parallel()
-	broken := map[string]bool{}
-	for _, file := range readSQL(t, os.DirFS("testdata/lint"), "*.sql", "") {
-		breaks := breaksPattern.FindAllStringSubmatch(strings.Join(file.lines, "\n"), -1)
-		if breaks == nil {
-			t.Errorf("%s does not say what it breaks", file.path)
-		}
-		var complaints []string
-		for _, rule := range lintRules() {
-			for _, complaint := range rule.check([]sqlFile{file}) {
-				complaints = append(complaints, rule.name+": "+complaint)
-			}
-		}
-		for _, expected := range breaks {
-			broken[expected[1]] = true
-			broken[expected[2]] = true
-			isExpected := func(complaint string) bool {
-				return strings.HasPrefix(complaint, expected[1]+": ") && strings.Contains(complaint, expected[2])
-			}
-			if !slices.ContainsFunc(complaints, isExpected) {
-				t.Errorf("%s: no complaint %q of %s", file.path, expected[2], expected[1])
-			}
-			complaints = slices.DeleteFunc(complaints, isExpected)
-		}
-		for _, complaint := range complaints {
-			t.Errorf("not expected: %s", complaint)
-		}
-	}
-	for _, rule := range lintRules() {
-		if !broken[rule.name] {
-			t.Errorf("no file of testdata/lint breaks the rule %s", rule.name)
-		}
-	}
-	for phrase := range forbiddenPhrases() {
-		if !broken[phrase] {
-			t.Errorf("no file of testdata/lint has %s", phrase)
 		}
 	}
 }

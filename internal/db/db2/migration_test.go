@@ -37,16 +37,15 @@ type turn struct {
 	expires time.Time
 }
 
+// hook may answer in place of the catalog; what it lets the catalog do it does before or after.
+type hook func(statement fakeStatement, do func() fakeAnswer) fakeAnswer
+
 // catalog is a server that knows the tables of the migrators. A transaction is rolled back as a whole.
 type catalog struct {
-	// hook may answer in place of the catalog; what it lets the catalog do it does before or after.
-	hook func(statement fakeStatement, do func() fakeAnswer) fakeAnswer
-
-	server   *fake
-	mu       sync.Mutex
-	tables   map[string]bool
-	versions map[int64]driver.Value
-	turns    []turn
+	hook   hook
+	server *fake
+	mu     sync.Mutex
+	catalogState
 	// registers are those of each connection.
 	registers map[int][2]string
 	// before is what a rollback brings back, by connection.
@@ -62,10 +61,9 @@ type catalogState struct {
 func newCatalog(t *testing.T) (*catalog, *fake, *applock.Client) {
 	t.Helper()
 	c := &catalog{
-		tables:    map[string]bool{},
-		versions:  map[int64]driver.Value{},
-		registers: map[int][2]string{},
-		before:    map[int]catalogState{},
+		catalogState: catalogState{tables: map[string]bool{}, versions: map[int64]driver.Value{}},
+		registers:    map[int][2]string{},
+		before:       map[int]catalogState{},
 	}
 	server, pool := newFake(t, c.answer)
 	server.lenient = true
@@ -88,8 +86,8 @@ func (c *catalog) plainly(statement fakeStatement) fakeAnswer {
 	return c.do(statement)
 }
 
-func (c *catalog) state() catalogState {
-	return catalogState{maps.Clone(c.tables), maps.Clone(c.versions), slices.Clone(c.turns)}
+func (s catalogState) clone() catalogState {
+	return catalogState{maps.Clone(s.tables), maps.Clone(s.versions), slices.Clone(s.turns)}
 }
 
 func row(values ...driver.Value) fakeAnswer {
@@ -102,11 +100,11 @@ func (c *catalog) do(statement fakeStatement) fakeAnswer {
 	text := statement.text
 	switch text {
 	case "BEGIN":
-		c.before[statement.conn] = c.state()
+		c.before[statement.conn] = c.clone()
 		return fakeAnswer{}
 	case "ROLLBACK":
 		if state, begun := c.before[statement.conn]; begun {
-			c.tables, c.versions, c.turns = state.tables, state.versions, state.turns
+			c.catalogState = state
 		}
 		return fakeAnswer{}
 	case "COMMIT":
@@ -401,8 +399,7 @@ func TestMigrationStatements(t *testing.T) {
 }
 
 // atStatement has a server answer otherwise to the count-th statement that begins with a text.
-func atStatement(prefix string, count int, answer func(statement fakeStatement, do func() fakeAnswer) fakeAnswer,
-) func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
+func atStatement(prefix string, count int, answer hook) hook {
 	var mu sync.Mutex
 	seen := 0
 	return func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
@@ -419,12 +416,12 @@ func atStatement(prefix string, count int, answer func(statement fakeStatement, 
 	}
 }
 
-func failing(err error) func(fakeStatement, func() fakeAnswer) fakeAnswer {
+func failing(err error) hook {
 	return func(fakeStatement, func() fakeAnswer) fakeAnswer { return fakeAnswer{err: err} }
 }
 
 // losing has the server lose a connection for good, at some statement.
-func losing(c *catalog, prefix string, count int) func(statement fakeStatement, do func() fakeAnswer) fakeAnswer {
+func losing(c *catalog, prefix string, count int) hook {
 	lost := fakeAnswer{err: answer(-30081, "08001", "A communication error has been detected.")}
 	var mu sync.Mutex
 	lostConn := 0
@@ -458,34 +455,26 @@ func losing(c *catalog, prefix string, count int) func(statement fakeStatement, 
 func TestMigrationFails(t *testing.T) {
 	t.Parallel()
 	cause := answer(-964, "57011", "The transaction log for the database is full.")
+	rolledBack := func(c *catalog) hook {
+		return func(statement fakeStatement, _ func() fakeAnswer) fakeAnswer {
+			c.plainly(fakeStatement{conn: statement.conn, text: "ROLLBACK"})
+			return fakeAnswer{err: cause}
+		}
+	}
+	const procedure, version = "CREATE OR REPLACE PROCEDURE", "INSERT INTO " + versionTable
 	for name, test := range map[string]struct {
-		hook     func(c *catalog) func(statement fakeStatement, do func() fakeAnswer) fakeAnswer
+		hook     func(c *catalog) hook
 		failed   string
 		versions []int64
 		// rollback is false if the server has rolled back by itself.
 		rollback bool
 	}{
-		"First": {func(*catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
-			return atStatement("ALTER TABLE", 1, failing(cause))
-		}, "version:1", []int64{0}, true},
-		"Second": {func(*catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
-			return atStatement("CREATE OR REPLACE PROCEDURE", 7, failing(cause))
-		}, "version:2", []int64{0, 1}, true},
-		"Version": {func(*catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
-			return atStatement("INSERT INTO "+versionTable, 3, failing(cause))
-		}, "version:2", []int64{0, 1}, true},
-		"Commit": {func(c *catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
-			return atStatement("COMMIT", 2, func(statement fakeStatement, _ func() fakeAnswer) fakeAnswer {
-				c.plainly(fakeStatement{conn: statement.conn, text: "ROLLBACK"})
-				return fakeAnswer{err: cause}
-			})
-		}, "version:2", []int64{0, 1}, false},
-		"Connection": {func(c *catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
-			return losing(c, "CREATE OR REPLACE PROCEDURE", 7)
-		}, "version:2", []int64{0, 1}, true},
-		"ConnectionAtCommit": {func(c *catalog) func(fakeStatement, func() fakeAnswer) fakeAnswer {
-			return losing(c, "COMMIT", 1)
-		}, "version:1", []int64{0}, false},
+		"First":              {func(*catalog) hook { return atStatement("ALTER TABLE", 1, failing(cause)) }, "version:1", []int64{0}, true},
+		"Second":             {func(*catalog) hook { return atStatement(procedure, 7, failing(cause)) }, "version:2", []int64{0, 1}, true},
+		"Version":            {func(*catalog) hook { return atStatement(version, 3, failing(cause)) }, "version:2", []int64{0, 1}, true},
+		"Commit":             {func(c *catalog) hook { return atStatement("COMMIT", 2, rolledBack(c)) }, "version:2", []int64{0, 1}, false},
+		"Connection":         {func(c *catalog) hook { return losing(c, procedure, 7) }, "version:2", []int64{0, 1}, true},
+		"ConnectionAtCommit": {func(c *catalog) hook { return losing(c, "COMMIT", 1) }, "version:1", []int64{0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

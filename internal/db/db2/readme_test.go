@@ -24,14 +24,11 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 		if other := roles[operation.Name]; other != "" {
 			role = other
 		}
-		kind, names := "PROCEDURE", []string{operation.Name, operation.Name + "_row"}
-		if operation.ResultSet() || operation.Version {
-			names = names[:1]
-		}
+		kind := "PROCEDURE"
 		if operation.Version {
 			kind = "FUNCTION"
 		}
-		for _, name := range names {
+		for _, name := range []string{operation.Name, operation.RowForm()} {
 			grant := "GRANT EXECUTE ON " + kind + " applock." + name + " TO ROLE applock_" + role + "\n"
 			if !strings.Contains(grants, grant) {
 				t.Errorf("procedures/README.md lacks %s", grant)

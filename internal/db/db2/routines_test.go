@@ -89,11 +89,7 @@ func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 	} {
 		place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 		for _, object := range []string{"'a', '1'", "'a', '2'", "'b', '1'"} {
-			_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock VALUES ("+object+", 'JDOE', '', 1, "+
-				"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00')")
-			if err != nil {
-				t.Fatal(err)
-			}
+			insertGrant(t, place.SQL, object+", 'JDOE'", 1, "TIMESTAMP '2099-01-01 00:00:00'")
 		}
 		if _, err := query(t.Context(), place.SQL, call); err != nil {
 			t.Fatal(err)
@@ -132,11 +128,16 @@ func waiterKeys() []string {
 func insertWaiters(t *testing.T, place contract.Place, expires string) {
 	t.Helper()
 	for _, key := range waiterKeys() {
-		_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_waiter VALUES ("+key+", "+
-			"TIMESTAMP '2026-01-01 00:00:00', NULL, "+expires+")")
-		if err != nil {
-			t.Fatal(err)
-		}
+		insertWaiter(t, place, key, "NULL", expires)
+	}
+}
+
+func insertWaiter(t *testing.T, place contract.Place, key, until, expires string) {
+	t.Helper()
+	_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_waiter VALUES ("+key+", "+
+		"TIMESTAMP '2026-01-01 00:00:00', "+until+", "+expires+")")
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -145,11 +146,7 @@ func purgeRemovesOneRowAtATime(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	objects := []string{"'a', '1'", "'a', '2'", "'b', '1'"}
 	for _, object := range objects {
-		_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock VALUES ("+object+", 'JDOE', '', 1, "+
-			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-02 00:00:00')")
-		if err != nil {
-			t.Fatal(err)
-		}
+		insertGrant(t, place.SQL, object+", 'JDOE'", 1, "TIMESTAMP '2026-01-02 00:00:00'")
 	}
 	for left := len(objects) - 1; left >= 0; left-- {
 		answer, err := query(t.Context(), place.SQL, "CALL applock.purge_appl_locks_row(60, 1)")
@@ -168,11 +165,7 @@ func purgeRemovesOneRowAtATime(t *testing.T, bridge *hsqldb.Bridge) {
 func purgeRemovesDeadWaiters(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	insertWaiters(t, place, "TIMESTAMP '2026-01-02 00:00:00'")
-	_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_waiter VALUES ('c', '1', 'JDOE', '', 'p', "+
-		"TIMESTAMP '2026-01-01 00:00:00', NULL, LOCALTIMESTAMP - INTERVAL '30' SECOND)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	insertWaiter(t, place, "'c', '1', 'JDOE', '', 'p'", "NULL", "LOCALTIMESTAMP - INTERVAL '30' SECOND")
 	for _, left := range []int{4, 2, 1, 1} {
 		answer, err := query(t.Context(), place.SQL, "CALL applock.purge_appl_locks_row(60, 2)")
 		if err != nil || answer[0]["p_purged"] != int64(0) {
@@ -411,11 +404,7 @@ func pollWritesOnceInAWhile(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	insert := func(id, client, until, expires string) {
 		t.Helper()
-		_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_waiter VALUES ('a', '"+id+"', 'o', '', '"+client+"', "+
-			"TIMESTAMP '2026-01-01 00:00:00', "+until+", "+expires+")")
-		if err != nil {
-			t.Fatal(err)
-		}
+		insertWaiter(t, place, "'a', '"+id+"', 'o', '', '"+client+"'", until, expires)
 	}
 	in := func(seconds int) string { return fmt.Sprintf("LOCALTIMESTAMP + INTERVAL '%d' SECOND", seconds) }
 	poll := func() (changed []any) {

@@ -35,14 +35,8 @@ func typeName(parameter db.Parameter) string {
 	}[parameter.Type]
 }
 
-func parametersGoing(operation db.Operation, direction db.Direction) []db.Parameter {
-	return slices.DeleteFunc(slices.Clone(operation.Parameters), func(parameter db.Parameter) bool {
-		return parameter.Direction != direction
-	})
-}
-
 // hasRowForm tells of an operation that the row form is a routine of its own.
-func hasRowForm(operation db.Operation) bool { return !operation.ResultSet() && !operation.Version }
+func hasRowForm(operation db.Operation) bool { return operation.RowForm() != operation.Name }
 
 // signatures returns what the catalogue must hold for an operation.
 func signatures(operation db.Operation) []string {
@@ -55,7 +49,7 @@ func signatures(operation db.Operation) []string {
 	}
 	all := []string{signature("", operation.Parameters), signature("_core", operation.Parameters)}
 	if hasRowForm(operation) {
-		all = append(all, signature("_row", parametersGoing(operation, db.In)))
+		all = append(all, signature("_row", operation.InParameters()))
 	}
 	return all
 }
@@ -171,7 +165,7 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 			operation.Name, get[0]["p_fence"]),
 	}
 	var arguments []any
-	for _, parameter := range parametersGoing(operation, db.In) {
+	for _, parameter := range operation.InParameters() {
 		arguments = append(arguments, given[parameter.Name])
 	}
 	return arguments
@@ -182,10 +176,7 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 func resultSet(t *testing.T, handle *sql.DB, operation db.Operation) []string {
 	t.Helper()
 	arguments := argumentsFor(t, handle, operation)
-	name := operation.Name
-	if hasRowForm(operation) {
-		name += "_row"
-	}
+	name := operation.RowForm()
 	rows, err := handle.QueryContext(t.Context(), fmt.Sprintf("CALL %s(%s)", name, contract.Placeholders(len(arguments))), arguments...)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -288,7 +279,7 @@ func TestWrapperEqualsContract(t *testing.T) {
 // rowFrame returns what a row form has before and behind the call of the core.
 func rowFrame(operation db.Operation) (declarations, answer string) {
 	var columns []string
-	for _, out := range parametersGoing(operation, db.Out) {
+	for _, out := range operation.OutParameters() {
 		variable := "v_" + strings.TrimPrefix(out.Name, "p_")
 		textType := ""
 		if out.Type == db.Text || out.Type == db.FlagType {

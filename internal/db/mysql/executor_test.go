@@ -15,26 +15,22 @@ import (
 
 // rowExecutor calls the row forms, whose answer is a result set.
 func rowExecutor(handle *sql.DB) contract.Executor {
-	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
-		name := called.Name
-		if !called.ResultSet() {
-			name += "_row"
-		}
-		return contract.RowsByColumn(ctx, handle, fmt.Sprintf("CALL %s(%s)", name, contract.Placeholders(len(values))), values...)
+	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
+		return contract.RowsByColumn(ctx, handle, fmt.Sprintf("CALL %s(%s)", called.RowForm(), contract.Placeholders(len(values))), values...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with session variables for their OUT parameters, as a program in any
 // language can.
 func callExecutor(handle *sql.DB) contract.Executor {
-	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
+	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		conn, err := handle.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = conn.Close() }() // gives it back to the pool
 		var variables, columns []string
-		for _, out := range contract.OutParameters(called.Name) {
+		for _, out := range called.OutParameters() {
 			variables = append(variables, "@"+out.Name)
 			columns = append(columns, fmt.Sprintf("@%s AS %s", out.Name, out.Name))
 			if out.Type == db.Timestamp { // a session variable has no type for it

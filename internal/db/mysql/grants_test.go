@@ -103,7 +103,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	var all []statement
 	for _, operation := range db.Contract() {
 		values := argumentsFor(t, handle, operation)
-		variables := make([]string, len(parametersGoing(operation, db.Out)))
+		variables := make([]string, len(operation.OutParameters()))
 		for i := range variables {
 			variables[i] = fmt.Sprintf("@v%d", i)
 		}

@@ -11,28 +11,26 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
 // callForm is the procedure, as a program in any language calls it.
-func callForm(routine contract.Routine, arguments string) string {
-	if routine.ResultSet() {
-		return fmt.Sprintf("SELECT * FROM applock.%s(%s)", routine.Name, arguments)
+func callForm(operation db.Operation, arguments string) string {
+	if operation.ResultSet() {
+		return fmt.Sprintf("SELECT * FROM applock.%s(%s)", operation.Name, arguments)
 	}
-	return fmt.Sprintf("CALL applock.%s(%s)", routine.Name, arguments)
+	return fmt.Sprintf("CALL applock.%s(%s)", operation.Name, arguments)
 }
 
 // rowForm is the function that returns the OUT parameters as a row.
-func rowForm(routine contract.Routine, arguments string) string {
-	if routine.ResultSet() {
-		return callForm(routine, arguments)
-	}
-	return fmt.Sprintf("SELECT * FROM applock.%s_row(%s)", routine.Name, arguments)
+func rowForm(operation db.Operation, arguments string) string {
+	return fmt.Sprintf("SELECT * FROM applock.%s(%s)", operation.RowForm(), arguments)
 }
 
 // sqlExecutor calls the operations with bare SQL.
-func sqlExecutor(pool *pgxpool.Pool, form func(contract.Routine, string) string) contract.Executor {
-	return contract.Procedures(func(ctx context.Context, called contract.Routine, values []any) ([]map[string]any, error) {
+func sqlExecutor(pool *pgxpool.Pool, form func(db.Operation, string) string) contract.Executor {
+	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		placeholders := make([]string, len(values))
 		for i := range values {
 			placeholders[i] = "$" + strconv.Itoa(i+1)

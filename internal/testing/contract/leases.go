@@ -96,8 +96,8 @@ func withDocument(args Args) Args {
 		record := map[string]any{}
 		for name, value := range grant {
 			record[name] = value
-			if number, err := strconv.ParseInt(value, 10, 64); err == nil && isNumber(name) {
-				record[name] = number
+			if name == "fence" || name == "ttl_seconds" {
+				record[name] = numberOrText(value)
 			}
 		}
 		document = append(document, record)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,63 +12,38 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Routine is an operation's name and its IN parameters in order.
-type Routine struct {
-	Name       string
-	Parameters []string
-}
-
-func routines() map[string]Routine {
-	return map[string]Routine{
-		"get":       {"get_appl_lock", []string{"object_type", "object_id", "operator_id", "department_id", "ttl_seconds"}},
-		"release":   {"release_appl_lock", []string{"object_type", "object_id", "operator_id", "fence"}},
-		"inquire":   {"inquire_appl_lock", []string{"object_type", "object_id"}},
-		"transfer":  {"transfer_appl_lock", []string{"object_type", "object_id", "from_operator_id", "to_operator_id", "to_department_id", "ttl_seconds"}},
-		"list":      {"list_appl_locks", []string{"object_type", "operator_id", "department_id", "after_type", "after_id", "max_rows"}},
-		"purge":     {"purge_appl_locks", []string{"older_than_seconds", "max_rows"}},
-		"assert":    {"assert_appl_lock", []string{"object_type", "object_id", "operator_id", "fence"}},
-		"serialize": {"serialize_appl_lock", []string{"object_type", "object_id"}},
-		"renew":     {"renew_appl_locks", []string{"grants"}},
-		"await":     {"await_appl_lock", []string{"object_type", "object_id", "operator_id", "department_id", "client_id", "wait_seconds"}},
-		"unawait":   {"unawait_appl_lock", []string{"object_type", "object_id", "operator_id", "client_id"}},
-		"poll":      {"poll_appl_locks", []string{"client_id", "max_rows"}},
-		"waiters": {"list_appl_lock_waiters", []string{
-			"object_type", "object_id", "operator_id", "department_id",
-			"after_type", "after_id", "after_operator_id", "after_client_id", "max_rows",
-		}},
+// operationOf returns the operation that the scenarios call by a word: the verb of its name, or "waiters" for their list.
+func operationOf(word string) (operation db.Operation, known bool) {
+	for _, operation := range db.Contract() {
+		verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
+		if operation.Name == "list_appl_lock_waiters" {
+			verb = "waiters"
+		}
+		if verb == word && !operation.Version {
+			return operation, true
+		}
 	}
+	return db.Operation{}, false
 }
 
-// ResultSet reports whether the routine has one form, which returns rows.
-func (r Routine) ResultSet() bool {
-	return slices.ContainsFunc(db.Contract(), func(operation db.Operation) bool {
-		return operation.Name == r.Name && operation.ResultSet()
-	})
-}
-
-// Procedures is the way of calling with bare SQL, without any of this project's Go code. run calls a
-// routine and returns its rows by column; refused returns the code of an LK error and the parameter that
-// it names, or nothing.
+// Procedures is the way of calling with bare SQL, without any of this project's Go code. run calls an
+// operation with the values of its IN parameters and returns its rows by column; refused returns the code of an
+// LK error and the parameter that it names, or nothing.
 func Procedures(
-	run func(ctx context.Context, called Routine, values []any) ([]map[string]any, error),
+	run func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error),
 	refused func(err error) (code, parameter string),
 ) Executor {
 	return func(ctx context.Context, operation string, args Args) (Answer, error) {
-		called, known := routines()[operation]
+		called, known := operationOf(operation)
 		if !known {
 			return Answer{}, fmt.Errorf("unknown operation %q", operation)
 		}
 		if operation == "renew" {
 			args = withDocument(args)
 		}
-		values := make([]any, len(called.Parameters))
-		for i, parameter := range called.Parameters {
-			value, given := args[parameter]
-			if number, err := strconv.ParseInt(value, 10, 64); err == nil && isNumber(parameter) {
-				values[i] = number
-			} else if given {
-				values[i] = value
-			}
+		var values []any
+		for _, parameter := range called.InParameters() {
+			values = append(values, argument(parameter, args))
 		}
 		rows, err := run(ctx, called, values)
 		if err != nil {
@@ -83,17 +57,24 @@ func Procedures(
 	}
 }
 
-// OutParameters returns the OUT parameters of a routine.
-func OutParameters(routine string) []db.Parameter {
-	var outs []db.Parameter
-	for _, operation := range db.Contract() {
-		for _, parameter := range operation.Parameters {
-			if operation.Name == routine && parameter.Direction == db.Out {
-				outs = append(outs, parameter)
-			}
-		}
+// argument returns the value of a parameter: NULL if none is given.
+func argument(parameter db.Parameter, args Args) any {
+	value, given := args[strings.TrimPrefix(parameter.Name, "p_")]
+	switch {
+	case !given:
+		return nil
+	case parameter.Type == db.Number:
+		return numberOrText(value)
 	}
-	return outs
+	return value
+}
+
+// numberOrText leaves as text what is no number, so that the server is given it.
+func numberOrText(value string) any {
+	if number, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return number
+	}
+	return value
 }
 
 // Placeholders returns so many question marks, as arguments of a call.
@@ -158,10 +139,6 @@ func RefusedParameter(message string) string {
 		return match[1]
 	}
 	return ""
-}
-
-func isNumber(parameter string) bool {
-	return parameter == "fence" || parameter == "max_rows" || strings.HasSuffix(parameter, "_seconds")
 }
 
 func rowsAnswer(operation string, rows []map[string]any) Answer {

@@ -22,7 +22,7 @@ import java.util.List;
 
 /**
  * Bridge lets Go tests call HSQLDB through JDBC: one socket is one JDBC connection. It prints its port and
- * ends with its standard input. bridge.go has the other side of the protocol.
+ * ends with its standard input. driver.go has the other side of the protocol.
  */
 public class Bridge {
     private final Connection connection;

@@ -120,11 +120,11 @@ func (t *table) announce(ctx context.Context, object Object, owner Owner, wait t
 	if wait == forever {
 		wait = 0
 	}
-	return t.operations.await(ctx, object, owner, t.clientID, wait)
+	return t.operations.announce(ctx, object, owner, t.clientID, wait)
 }
 
 func (t *table) retract(ctx context.Context, object Object, operator string) error {
-	return t.operations.unawait(ctx, object, operator, t.clientID)
+	return t.operations.retract(ctx, object, operator, t.clientID)
 }
 
 func (t *table) listen(ctx context.Context) (releases, error) {

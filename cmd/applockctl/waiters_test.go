@@ -9,15 +9,15 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// await lists waiters, as a program does that waits.
-func await(t *testing.T, u user, waiters ...db.AwaitApplLockParams) {
+// announce lists waiters, as a program does that waits.
+func announce(t *testing.T, u user, waiters ...db.AnnounceApplLockWaiterParams) {
 	t.Helper()
 	u.must(t, "list") // the schema is there
 	dsn := u.environment[dsnVariable]
 	driver := testclient.Open(t, dsn, "", nil).Driver()
 	for _, waiter := range waiters {
 		waiter.ClientID = "p1"
-		if err := driver.AwaitApplLock(t.Context(), waiter); err != nil {
+		if err := driver.AnnounceApplLockWaiter(t.Context(), waiter); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,10 +27,10 @@ func await(t *testing.T, u user, waiters ...db.AwaitApplLockParams) {
 func TestListWaiting(t *testing.T) {
 	t.Parallel()
 	onEveryDialect(t, func(t *testing.T, u user) {
-		await(t, u,
-			db.AwaitApplLockParams{ObjectType: "order", ObjectID: "7", OperatorID: "jdoe", DepartmentID: "sales", WaitSeconds: 600},
-			db.AwaitApplLockParams{ObjectType: "customer", ObjectID: "42", OperatorID: "J\tDöe"},
-			db.AwaitApplLockParams{ObjectType: "customer", ObjectID: "42", OperatorID: "asmith", DepartmentID: "sales"},
+		announce(t, u,
+			db.AnnounceApplLockWaiterParams{ObjectType: "order", ObjectID: "7", OperatorID: "jdoe", DepartmentID: "sales", WaitSeconds: 600},
+			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "J\tDöe"},
+			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "asmith", DepartmentID: "sales"},
 		)
 		got := u.must(t, "list", "--waiting")
 		want := `OBJECT       WAITING   DEPARTMENT  SINCE                    UNTIL

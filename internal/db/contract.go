@@ -231,7 +231,7 @@ func Contract() []Operation {
 			},
 		},
 		{
-			Name:    "await_appl_lock",
+			Name:    "announce_appl_lock_waiter",
 			Summary: "Say that an operator waits for an object, or still waits.",
 			Parameters: []Parameter{
 				objectType, objectID, operatorID,
@@ -242,7 +242,7 @@ func Contract() []Operation {
 			Answers: []string{"none: the waiter is listed for 60 s, or until it gives up; each poll of its program keeps it listed"},
 		},
 		{
-			Name:       "unawait_appl_lock",
+			Name:       "retract_appl_lock_waiter",
 			Summary:    "Say that an operator does not wait for an object any more.",
 			Parameters: []Parameter{objectType, objectID, operatorID, clientID},
 			Answers:    []string{"none: the waiter is not listed any more, whether it was or not"},

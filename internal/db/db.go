@@ -16,7 +16,7 @@ import (
 
 // ContractVersion is the version of the operations' contract that this code needs, as
 // appl_lock_version reports it.
-const ContractVersion = 2
+const ContractVersion = 1
 
 // Flag is the yes or no of an answer.
 type Flag string
@@ -67,8 +67,8 @@ type Driver interface {
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error
 	SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error
 	RenewApplLocks(ctx context.Context, params RenewApplLocksParams) ([]RenewedGrant, error)
-	AwaitApplLock(ctx context.Context, params AwaitApplLockParams) error
-	UnawaitApplLock(ctx context.Context, params UnawaitApplLockParams) error
+	AnnounceApplLockWaiter(ctx context.Context, params AnnounceApplLockWaiterParams) error
+	RetractApplLockWaiter(ctx context.Context, params RetractApplLockWaiterParams) error
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
 	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)

@@ -5,6 +5,156 @@
 SET @applock_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
+DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
+-- +goose StatementBegin
+-- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
+--
+-- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
+--            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
+--            first call; once it is not listed any more, a call begins a new wait. It takes nothing and
+--            promises nothing: who waits is for others to see.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, by a name that no
+--            other one has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
+--            Trailing blanks are trimmed first.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting
+--            for another transaction, 1213 deadlock.
+-- Locks      S1 inserts or changes the waiter's one row; held to the end of the caller's transaction. Only
+--            announce, retract and purge of this very waiter wait for it; poll passes over it.
+-- Race-free  Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an
+--            exclusive lock, and whether the row is live is judged on it.
+--            Against purge or retract: one of them has the row; an announce that waited inserts a new one.
+-- Differs    Of three calls for one waiter at once, one of them a retract, one may become a deadlock's victim
+--            (1213), because the row comes and goes: call again.
+
+CREATE PROCEDURE announce_appl_lock_waiter_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT
+)
+COMMENT 'Internal to applock: the operation announce_appl_lock_waiter.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_department_id, ''));
+    DECLARE v_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_client_id, ''));
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_until DATETIME(6);
+    DECLARE v_expires DATETIME(6);
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
+    ELSEIF CHAR_LENGTH(v_client_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_client_id', CHAR_LENGTH(v_client_id), 64);
+    ELSEIF p_wait_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000);
+    END IF;
+
+    SET v_until = v_now + INTERVAL p_wait_seconds SECOND;
+    SET v_expires = LEAST(v_now + INTERVAL 60 SECOND, COALESCE(v_until, v_now + INTERVAL 60 SECOND));
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: a new wait, or the one that goes on. The assignments are made in this order, each seeing the ones
+    -- before.
+    INSERT INTO appl_lock_waiter (
+        object_type,
+        object_id,
+        operator_id,
+        department_id,
+        client_id,
+        since_ts,
+        until_ts,
+        expires_ts
+    )
+    VALUES (
+        v_object_type,
+        v_object_id,
+        v_operator_id,
+        v_department_id,
+        v_client_id,
+        v_now,
+        v_until,
+        v_expires
+    )
+    ON DUPLICATE KEY UPDATE
+        department_id = v_department_id,
+        since_ts = IF(expires_ts > v_now, since_ts, v_now),
+        until_ts = v_until,
+        expires_ts = v_expires;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
+-- +goose StatementBegin
+CREATE PROCEDURE announce_appl_lock_waiter(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT
+)
+COMMENT 'Say that an operator waits for an object, or still waits.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'announce_appl_lock_waiter: is being replaced; call again, or install it again if that lasts';
+    CALL announce_appl_lock_waiter_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
+-- +goose StatementBegin
+CREATE PROCEDURE announce_appl_lock_waiter_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT
+)
+COMMENT 'Say that an operator waits for an object, or still waits; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'announce_appl_lock_waiter: is being replaced; call again, or install it again if that lasts';
+    CALL announce_appl_lock_waiter_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
+    );
+    SELECT 'Y' AS p_return_cd;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
 -- +goose StatementBegin
 -- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument. Internal: nobody
@@ -575,6 +725,131 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
+-- +goose StatementBegin
+-- list_appl_lock_waiters: one page of those who wait, in key order, all or those for a type or an object, or of
+-- an operator or department.
+--
+-- Contract   At most p_max_rows waiters whose key is greater than (p_after_type, p_after_id,
+--            p_after_operator_id, p_after_client_id). The next page starts after the last row of this
+--            one; a page shorter than p_max_rows is the last.
+-- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
+--            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
+--            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
+-- Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  A page is one snapshot. One who waits through the whole listing is in it exactly once, because
+--            the key does not change; one who comes or goes meanwhile may be in it or not.
+-- Differs    As list_appl_locks.
+
+CREATE PROCEDURE list_appl_lock_waiters_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Internal to applock: the operation list_appl_lock_waiters.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_department_id, ''));
+    DECLARE v_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_after_type, ''));
+    DECLARE v_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_after_id, ''));
+    DECLARE v_after_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_after_operator_id, ''));
+    DECLARE v_after_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_after_client_id, ''));
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+
+    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
+        OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF p_object_id IS NOT NULL AND CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF p_operator_id IS NOT NULL AND CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
+    ELSEIF CHAR_LENGTH(v_after_type) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_type', CHAR_LENGTH(v_after_type), 64);
+    ELSEIF CHAR_LENGTH(v_after_id) > 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_id', CHAR_LENGTH(v_after_id), 255);
+    ELSEIF CHAR_LENGTH(v_after_operator_id) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_operator_id', CHAR_LENGTH(v_after_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_after_client_id) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_client_id', CHAR_LENGTH(v_after_client_id), 64);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_waiters', 'p_max_rows', 10000);
+    END IF;
+
+    -- Id and operator are compared as ranges: when they are constant in a call, MariaDB (10.11) leaves them out of
+    -- the ORDER BY of the session's next calls, too.
+    SELECT
+        w.object_type,
+        w.object_id,
+        w.operator_id,
+        w.department_id,
+        w.client_id,
+        w.since_ts,
+        w.until_ts,
+        w.expires_ts
+    FROM appl_lock_waiter AS w
+    WHERE (w.object_type > v_after_type OR (w.object_type = v_after_type
+            AND (w.object_id > v_after_id OR (w.object_id = v_after_id
+            AND (w.operator_id > v_after_operator_id OR (w.operator_id = v_after_operator_id
+            AND w.client_id > v_after_client_id))))))
+        AND (p_object_type IS NULL OR w.object_type = v_object_type)
+        AND (p_object_id IS NULL OR (w.object_id >= v_object_id AND w.object_id <= v_object_id))
+        AND (p_operator_id IS NULL OR (w.operator_id >= v_operator_id AND w.operator_id <= v_operator_id))
+        AND (p_department_id IS NULL OR w.department_id = v_department_id)
+        AND w.expires_ts > UTC_TIMESTAMP(6)
+    ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
+    LIMIT v_max_rows;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS list_appl_lock_waiters;
+-- +goose StatementBegin
+CREATE PROCEDURE list_appl_lock_waiters(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'One page of those who wait, in key order, all or those for a type or an object, or of an operator or department.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'list_appl_lock_waiters: is being replaced; call again, or install it again if that lasts';
+    CALL list_appl_lock_waiters_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id,
+        p_after_type, p_after_id, p_after_operator_id, p_after_client_id, p_max_rows
+    );
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS list_appl_locks_core;
 -- +goose StatementBegin
 -- list_appl_locks: one page of the live locks in key order, all or those of a type, operator or department.
@@ -676,18 +951,140 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS poll_appl_locks_core;
+-- +goose StatementBegin
+-- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
+-- listed.
+--
+-- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
+--            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
+--            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
+--            30 s or more.
+-- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
+--            trimmed first.
+-- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
+--            ordered by free_in_us, object_type, object_id.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to
+--            the end of the caller's transaction, at REPEATABLE READ also the gaps beside them, so that no
+--            waiter of the program can be added. Rows that somebody else is changing are passed over.
+-- Race-free  Against announce and retract of a row: they keep it listed or end it themselves. They lock the row
+--            first and the index then, S2 the other way about: but S2 never waits, so no circle closes.
+--            S2 locks and changes in one statement: under autocommit no lock outlives its statement.
+--            What S3 says was true at one moment; a get finds out what has become of it.
+-- Differs    Plain reads, as in inquire_appl_lock: call it outside of transactions.
+
+CREATE PROCEDURE poll_appl_locks_core(
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Internal to applock: the operation poll_appl_locks.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_client_id, ''));
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_expires DATETIME(6) DEFAULT v_now + INTERVAL 60 SECOND;
+    DECLARE v_due BOOLEAN DEFAULT FALSE;
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_client_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('poll_appl_locks', 'p_client_id', CHAR_LENGTH(v_client_id), 64);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('poll_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    -- S1: must one of the waiters be kept listed? (The SELECT of an IF EXISTS would lock what it reads.)
+    SELECT TRUE
+    INTO v_due
+    FROM appl_lock_waiter AS w
+    WHERE w.client_id = v_client_id
+        AND w.expires_ts < v_now + INTERVAL 30 SECOND
+        AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+    LIMIT 1;
+    IF v_due THEN
+        -- MariaDB's safe updates refuse S2, because it reads all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+        -- S2: keep all of them. The limit, which is out of reach, has the rows locked before the first changes; and
+        -- of a small table the servers would rather read, and so lock, all rows.
+        UPDATE (
+            SELECT r.object_type, r.object_id, r.operator_id, r.client_id
+            FROM appl_lock_waiter AS r FORCE INDEX (appl_lock_waiter_client_ix)
+            WHERE r.client_id = v_client_id
+                AND (r.until_ts IS NULL OR (r.until_ts > v_now AND r.until_ts > r.expires_ts))
+            LIMIT 1000000000
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock_waiter AS w FORCE INDEX (PRIMARY)
+            ON w.object_type = k.object_type
+            AND w.object_id = k.object_id
+            AND w.operator_id = k.operator_id
+            AND w.client_id = k.client_id
+        SET w.expires_ts = LEAST(v_expires, COALESCE(w.until_ts, v_expires));
+        SET SESSION sql_safe_updates = v_safe_updates;
+    END IF;
+
+    -- S3: when will each be free?
+    SELECT
+        a.object_type,
+        a.object_id,
+        COALESCE(TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts), 0) AS free_in_us
+    FROM (
+        SELECT DISTINCT w.object_type, w.object_id
+        FROM appl_lock_waiter AS w
+        WHERE w.client_id = v_client_id
+            AND (w.until_ts IS NULL OR w.until_ts > v_now)
+    ) AS a
+    LEFT JOIN appl_lock AS l
+        ON l.object_type = a.object_type
+        AND l.object_id = a.object_id
+        AND l.operator_id <> ''
+        AND l.expires_ts > v_now
+    ORDER BY free_in_us, a.object_type, a.object_id
+    LIMIT v_max_rows;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS poll_appl_locks;
+-- +goose StatementBegin
+CREATE PROCEDURE poll_appl_locks(
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'poll_appl_locks: is being replaced; call again, or install it again if that lasts';
+    CALL poll_appl_locks_core(
+        p_client_id, p_max_rows
+    );
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
---            is ever touched. Call it again until it returns less than p_max_rows.
+--            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
+--            dead for as long go as well, at most p_max_rows of them, which are not counted.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
--- Out        p_purged, the number of rows removed.
+-- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1213 deadlock.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
---            changing are passed over (S2).
+--            changing are passed over (S2, S5).
 -- Race-free  Get of a row being purged: S3 judges the newest row again once it is locked; a get that
 --            waited inserts a new row.
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
@@ -711,8 +1108,11 @@ BEGIN
     DECLARE v_before DATETIME(6);
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
+    DECLARE v_waiters BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
 
     IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -748,6 +1148,45 @@ BEGIN
                     AND expires_ts < v_before
                     AND fence < v_now_us;
                 SET p_purged = p_purged + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_waiters < v_max_rows DO
+        -- S4: the next waiter that could go.
+        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_waiter AS w
+        WHERE (w.object_type > v_object_type OR (w.object_type = v_object_type
+                AND (w.object_id > v_object_id OR (w.object_id = v_object_id
+                AND (w.operator_id > v_operator_id OR (w.operator_id = v_operator_id
+                AND w.client_id > v_client_id))))))
+            AND w.expires_ts < v_before
+        ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S5: is nobody changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_waiter AS w
+            WHERE w.object_type = v_object_type
+                AND w.object_id = v_object_id
+                AND w.operator_id = v_operator_id
+                AND w.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S6: remove it.
+                DELETE FROM appl_lock_waiter
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_waiters = v_waiters + ROW_COUNT();
             END IF;
             SET v_more = TRUE;
         END IF;
@@ -971,6 +1410,353 @@ BEGIN
         v_outcome AS p_outcome,
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS renew_appl_locks_core;
+-- +goose StatementBegin
+-- renew_appl_locks: renew many grants in one call, each by its fence.
+--
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, all else as it was.
+--            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
+--            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
+--            even when it has expired just now and nobody else has come.
+--            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
+--            lost; ask again. So one lock that is busy delays none of the others.
+-- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
+--            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
+--            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
+--            blanks are trimmed first.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
+--            (NULL when FREE), ordered by object_type, object_id as bytes.
+-- Raises     LK001 invalid argument: nothing has been renewed. LK003 when an upgrade is replacing the routine.
+-- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. Rows that somebody else has
+--            locked are passed over: S1 never waits, and so can be in no deadlock, whatever the order of the
+--            grants. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. S1 locks, judges and
+--            renews in one statement, so that it needs no transaction, and one commit is enough for all.
+--            What S1 has done is told by the row in S3, not by when S3 reads: it is this grant's, because a fence
+--            never comes again, and ends exactly when S1 has it end. A grant that is live and ends at another
+--            time was passed over, or renewed once more by somebody else: it has no row, and
+--            asking again settles it. A row of another fence, or an expired one: the grant has ended for good.
+--            Expiry: S1's time is that of its beginning. A grant that ends between that and the lock of its
+--            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
+--            since then the fence would be another one.
+-- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
+--            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
+
+CREATE PROCEDURE renew_appl_locks_core(
+    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation renew_appl_locks.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_reason VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_grants JSON;
+    DECLARE v_left JSON;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
+
+    BEGIN
+        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of grants';
+        IF p_grants IS NULL THEN
+            SET v_reason = 'must not be empty';
+        ELSEIF NOT JSON_VALID(p_grants) THEN
+            SET v_reason = 'is not a list of grants';
+        ELSEIF JSON_TYPE(p_grants) <> 'ARRAY' THEN
+            SET v_reason = 'is not a list of grants';
+        ELSEIF JSON_LENGTH(p_grants) > 10000 THEN
+            SET v_reason = CONCAT('has ', JSON_LENGTH(p_grants), ' grants, at most 10000 are allowed');
+        END IF;
+    END;
+    IF v_reason IS NULL THEN
+        SET v_grants = p_grants;
+        -- Types and lengths are checked here, because JSON_TABLE converts and MariaDB's also cuts off. A fence
+        -- of the greatest BIGINT could be a greater one cut off.
+        SELECT CONCAT('has ', c.what, ' in grant ', c.place)
+        INTO v_reason
+        FROM (
+            SELECT
+                j.place,
+                CASE
+                    WHEN (JSON_TYPE(j.object_type) = 'STRING' AND CHAR_LENGTH(RTRIM(j.object_type_text)) BETWEEN 1 AND 64
+                        AND LOCATE(':', j.object_type_text) = 0) IS NOT TRUE THEN 'no valid object_type'
+                    WHEN (JSON_TYPE(j.object_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.object_id_text)) BETWEEN 1 AND 255)
+                        IS NOT TRUE THEN 'no valid object_id'
+                    WHEN (JSON_TYPE(j.operator_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.operator_id_text)) BETWEEN 1 AND 64)
+                        IS NOT TRUE THEN 'no valid operator_id'
+                    WHEN (JSON_TYPE(j.fence) IN ('INTEGER', 'UNSIGNED INTEGER') AND j.fence_number BETWEEN 1 AND 9223372036854775806)
+                        IS NOT TRUE THEN 'no fence of 1 or greater'
+                    WHEN (JSON_TYPE(j.ttl_seconds) = 'INTEGER' AND j.ttl_seconds_number BETWEEN 1 AND 315360000)
+                        IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
+                    WHEN ROW_NUMBER() OVER (PARTITION BY RTRIM(j.object_type_text), RTRIM(j.object_id_text) ORDER BY j.place) > 1
+                        THEN 'an object for the second time'
+                END AS what
+            FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+                place FOR ORDINALITY,
+                object_type JSON PATH '$.object_type',
+                object_type_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                object_id JSON PATH '$.object_id',
+                object_id_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                operator_id JSON PATH '$.operator_id',
+                operator_id_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                fence JSON PATH '$.fence',
+                fence_number BIGINT PATH '$.fence',
+                ttl_seconds JSON PATH '$.ttl_seconds',
+                ttl_seconds_number BIGINT PATH '$.ttl_seconds'
+            )) AS j
+        ) AS c
+        WHERE c.what IS NOT NULL
+        ORDER BY c.place
+        LIMIT 1;
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        SET v_reason = CONCAT('renew_appl_locks: p_grants ', v_reason);
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
+    END IF;
+
+    -- MariaDB's safe updates refuse S1, because it reads all that the inner SELECT has found.
+    SET SESSION sql_safe_updates = FALSE;
+    SET v_now = UTC_TIMESTAMP(6);
+    SET v_left = v_grants;
+    WHILE v_left IS NOT NULL AND v_round < 10 DO
+        IF v_round > 0 THEN
+            DO SLEEP(0.002);
+        END IF;
+        SET v_round = v_round + 1;
+
+        -- S1: renew what is live and at hand. The inner SELECT locks and the limit keeps it apart: the rows are
+        -- locked before the first one changes. Of a small table the servers would rather read, and so lock, all rows.
+        UPDATE (
+            SELECT r.object_type, r.object_id, g.ttl_seconds
+            FROM (
+                SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
+                FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                    fence BIGINT PATH '$.fence',
+                    ttl_seconds BIGINT PATH '$.ttl_seconds'
+                )) AS j
+            ) AS g
+            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+                ON r.object_type = g.object_type
+                AND r.object_id = g.object_id
+            WHERE r.operator_id = g.operator_id
+                AND r.fence = g.fence
+                AND r.expires_ts > UTC_TIMESTAMP(6)
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = k.object_type
+            AND l.object_id = k.object_id
+        SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
+            l.expires_ts = v_now + INTERVAL k.ttl_seconds SECOND;
+
+        -- S2: what was passed over?
+        SELECT JSON_ARRAYAGG(JSON_OBJECT(
+            'object_type', p.object_type,
+            'object_id', p.object_id,
+            'operator_id', p.operator_id,
+            'fence', p.fence,
+            'ttl_seconds', p.ttl_seconds
+        ))
+        INTO v_left
+        FROM (
+            SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
+            FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                fence BIGINT PATH '$.fence',
+                ttl_seconds BIGINT PATH '$.ttl_seconds'
+            )) AS g
+            STRAIGHT_JOIN appl_lock AS l
+                ON l.object_type = g.object_type
+                AND l.object_id = g.object_id
+            WHERE l.operator_id = g.operator_id
+                AND l.fence = g.fence
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+                AND l.expires_ts <> v_now + INTERVAL g.ttl_seconds SECOND
+            LIMIT 100
+        ) AS p;
+        -- MariaDB cuts it off where the session's group_concat_max_len ends.
+        IF NOT JSON_VALID(v_left) THEN
+            SET v_left = NULL;
+        END IF;
+    END WHILE;
+    SET SESSION sql_safe_updates = v_safe_updates;
+
+    -- S3: what has become of each?
+    SELECT
+        g.object_type,
+        g.object_id,
+        CASE
+            WHEN l.operator_id IS NULL THEN 'FREE'
+            WHEN l.operator_id = g.operator_id AND l.fence = g.fence THEN 'RENEWED'
+            ELSE 'HELD'
+        END AS outcome,
+        IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.operator_id, '')) AS old_operator_id,
+        IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.department_id, '')) AS old_department_id,
+        l.expires_ts
+    FROM (
+        SELECT
+            RTRIM(j.object_type) AS object_type,
+            RTRIM(j.object_id) AS object_id,
+            j.operator_id,
+            j.fence,
+            j.ttl_seconds
+        FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+            object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+            object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            fence BIGINT PATH '$.fence',
+            ttl_seconds BIGINT PATH '$.ttl_seconds'
+        )) AS j
+    ) AS g
+    LEFT JOIN appl_lock AS l
+        ON l.object_type = g.object_type
+        AND l.object_id = g.object_id
+        AND l.operator_id <> ''
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    WHERE l.operator_id IS NULL
+        OR l.operator_id <> g.operator_id
+        OR l.fence <> g.fence
+        OR l.expires_ts = v_now + INTERVAL g.ttl_seconds SECOND
+    ORDER BY g.object_type, g.object_id;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS renew_appl_locks;
+-- +goose StatementBegin
+CREATE PROCEDURE renew_appl_locks(
+    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Renew many grants in one call, each by its fence.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'renew_appl_locks: is being replaced; call again, or install it again if that lasts';
+    CALL renew_appl_locks_core(
+        p_grants
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
+-- +goose StatementBegin
+-- retract_appl_lock_waiter: say that an operator does not wait for an object any more.
+--
+-- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_client_id 1..64. Trailing blanks are trimmed first.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting
+--            for another transaction, 1213 deadlock.
+-- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. At REPEATABLE READ a
+--            waiter without a row leaves its gap locked so long. Poll and purge pass over locked rows.
+-- Race-free  Against announce, poll or purge of the same row: whoever locks it first goes first. An announce that
+--            waited inserts a new row.
+-- Differs    As in announce_appl_lock_waiter: 1213 among three calls for one waiter at once.
+
+CREATE PROCEDURE retract_appl_lock_waiter_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation retract_appl_lock_waiter.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_client_id, ''));
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(v_client_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_client_id', CHAR_LENGTH(v_client_id), 64);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: nobody waits.
+    DELETE FROM appl_lock_waiter
+    WHERE object_type = v_object_type
+        AND object_id = v_object_id
+        AND operator_id = v_operator_id
+        AND client_id = v_client_id;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
+-- +goose StatementBegin
+CREATE PROCEDURE retract_appl_lock_waiter(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Say that an operator does not wait for an object any more.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'retract_appl_lock_waiter: is being replaced; call again, or install it again if that lasts';
+    CALL retract_appl_lock_waiter_core(
+        p_object_type, p_object_id, p_operator_id, p_client_id
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_row;
+-- +goose StatementBegin
+CREATE PROCEDURE retract_appl_lock_waiter_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Say that an operator does not wait for an object any more; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'retract_appl_lock_waiter: is being replaced; call again, or install it again if that lasts';
+    CALL retract_appl_lock_waiter_core(
+        p_object_type, p_object_id, p_operator_id, p_client_id
+    );
+    SELECT 'Y' AS p_return_cd;
 END;
 -- +goose StatementEnd
 
@@ -1304,32 +2090,44 @@ SET SESSION sql_mode = @applock_sql_mode;
 SET @applock_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
-DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
-DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
-DROP PROCEDURE IF EXISTS appl_lock_version_core;
-DROP PROCEDURE IF EXISTS appl_lock_version;
-DROP PROCEDURE IF EXISTS assert_appl_lock_core;
-DROP PROCEDURE IF EXISTS assert_appl_lock;
-DROP PROCEDURE IF EXISTS assert_appl_lock_row;
-DROP PROCEDURE IF EXISTS get_appl_lock_core;
-DROP PROCEDURE IF EXISTS get_appl_lock;
-DROP PROCEDURE IF EXISTS get_appl_lock_row;
-DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
-DROP PROCEDURE IF EXISTS inquire_appl_lock;
-DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
-DROP PROCEDURE IF EXISTS list_appl_locks_core;
-DROP PROCEDURE IF EXISTS list_appl_locks;
-DROP PROCEDURE IF EXISTS purge_appl_locks_core;
-DROP PROCEDURE IF EXISTS purge_appl_locks;
-DROP PROCEDURE IF EXISTS purge_appl_locks_row;
-DROP PROCEDURE IF EXISTS release_appl_lock_core;
-DROP PROCEDURE IF EXISTS release_appl_lock;
-DROP PROCEDURE IF EXISTS release_appl_lock_row;
-DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
-DROP PROCEDURE IF EXISTS serialize_appl_lock;
-DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
-DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
-DROP PROCEDURE IF EXISTS transfer_appl_lock;
 DROP PROCEDURE IF EXISTS transfer_appl_lock_row;
+DROP PROCEDURE IF EXISTS transfer_appl_lock;
+DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
+DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
+DROP PROCEDURE IF EXISTS serialize_appl_lock;
+DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
+DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_row;
+DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
+DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
+DROP PROCEDURE IF EXISTS renew_appl_locks;
+DROP PROCEDURE IF EXISTS renew_appl_locks_core;
+DROP PROCEDURE IF EXISTS release_appl_lock_row;
+DROP PROCEDURE IF EXISTS release_appl_lock;
+DROP PROCEDURE IF EXISTS release_appl_lock_core;
+DROP PROCEDURE IF EXISTS purge_appl_locks_row;
+DROP PROCEDURE IF EXISTS purge_appl_locks;
+DROP PROCEDURE IF EXISTS purge_appl_locks_core;
+DROP PROCEDURE IF EXISTS poll_appl_locks;
+DROP PROCEDURE IF EXISTS poll_appl_locks_core;
+DROP PROCEDURE IF EXISTS list_appl_locks;
+DROP PROCEDURE IF EXISTS list_appl_locks_core;
+DROP PROCEDURE IF EXISTS list_appl_lock_waiters;
+DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
+DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
+DROP PROCEDURE IF EXISTS inquire_appl_lock;
+DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_row;
+DROP PROCEDURE IF EXISTS get_appl_lock;
+DROP PROCEDURE IF EXISTS get_appl_lock_core;
+DROP PROCEDURE IF EXISTS assert_appl_lock_row;
+DROP PROCEDURE IF EXISTS assert_appl_lock;
+DROP PROCEDURE IF EXISTS assert_appl_lock_core;
+DROP PROCEDURE IF EXISTS appl_lock_version;
+DROP PROCEDURE IF EXISTS appl_lock_version_core;
+DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
+DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
+DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
+DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
+DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
 
 SET SESSION sql_mode = @applock_sql_mode;

@@ -1,4 +1,5 @@
--- Creates appl_lock, the table of all locks. It is new: an older client notices nothing.
+-- Creates appl_lock, the table of all locks, and appl_lock_waiter, the table of those who wait for one. They are new: an
+-- older client notices nothing.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -47,17 +48,47 @@ COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
 COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal.';
 COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
 
+-- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
+CREATE TABLE appl_lock_waiter (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    operator_id varchar(64) COLLATE "C" NOT NULL,
+    department_id varchar(64) COLLATE "C" NOT NULL,
+    client_id varchar(64) COLLATE "C" NOT NULL,
+    since_ts timestamptz NOT NULL,
+    until_ts timestamptz,
+    expires_ts timestamptz NOT NULL,
+    CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
+    CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_waiter_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_waiter_client_ck CHECK (client_id <> '')
+) WITH (fillfactor = 70);
+
+CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
+
+COMMENT ON TABLE appl_lock_waiter IS
+    'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT ON COLUMN appl_lock_waiter.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock_waiter.object_id IS 'Which object of that kind.';
+COMMENT ON COLUMN appl_lock_waiter.operator_id IS 'Who waits for the lock: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock_waiter.department_id IS 'The department of the operator; may be empty.';
+COMMENT ON COLUMN appl_lock_waiter.client_id IS 'The waiting program, by a name that it has made up for itself.';
+COMMENT ON COLUMN appl_lock_waiter.since_ts IS 'Since when it waits.';
+COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.';
+COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
+
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
 
 -- +goose Down
 -- +goose StatementBegin
 -- All locks are lost.
 DO $$
+DECLARE
+    v_schema text := coalesce(nullif(current_setting('applock.schema', true), ''), 'applock');
 BEGIN
-    EXECUTE format(
-        'DROP TABLE %I.appl_lock',
-        coalesce(nullif(current_setting('applock.schema', true), ''), 'applock')
-    );
+    EXECUTE format('DROP TABLE %I.appl_lock_waiter', v_schema);
+    EXECUTE format('DROP TABLE %I.appl_lock', v_schema);
 END
 $$;
 -- +goose StatementEnd

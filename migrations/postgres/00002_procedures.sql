@@ -15,6 +15,117 @@ $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
+--
+-- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
+--            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
+--            first call; once it is not listed any more, a call begins a new wait. It takes nothing and
+--            promises nothing: who waits is for others to see, and tells release_appl_lock whom to notify.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, by a name that no
+--            other one has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
+--            Trailing blanks are trimmed first.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
+--            the engine has them.
+-- Locks      S1 inserts or changes the waiter's one row; held to the end of the caller's transaction. Only
+--            announce, retract and purge of this very waiter wait for it; poll passes over it.
+-- Race-free  Two calls: the primary key lets one insert; the other waits, then ON CONFLICT locks that row,
+--            and whether it is live is judged on it.
+--            Against purge: one of them has the row; an announce that waited inserts a new one.
+--            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION announce_appl_lock_waiter_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_department_id text,
+    p_client_id text,
+    p_wait_seconds bigint,
+    OUT p_return_cd character(1)
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('announce_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('announce_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text := appl_lock_text('announce_appl_lock_waiter', 'p_department_id', p_department_id, 64, false);
+    v_client_id text := appl_lock_text('announce_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
+    v_now timestamptz := clock_timestamp();
+    v_until timestamptz;
+BEGIN
+    IF p_wait_seconds IS NOT NULL THEN
+        v_until := v_now + make_interval(
+            secs => appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
+        );
+    END IF;
+
+    -- S1: a new wait, or the one that goes on.
+    INSERT INTO appl_lock_waiter AS w (
+        object_type,
+        object_id,
+        operator_id,
+        department_id,
+        client_id,
+        since_ts,
+        until_ts,
+        expires_ts
+    )
+    VALUES (
+        v_object_type,
+        v_object_id,
+        v_operator_id,
+        v_department_id,
+        v_client_id,
+        v_now,
+        v_until,
+        least(v_now + interval '60 seconds', v_until)
+    )
+    ON CONFLICT ON CONSTRAINT appl_lock_waiter_pk DO UPDATE
+    SET department_id = excluded.department_id,
+        since_ts = CASE WHEN w.expires_ts > clock_timestamp() THEN w.since_ts ELSE excluded.since_ts END,
+        until_ts = excluded.until_ts,
+        expires_ts = excluded.expires_ts;
+    p_return_cd := 'Y';
+END
+$$;
+
+COMMENT ON FUNCTION announce_appl_lock_waiter_row(text, text, text, text, text, bigint) IS
+    'Say that an operator waits for an object, or still waits; the answer is one row.';
+
+REVOKE ALL ON FUNCTION announce_appl_lock_waiter_row(text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE announce_appl_lock_waiter(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_department_id text,
+    IN p_client_id text,
+    IN p_wait_seconds bigint
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM announce_appl_lock_waiter_row(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
+    );
+END
+$$;
+
+COMMENT ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, bigint) IS
+    'Say that an operator waits for an object, or still waits.';
+
+REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- appl_lock_text, appl_lock_number: check one argument of an operation. Internal: nobody is granted
 -- these; each operation calls them with its owner's rights.
 --
@@ -55,6 +166,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
+    'Internal to applock: checks one text argument and trims its trailing blanks.';
+
+REVOKE ALL ON FUNCTION appl_lock_text(text, text, text, integer, boolean) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE FUNCTION appl_lock_number(
     p_routine text,
     p_argument text,
@@ -77,12 +195,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
-    'Internal to applock: checks one text argument and trims its trailing blanks.';
 COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
     'Internal to applock: checks one number argument and applies its default.';
 
-REVOKE ALL ON FUNCTION appl_lock_text(text, text, text, integer, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
@@ -175,6 +290,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION assert_appl_lock_row(text, text, text, bigint) IS
+    'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.';
+
+REVOKE ALL ON FUNCTION assert_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE assert_appl_lock(
     IN p_object_type text,
     IN p_object_id text,
@@ -189,12 +311,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION assert_appl_lock_row(text, text, text, bigint) IS
-    'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.';
 COMMENT ON PROCEDURE assert_appl_lock(text, text, text, bigint) IS
     'Fail unless exactly this grant is live, and keep it so to the end of the transaction.';
 
-REVOKE ALL ON FUNCTION assert_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
@@ -328,6 +447,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) IS
+    'Take or renew the lock on an object for one operator until it expires; the answer is one row.';
+
+REVOKE ALL ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE get_appl_lock(
     IN p_object_type text,
     IN p_object_id text,
@@ -351,12 +477,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) IS
-    'Take or renew the lock on an object for one operator until it expires; the answer is one row.';
 COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) IS
     'Take or renew the lock on an object for one operator until it expires.';
 
-REVOKE ALL ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) FROM PUBLIC;
 -- +goose StatementEnd
 
@@ -406,6 +529,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION inquire_appl_lock_row(text, text) IS
+    'Who holds an object, since when and until when; the answer is one row.';
+
+REVOKE ALL ON FUNCTION inquire_appl_lock_row(text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE inquire_appl_lock(
     IN p_object_type text,
     IN p_object_id text,
@@ -427,13 +557,83 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION inquire_appl_lock_row(text, text) IS
-    'Who holds an object, since when and until when; the answer is one row.';
 COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) IS
     'Who holds an object, since when and until when.';
 
-REVOKE ALL ON FUNCTION inquire_appl_lock_row(text, text) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- list_appl_lock_waiters: one page of those who wait, in key order, all or those for a type or an object, or of
+-- an operator or department.
+--
+-- Contract   At most p_max_rows waiters whose key is greater than (p_after_type, p_after_id,
+--            p_after_operator_id, p_after_client_id). The next page starts after the last row of this
+--            one; a page shorter than p_max_rows is the last.
+-- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
+--            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
+--            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
+-- Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+-- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  A page is one snapshot. One who waits through the whole listing is in it exactly once, because
+--            the key does not change; one who comes or goes meanwhile may be in it or not.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION list_appl_lock_waiters(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_department_id text,
+    p_after_type text,
+    p_after_id text,
+    p_after_operator_id text,
+    p_after_client_id text,
+    p_max_rows bigint
+) RETURNS SETOF appl_lock_waiter
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- A plan for these very arguments: a NULL filter falls away, an object becomes a range of the key.
+SET plan_cache_mode = 'force_custom_plan'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('list_appl_lock_waiters', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
+    v_object_id text := appl_lock_text('list_appl_lock_waiters', 'p_object_id', p_object_id, 255, p_object_id IS NOT NULL);
+    v_operator_id text := appl_lock_text('list_appl_lock_waiters', 'p_operator_id', p_operator_id, 64, p_operator_id IS NOT NULL);
+    v_department_id text := appl_lock_text('list_appl_lock_waiters', 'p_department_id', p_department_id, 64, false);
+    v_after_type text := appl_lock_text('list_appl_lock_waiters', 'p_after_type', p_after_type, 64, false);
+    v_after_id text := appl_lock_text('list_appl_lock_waiters', 'p_after_id', p_after_id, 255, false);
+    v_after_operator_id text := appl_lock_text('list_appl_lock_waiters', 'p_after_operator_id', p_after_operator_id, 64, false);
+    v_after_client_id text := appl_lock_text('list_appl_lock_waiters', 'p_after_client_id', p_after_client_id, 64, false);
+    v_max_rows bigint := appl_lock_number('list_appl_lock_waiters', 'p_max_rows', p_max_rows, 1000, 10000);
+BEGIN
+    RETURN QUERY
+    SELECT
+        w.object_type,
+        w.object_id,
+        w.operator_id,
+        w.department_id,
+        w.client_id,
+        w.since_ts,
+        w.until_ts,
+        w.expires_ts
+    FROM appl_lock_waiter AS w
+    WHERE (w.object_type, w.object_id, w.operator_id, w.client_id)
+            > (v_after_type, v_after_id, v_after_operator_id, v_after_client_id)
+        AND (p_object_type IS NULL OR w.object_type = v_object_type)
+        AND (p_object_id IS NULL OR w.object_id = v_object_id)
+        AND (p_operator_id IS NULL OR w.operator_id = v_operator_id)
+        AND (p_department_id IS NULL OR w.department_id = v_department_id)
+        AND w.expires_ts > clock_timestamp()
+    ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
+    LIMIT v_max_rows;
+END
+$$;
+
+COMMENT ON FUNCTION list_appl_lock_waiters(text, text, text, text, text, text, text, text, bigint) IS
+    'One page of those who wait, in key order, all or those for a type or an object, or of an operator or department.';
+
+REVOKE ALL ON FUNCTION list_appl_lock_waiters(text, text, text, text, text, text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -500,13 +700,107 @@ REVOKE ALL ON FUNCTION list_appl_locks(text, text, text, text, text, bigint) FRO
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
+-- listed.
+--
+-- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
+--            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
+--            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
+--            30 s or more.
+-- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
+--            trimmed first.
+-- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
+--            ordered by free_in_us, object_type, object_id.
+-- Raises     LK001 invalid argument. 40001 as the engine has it.
+-- Locks      Normally nothing. Once in 30 s, S1 locks the program's rows in appl_lock_waiter, to the end of the
+--            caller's transaction; rows that somebody else is changing are passed over, never waited for.
+-- Race-free  Against announce and retract of a row: they keep it listed or end it themselves; poll passes over it.
+--            Two polls: the second passes over what the first has locked.
+--            What S2 says was true at one moment; a get finds out what has become of it.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION poll_appl_locks(
+    p_client_id text,
+    p_max_rows bigint,
+    OUT object_type text,
+    OUT object_id text,
+    OUT free_in_us bigint
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- A plan for this very program that looks each object up by its key, however many: other joins read the whole table.
+SET plan_cache_mode = 'force_custom_plan'
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+AS $$
+DECLARE
+    v_client_id text := appl_lock_text('poll_appl_locks', 'p_client_id', p_client_id, 64, true);
+    v_max_rows bigint := appl_lock_number('poll_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    -- S1: keep the waiters listed, all of them as soon as one of them must be.
+    IF EXISTS (
+        SELECT
+        FROM appl_lock_waiter AS w
+        WHERE w.client_id = v_client_id
+            AND w.expires_ts < v_now + interval '30 seconds'
+            AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+    ) THEN
+        WITH kept AS (
+            SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+            FROM appl_lock_waiter AS w
+            WHERE w.client_id = v_client_id
+                AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+            FOR NO KEY UPDATE SKIP LOCKED
+        )
+        UPDATE appl_lock_waiter AS w
+        SET expires_ts = least(v_now + interval '60 seconds', w.until_ts)
+        FROM kept AS k
+        WHERE w.object_type = k.object_type
+            AND w.object_id = k.object_id
+            AND w.operator_id = k.operator_id
+            AND w.client_id = k.client_id;
+    END IF;
+
+    -- S2: when will each be free?
+    RETURN QUERY
+    SELECT a.object_type, a.object_id, a.free_in_us
+    FROM (
+        SELECT
+            w.object_type::text,
+            w.object_id::text,
+            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000)::bigint, 0) AS free_in_us
+        FROM (
+            SELECT DISTINCT r.object_type, r.object_id
+            FROM appl_lock_waiter AS r
+            WHERE r.client_id = v_client_id
+                AND (r.until_ts IS NULL OR r.until_ts > v_now)
+        ) AS w
+        LEFT JOIN appl_lock AS l
+            ON l.object_type = w.object_type
+            AND l.object_id = w.object_id
+            AND l.expires_ts > v_now
+    ) AS a
+    ORDER BY a.free_in_us, a.object_type COLLATE "C", a.object_id COLLATE "C"
+    LIMIT v_max_rows;
+END
+$$;
+
+COMMENT ON FUNCTION poll_appl_locks(text, bigint) IS
+    'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.';
+
+REVOKE ALL ON FUNCTION poll_appl_locks(text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
---            is ever touched. Call it again until it returns less than p_max_rows.
+--            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
+--            dead for as long go as well, at most p_max_rows of them, which are not counted.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
--- Out        p_purged, the number of rows removed.
+-- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
 --            changing are passed over, never waited for.
@@ -544,9 +838,30 @@ BEGIN
     WHERE l.object_type = f.object_type
         AND l.object_id = f.object_id;
     GET DIAGNOSTICS p_purged = ROW_COUNT;
+
+    WITH dead AS (
+        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+        FROM appl_lock_waiter AS w
+        WHERE w.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM appl_lock_waiter AS w
+    USING dead AS d
+    WHERE w.object_type = d.object_type
+        AND w.object_id = d.object_id
+        AND w.operator_id = d.operator_id
+        AND w.client_id = d.client_id;
 END
 $$;
 
+COMMENT ON FUNCTION purge_appl_locks_row(bigint, bigint) IS
+    'Remove the rows of objects that have been free for long; the answer is one row.';
+
+REVOKE ALL ON FUNCTION purge_appl_locks_row(bigint, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE purge_appl_locks(
     IN p_older_than_seconds bigint,
     IN p_max_rows bigint,
@@ -562,12 +877,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION purge_appl_locks_row(bigint, bigint) IS
-    'Remove the rows of objects that have been free for long; the answer is one row.';
 COMMENT ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) IS
     'Remove the rows of objects that have been free for long.';
 
-REVOKE ALL ON FUNCTION purge_appl_locks_row(bigint, bigint) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
@@ -577,17 +889,22 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+--            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
+--            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
---            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
+--            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
+--            transaction that has notified cannot be prepared for a two-phase commit (0A000).
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
---            decides; held to the end of the caller's transaction.
+--            decides; held to the end of the caller's transaction. S3 reads without a lock; a notification
+--            takes its turn with all others at commit, and so is sent only when somebody waits.
 -- Race-free  Release against take-over, renewal or transfer: S2 names operator, fence and expiry again
 --            and is judged on the row as it is once it is locked; a later grant never matches.
 --            Two releases: the second finds the row expired and answers FREE.
 --            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            A waiter that S3 cannot see yet is not notified: it must look again after it is listed.
 --            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -644,6 +961,15 @@ BEGIN
             AND l.fence = coalesce(p_fence, l.fence)
             AND l.expires_ts > clock_timestamp();
         IF FOUND THEN
+            -- S3: does anybody wait? The cast cuts off what is too long for a channel.
+            PERFORM pg_notify((current_schema() || '_appl_lock')::name::text, v_object_type || ':' || v_object_id)
+            WHERE EXISTS (
+                SELECT
+                FROM appl_lock_waiter AS w
+                WHERE w.object_type = v_object_type
+                    AND w.object_id = v_object_id
+                    AND w.expires_ts > clock_timestamp()
+            );
             p_return_cd := 'Y';
             p_outcome := 'RELEASED';
             p_old_operator_id := '';
@@ -657,6 +983,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint) IS
+    'End the grant that an operator holds on an object; the answer is one row.';
+
+REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE release_appl_lock(
     IN p_object_type text,
     IN p_object_id text,
@@ -677,13 +1010,249 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint) IS
-    'End the grant that an operator holds on an object; the answer is one row.';
 COMMENT ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) IS
     'End the grant that an operator holds on an object.';
 
-REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- renew_appl_locks: renew many grants in one call, each by its fence.
+--
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, all else as it was.
+--            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
+--            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
+--            even when it has expired just now and nobody else has come.
+--            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
+--            lost; ask again. So one lock that is busy delays none of the others.
+-- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
+--            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
+--            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
+--            blanks are trimmed first.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
+--            (NULL when FREE), ordered by object_type, object_id as bytes.
+-- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
+-- Locks      S1 locks the rows that it renews, in the order of their keys, to the end of the caller's
+--            transaction. Rows that somebody else has locked are passed over, never waited for.
+-- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. The others'
+--            change is judged on the row as it is once it is locked, the clock included; what they have not
+--            committed yet is a row that S1 passes over.
+--            What is not renewed is told from the snapshot of S1: a grant that was live there has no row.
+--            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
+--            the transaction sees them, as in inquire_appl_lock.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION renew_appl_locks(
+    p_grants text,
+    OUT object_type text,
+    OUT object_id text,
+    OUT outcome text,
+    OUT old_operator_id text,
+    OUT old_department_id text,
+    OUT expires_ts timestamptz
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- A plan for so many grants that looks each one up by its key, however many: other joins read the whole table.
+SET plan_cache_mode = 'force_custom_plan'
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+AS $$
+DECLARE
+    v_types text[];
+    v_ids text[];
+    v_operators text[];
+    v_fences bigint[];
+    v_ttls bigint[];
+    v_reason text;
+    v_now timestamptz;
+BEGIN
+    IF p_grants IS NULL THEN
+        v_reason := 'must not be empty';
+    ELSE
+        BEGIN
+            SELECT
+                array_agg(rtrim(g.object_type, ' ')),
+                array_agg(rtrim(g.object_id, ' ')),
+                array_agg(rtrim(g.operator_id, ' ')),
+                array_agg(g.fence),
+                array_agg(g.ttl_seconds)
+            INTO v_types, v_ids, v_operators, v_fences, v_ttls
+            FROM jsonb_to_recordset(p_grants::jsonb)
+                AS g (object_type text, object_id text, operator_id text, fence bigint, ttl_seconds bigint);
+        EXCEPTION
+            WHEN data_exception OR program_limit_exceeded THEN
+                v_reason := format('is not a list of grants: %s', SQLERRM);
+        END;
+    END IF;
+    IF cardinality(v_types) > 10000 THEN
+        v_reason := format('has %s grants, at most 10000 are allowed', cardinality(v_types));
+    END IF;
+    IF v_reason IS NULL THEN
+        SELECT format('has %s in grant %s', b.what, g.place)
+        INTO v_reason
+        FROM (
+            SELECT
+                r.*,
+                row_number() OVER (PARTITION BY r.object_type COLLATE "C", r.object_id COLLATE "C") AS times
+            FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls) WITH ORDINALITY
+                AS r (object_type, object_id, operator_id, fence, ttl_seconds, place)
+        ) AS g
+        CROSS JOIN LATERAL (
+            SELECT CASE
+                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND position(':' IN g.object_type) = 0) IS NOT TRUE
+                    THEN 'no valid object_type'
+                WHEN (char_length(g.object_id) BETWEEN 1 AND 255) IS NOT TRUE THEN 'no valid object_id'
+                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64) IS NOT TRUE THEN 'no valid operator_id'
+                WHEN (g.fence >= 1) IS NOT TRUE THEN 'no fence of 1 or greater'
+                WHEN (g.ttl_seconds BETWEEN 1 AND 315360000) IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
+                WHEN g.times > 1 THEN 'an object for the second time'
+            END AS what
+        ) AS b
+        WHERE b.what IS NOT NULL
+        ORDER BY g.place
+        LIMIT 1;
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = format('renew_appl_locks: p_grants %s', v_reason),
+            COLUMN = 'p_grants';
+    END IF;
+
+    v_now := clock_timestamp();
+    -- S1: renew what is live and at hand. The clock is asked again under the row lock, because a grant may have
+    -- expired since it was found. The second half has exactly the grants that were not found live.
+    RETURN QUERY
+    WITH wanted AS (
+        SELECT g.*
+        FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls)
+            AS g (object_type, object_id, operator_id, fence, ttl_seconds)
+    ),
+    locked AS (
+        SELECT l.object_type, l.object_id, g.ttl_seconds
+        FROM wanted AS g
+        JOIN appl_lock AS l
+            ON l.object_type = g.object_type
+            AND l.object_id = g.object_id
+        WHERE l.operator_id = g.operator_id
+            AND l.fence = g.fence
+            AND l.expires_ts > v_now
+        ORDER BY l.object_type, l.object_id
+        FOR NO KEY UPDATE OF l SKIP LOCKED
+    ),
+    renewed AS (
+        UPDATE appl_lock AS l
+        SET (lock_ts, expires_ts) = (
+                SELECT
+                    greatest(t.now_ts, l.acquired_ts + interval '1 microsecond'),
+                    t.now_ts + make_interval(secs => k.ttl_seconds)
+                FROM (SELECT clock_timestamp() AS now_ts) AS t
+            )
+        FROM locked AS k
+        WHERE l.object_type = k.object_type
+            AND l.object_id = k.object_id
+            AND l.expires_ts > clock_timestamp()
+        RETURNING l.object_type, l.object_id, l.expires_ts
+    )
+    SELECT a.object_type, a.object_id, a.outcome, a.old_operator_id, a.old_department_id, a.expires_ts
+    FROM (
+        SELECT r.object_type::text, r.object_id::text, 'RENEWED', '', '', r.expires_ts
+        FROM renewed AS r
+        UNION ALL
+        SELECT
+            g.object_type,
+            g.object_id,
+            CASE WHEN h.expires_ts IS NULL THEN 'FREE' ELSE 'HELD' END,
+            coalesce(h.operator_id::text, ''),
+            coalesce(h.department_id::text, ''),
+            h.expires_ts
+        FROM wanted AS g
+        LEFT JOIN appl_lock AS h
+            ON h.object_type = g.object_type
+            AND h.object_id = g.object_id
+            AND h.expires_ts > v_now
+        WHERE h.expires_ts IS NULL
+            OR h.operator_id <> g.operator_id
+            OR h.fence <> g.fence
+    ) AS a (object_type, object_id, outcome, old_operator_id, old_department_id, expires_ts)
+    ORDER BY a.object_type COLLATE "C", a.object_id COLLATE "C";
+END
+$$;
+
+COMMENT ON FUNCTION renew_appl_locks(text) IS 'Renew many grants in one call, each by its fence.';
+
+REVOKE ALL ON FUNCTION renew_appl_locks(text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- retract_appl_lock_waiter: say that an operator does not wait for an object any more.
+--
+-- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_client_id 1..64. Trailing blanks are trimmed first.
+-- Out        None; the row form returns p_return_cd 'Y'.
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
+--            the engine has them.
+-- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing
+--            else, and poll and purge pass over locked rows: no circle of waiting calls can come about.
+-- Race-free  Against announce, poll or purge of the same row: whoever locks it first goes first. An announce that
+--            waited inserts a new row.
+--            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION retract_appl_lock_waiter_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_client_id text,
+    OUT p_return_cd character(1)
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('retract_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('retract_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_client_id text := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
+BEGIN
+    -- S1: nobody waits.
+    DELETE FROM appl_lock_waiter AS w
+    WHERE w.object_type = v_object_type
+        AND w.object_id = v_object_id
+        AND w.operator_id = v_operator_id
+        AND w.client_id = v_client_id;
+    p_return_cd := 'Y';
+END
+$$;
+
+COMMENT ON FUNCTION retract_appl_lock_waiter_row(text, text, text, text) IS
+    'Say that an operator does not wait for an object any more; the answer is one row.';
+
+REVOKE ALL ON FUNCTION retract_appl_lock_waiter_row(text, text, text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_client_id text
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM retract_appl_lock_waiter_row(p_object_type, p_object_id, p_operator_id, p_client_id);
+END
+$$;
+
+COMMENT ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) IS
+    'Say that an operator does not wait for an object any more.';
+
+REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -758,6 +1327,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION serialize_appl_lock_row(text, text) IS
+    'Let one transaction at a time work on an object; the answer is one row.';
+
+REVOKE ALL ON FUNCTION serialize_appl_lock_row(text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE serialize_appl_lock(
     IN p_object_type text,
     IN p_object_id text
@@ -770,12 +1346,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION serialize_appl_lock_row(text, text) IS
-    'Let one transaction at a time work on an object; the answer is one row.';
 COMMENT ON PROCEDURE serialize_appl_lock(text, text) IS
     'Let one transaction at a time work on an object.';
 
-REVOKE ALL ON FUNCTION serialize_appl_lock_row(text, text) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
@@ -883,6 +1456,13 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) IS
+    'Hand a held object from one operator to another; the answer is one row.';
+
+REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE transfer_appl_lock(
     IN p_object_type text,
     IN p_object_id text,
@@ -909,12 +1489,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) IS
-    'Hand a held object from one operator to another; the answer is one row.';
 COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) IS
     'Hand a held object from one operator to another.';
 
-REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) FROM PUBLIC;
 -- +goose StatementEnd
 
@@ -934,23 +1511,30 @@ END
 $$;
 -- +goose StatementEnd
 
-DROP FUNCTION appl_lock_text;
-DROP FUNCTION appl_lock_number;
-DROP FUNCTION appl_lock_version;
-DROP FUNCTION assert_appl_lock_row;
-DROP PROCEDURE assert_appl_lock;
-DROP FUNCTION get_appl_lock_row;
-DROP PROCEDURE get_appl_lock;
-DROP FUNCTION inquire_appl_lock_row;
-DROP PROCEDURE inquire_appl_lock;
-DROP FUNCTION list_appl_locks;
-DROP FUNCTION purge_appl_locks_row;
-DROP PROCEDURE purge_appl_locks;
-DROP FUNCTION release_appl_lock_row;
-DROP PROCEDURE release_appl_lock;
-DROP FUNCTION serialize_appl_lock_row;
-DROP PROCEDURE serialize_appl_lock;
-DROP FUNCTION transfer_appl_lock_row;
 DROP PROCEDURE transfer_appl_lock;
+DROP FUNCTION transfer_appl_lock_row;
+DROP PROCEDURE serialize_appl_lock;
+DROP FUNCTION serialize_appl_lock_row;
+DROP PROCEDURE retract_appl_lock_waiter;
+DROP FUNCTION retract_appl_lock_waiter_row;
+DROP FUNCTION renew_appl_locks;
+DROP PROCEDURE release_appl_lock;
+DROP FUNCTION release_appl_lock_row;
+DROP PROCEDURE purge_appl_locks;
+DROP FUNCTION purge_appl_locks_row;
+DROP FUNCTION poll_appl_locks;
+DROP FUNCTION list_appl_locks;
+DROP FUNCTION list_appl_lock_waiters;
+DROP PROCEDURE inquire_appl_lock;
+DROP FUNCTION inquire_appl_lock_row;
+DROP PROCEDURE get_appl_lock;
+DROP FUNCTION get_appl_lock_row;
+DROP PROCEDURE assert_appl_lock;
+DROP FUNCTION assert_appl_lock_row;
+DROP FUNCTION appl_lock_version;
+DROP FUNCTION appl_lock_number;
+DROP FUNCTION appl_lock_text;
+DROP PROCEDURE announce_appl_lock_waiter;
+DROP FUNCTION announce_appl_lock_waiter_row;
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);

@@ -1,5 +1,5 @@
--- Creates appl_lock, the table of all locks. It is new: an older client notices nothing.
--- Timestamps are microseconds since 1970-01-01 UTC.
+-- Creates appl_lock, the table of all locks, and appl_lock_waiter, the table of those who wait for one. They are new: an
+-- older client notices nothing. Timestamps are microseconds since 1970-01-01 UTC.
 
 -- +goose Up
 CREATE TABLE appl_lock (
@@ -20,6 +20,26 @@ CREATE TABLE appl_lock (
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE appl_lock_waiter (
+    object_type TEXT NOT NULL,
+    object_id TEXT NOT NULL,
+    operator_id TEXT NOT NULL,
+    department_id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    since_ts INTEGER NOT NULL,
+    until_ts INTEGER,
+    expires_ts INTEGER NOT NULL,
+    CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_waiter_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
+    CONSTRAINT appl_lock_waiter_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
+    CONSTRAINT appl_lock_waiter_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_waiter_department_ck CHECK (length(department_id) <= 64),
+    CONSTRAINT appl_lock_waiter_client_ck CHECK (length(client_id) BETWEEN 1 AND 64)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
+
 -- +goose Down
 -- All locks are lost.
+DROP TABLE appl_lock_waiter;
 DROP TABLE appl_lock;

@@ -15,7 +15,7 @@ SPECIFIC appl_lock_version
 LANGUAGE SQL
 NOT DETERMINISTIC
 CONTAINS SQL
-RETURN 2
+RETURN 1
 @
 
 COMMENT ON SPECIFIC FUNCTION appl_lock_version IS 'The version of the installed contract.'

@@ -15,7 +15,7 @@ COMMENT 'Internal to applock: the operation appl_lock_version.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
-    SELECT 2 AS p_version;
+    SELECT 1 AS p_version;
 END$$
 
 CREATE PROCEDURE appl_lock_version()

@@ -13,7 +13,7 @@
 -- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to
 --            the end of the caller's transaction, at REPEATABLE READ also the gaps beside them, so that no
 --            waiter of the program can be added. Rows that somebody else is changing are passed over.
--- Race-free  Against await and unawait of a row: they keep it listed or end it themselves. They lock the row
+-- Race-free  Against announce and retract of a row: they keep it listed or end it themselves. They lock the row
 --            first and the index then, S2 the other way about: but S2 never waits, so no circle closes.
 --            S2 locks and changes in one statement: under autocommit no lock outlives its statement.
 --            What S3 says was true at one moment; a get finds out what has become of it.

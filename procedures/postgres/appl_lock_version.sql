@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION appl_lock_version() RETURNS integer
 LANGUAGE sql IMMUTABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
-    SELECT 2;
+    SELECT 1;
 $$;
 
 COMMENT ON FUNCTION appl_lock_version() IS 'The version of the installed contract.';

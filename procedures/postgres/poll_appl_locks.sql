@@ -12,7 +12,7 @@
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      Normally nothing. Once in 30 s, S1 locks the program's rows in appl_lock_waiter, to the end of the
 --            caller's transaction; rows that somebody else is changing are passed over, never waited for.
--- Race-free  Against await and unawait of a row: they keep it listed or end it themselves; poll passes over it.
+-- Race-free  Against announce and retract of a row: they keep it listed or end it themselves; poll passes over it.
 --            Two polls: the second passes over what the first has locked.
 --            What S2 says was true at one moment; a get finds out what has become of it.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.

@@ -10,4 +10,4 @@
 -- Differs    Nothing.
 
 -- name: ApplLockVersion :one
-SELECT CAST(coalesce((SELECT 2 FROM appl_lock_waiter LIMIT 1), 2) AS INTEGER) AS version;
+SELECT CAST(coalesce((SELECT 1 FROM appl_lock_waiter LIMIT 1), 1) AS INTEGER) AS version;

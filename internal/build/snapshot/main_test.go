@@ -42,7 +42,8 @@ func TestMigrationEqualsProcedures(t *testing.T) {
 	}
 }
 
-// released has the checksums of the migrations that never change again, as sha256sum prints them in migrations/.
+// released has the checksums of the migrations that never change again, as sha256sum prints them in migrations/. It is
+// empty until the first release.
 //
 //go:embed testdata/released.sha256
 var released string
@@ -71,8 +72,8 @@ func TestReleasedEqualsChecksums(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || len(files) == 0 {
-		t.Errorf("%d files are released, %v", len(files), err)
+	if err != nil {
+		t.Error(err)
 	}
 }
 

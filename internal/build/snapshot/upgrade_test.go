@@ -99,7 +99,7 @@ func migrateRepeatedly(t *testing.T, handle *sql.DB) {
 		t.Fatal(err)
 	}
 	files[fmt.Sprintf("%05d_procedures.sql", newest+1)] = &fstest.MapFile{Data: []byte(upgrade)}
-	provider, err := goose.NewProvider(goose.DialectMySQL, handle, files)
+	provider, err := goose.NewProvider(goose.DialectMySQL, handle, files, goose.WithTableName("appl_lock_goose"))
 	if err != nil {
 		t.Fatal(err)
 	}

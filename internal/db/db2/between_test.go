@@ -34,7 +34,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60)"
 		purge    = "CALL applock.purge_appl_locks_row(60, 10)"
 		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
-		await    = "CALL applock.await_appl_lock_row('a', '1', 'JDOE', '', 'p', NULL)"
+		announce    = "CALL applock.announce_appl_lock_waiter_row('a', '1', 'JDOE', '', 'p', NULL)"
 
 		insertWaiter = "INSERT INTO applock.appl_lock_waiter VALUES ('a', '1', 'JDOE', '', 'p', " +
 			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + anHourAgo + ")"
@@ -57,7 +57,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), renew, "no row"},
 		{insert("JDOE", inAnHour), change("expires_ts = LOCALTIMESTAMP"), renew, "no row"},
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), renew, "no row"},
-		{"", insertWaiter, await, "Y"},
+		{"", insertWaiter, announce, "Y"},
 	} {
 		if got, _ := callBetween(t, bridge, fmt.Sprintf("between%d", i), 1, test.before, test.meanwhile, test.call); got != test.want {
 			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)

@@ -310,8 +310,8 @@ func TestAbsentArguments(t *testing.T) {
 			list(db.ListApplLocksParams{ObjectType: "t", AfterType: "t", AfterID: "i", MaxRows: 5}), []driver.Value{"t", "t", "i", int64(5)}},
 		{"ListOperator", "CALL applock.list_appl_locks(NULL, ?, NULL, ?, ?, ?)",
 			list(db.ListApplLocksParams{OperatorID: "o", MaxRows: 5}), []driver.Value{"o", "", "", int64(5)}},
-		{"AwaitForEver", "CALL applock.await_appl_lock_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
-			return driver.AwaitApplLock(ctx, db.AwaitApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
+		{"AwaitForEver", "CALL applock.announce_appl_lock_waiter_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			return driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
 		}, []driver.Value{"t", "i", "o", "", "c"}},
 		{"ListAllWaiters", "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, ?, ?, ?, ?, ?)",
 			listWaiters(db.ListApplLockWaitersParams{MaxRows: 5}), []driver.Value{"", "", "", "", int64(5)}},

@@ -272,7 +272,7 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 // lockTimeoutIsSet: LUW's default waits for ever.
 func lockTimeoutIsSet(r sqlRoutine) []string {
 	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "assert_appl_lock", "purge_appl_locks",
-		"renew_appl_locks", "await_appl_lock", "unawait_appl_lock", "poll_appl_locks")
+		"renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
@@ -362,7 +362,7 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 func changeIsCounted(r sqlRoutine, i int) string {
 	const count = "GET DIAGNOSTICS v_changed = ROW_COUNT"
 	table := r.steps[i].changedTable()
-	decides := table == "appl_lock" || table == "appl_lock_waiter" && r.isOneOf("await_appl_lock")
+	decides := table == "appl_lock" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
 	if decides && !r.next(i).is(count) {
 		return fmt.Sprintf("directly behind a change of %s stands `%s`, want `%s`", table, r.next(i), count)
 	}

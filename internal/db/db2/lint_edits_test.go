@@ -20,7 +20,7 @@ func lintEdits() []lintEdit {
 	const (
 		argument  = "procedures/db2/appl_lock_argument.sql"
 		assert    = "procedures/db2/assert_appl_lock.sql"
-		await     = "procedures/db2/await_appl_lock.sql"
+		announce     = "procedures/db2/announce_appl_lock_waiter.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
 		inquire   = "procedures/db2/inquire_appl_lock.sql"
 		list      = "procedures/db2/list_appl_locks.sql"
@@ -29,7 +29,7 @@ func lintEdits() []lintEdit {
 		release   = "procedures/db2/release_appl_lock.sql"
 		renew     = "procedures/db2/renew_appl_locks.sql"
 		serialize = "procedures/db2/serialize_appl_lock.sql"
-		unawait   = "procedures/db2/unawait_appl_lock.sql"
+		retract   = "procedures/db2/retract_appl_lock_waiter.sql"
 		version   = "procedures/db2/appl_lock_version.sql"
 		waiters   = "procedures/db2/list_appl_lock_waiters.sql"
 
@@ -111,7 +111,7 @@ func lintEdits() []lintEdit {
 		edit(serialize, "main: BEGIN\n", "main: BEGIN\n    DECLARE SQLSTATE CHAR(5) DEFAULT '00000';\n", "forbidden phrases: DECLARE SQLSTATE:"),
 		edit(serialize, "INTO appl_lock_serialize", `INTO "appl_lock_serialize"`, `forbidden phrases: ":`),
 
-		edit(await, "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;", "", `handlers: in a block of ["set" "insert" "end"]`),
+		edit(announce, "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;", "", `handlers: in a block of ["set" "insert" "end"]`),
 		edit(get, "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;", "", `handlers: in a block of ["set" "insert" "end"]`),
 		edit(get, "CONTINUE HANDLER", "EXIT HANDLER", "handlers: `declare exit handler for sqlstate '23505'"),
 		edit(get, "SQLSTATE '23505'", "SQLEXCEPTION", "handlers: the only handler is that for 23505"),
@@ -165,8 +165,8 @@ func lintEdits() []lintEdit {
 		edit(purge, timeout, timeout+timeout, "lock timeout: twice, or in a branch"),
 		edit(release, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(renew, "SET CURRENT LOCK TIMEOUT 0", "SET CURRENT LOCK TIMEOUT 1", "registers: `set current lock timeout 1`", "lock timeout: a table is used before"),
-		edit(unawait, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
-		edit(unawait, timeout+"    -- S1: nobody waits.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
+		edit(retract, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
+		edit(retract, timeout+"    -- S1: nobody waits.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
 		edit(purgeZOS, "    SET v_limit = v_max_rows;", timeout+"    SET v_limit = v_max_rows;", "lock timeout: set where it must not be"),
 
 		edit(assert, "WITH RS USE AND KEEP SHARE LOCKS", "WITH CS", "isolation: want `WITH RS USE AND KEEP SHARE LOCKS`"),
@@ -178,7 +178,7 @@ func lintEdits() []lintEdit {
 
 		edit(inquire, "COUNT(*)", "1", "one row: may give no row"),
 
-		edit(await, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
+		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
 		edit(poll, " AND w.until_ts > w.expires_ts));", "));", "row read: a change of appl_lock_waiter"),
 		edit(purge, "\n            AND expires_ts = c_expires_ts", "", "row read: a change of appl_lock is `WHERE object_type"),
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),
@@ -187,7 +187,7 @@ func lintEdits() []lintEdit {
 			"row read: a change of appl_lock is `WHERE l.object_id"),
 		edit(serialize, "WHERE object_type = v_object_type\n        AND", "WHERE", "row read: a change of appl_lock_serialize"),
 
-		edit(await, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_waiter stands `if"),
+		edit(announce, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_waiter stands `if"),
 		edit(purge, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: stands `set v_purged"),
 		edit(release, "GET DIAGNOSTICS", "SET v_rows = 0; GET DIAGNOSTICS", "row count: stands `set v_rows = 0`"),
 

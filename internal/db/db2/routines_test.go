@@ -105,8 +105,8 @@ func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 // Goal: so does what is said of a waiter. Method: twins that differ in one column of the key.
 func waitersAreChangedOneByOne(t *testing.T, bridge *hsqldb.Bridge) {
 	for _, test := range []struct{ call, unchanged string }{
-		{"CALL applock.await_appl_lock_row('a', '1', 'JDOE', 'NEW', 'p', NULL)", "department_id = ''"},
-		{"CALL applock.unawait_appl_lock_row('a', '1', 'JDOE', 'p')", "1 = 1"},
+		{"CALL applock.announce_appl_lock_waiter_row('a', '1', 'JDOE', 'NEW', 'p', NULL)", "department_id = ''"},
+		{"CALL applock.retract_appl_lock_waiter_row('a', '1', 'JDOE', 'p')", "1 = 1"},
 	} {
 		place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 		insertWaiters(t, place, "TIMESTAMP '2099-01-01 00:00:00'")
@@ -375,7 +375,7 @@ func pollTellsMicroseconds(t *testing.T, bridge *hsqldb.Bridge) {
 		id := fmt.Sprintf("%d", i)
 		expires := time.Now().UTC().Add(end).Format("TIMESTAMP '2006-01-02 15:04:05.000000'")
 		insertGrant(t, place.SQL, "'a', '"+id+"', 'o'", 5, expires)
-		if _, err := query(t.Context(), place.SQL, "CALL applock.await_appl_lock_row('a', '"+id+"', 'o', '', 'p', NULL)"); err != nil {
+		if _, err := query(t.Context(), place.SQL, "CALL applock.announce_appl_lock_waiter_row('a', '"+id+"', 'o', '', 'p', NULL)"); err != nil {
 			t.Fatal(err)
 		}
 	}

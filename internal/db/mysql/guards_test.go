@@ -471,7 +471,7 @@ func TestCallerKeepsItsSession(t *testing.T) {
 		mustQuery(t, conn, "INSERT INTO invoice VALUES ()")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			busy := granted(t, tx, "busy", "JDOE").Fence
-			mustQuery(t, tx, awaitCall, "busy", "ASMITH", "p1")
+			mustQuery(t, tx, announceCall, "busy", "ASMITH", "p1")
 			for _, call := range []string{
 				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
 				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
@@ -493,12 +493,12 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 1)",
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 0)",
 				"serialize_appl_lock_row('customer', '1')",
-				"await_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', 60)",
-				"await_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', 0)",
-				"await_appl_lock_row('customer', 'busy', 'ASMITH', '', 'p1', 60)",
-				"unawait_appl_lock_row('customer', 'busy', 'ASMITH', 'p1')",
-				"unawait_appl_lock_row('customer', '1', 'ASMITH', 'p1')",
-				"unawait_appl_lock_row('customer', '1', 'ASMITH', '')",
+				"announce_appl_lock_waiter_row('customer', '1', 'ASMITH', '', 'p1', 60)",
+				"announce_appl_lock_waiter_row('customer', '1', 'ASMITH', '', 'p1', 0)",
+				"announce_appl_lock_waiter_row('customer', 'busy', 'ASMITH', '', 'p1', 60)",
+				"retract_appl_lock_waiter_row('customer', 'busy', 'ASMITH', 'p1')",
+				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', 'p1')",
+				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', '')",
 				"poll_appl_locks('p1', 10)",
 				"poll_appl_locks('p1', 0)",
 				fmt.Sprintf("renew_appl_locks('%s')", document(t, db.RenewableGrant{
@@ -731,7 +731,7 @@ func TestWaitIsBounded(t *testing.T) {
 		place := newPlace(t, product)
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
-			mustQuery(t, tx, awaitCall, "1", "ASMITH", "p1")
+			mustQuery(t, tx, announceCall, "1", "ASMITH", "p1")
 			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 			defer cancel()
 			var waiters sync.WaitGroup
@@ -741,8 +741,8 @@ func TestWaitIsBounded(t *testing.T) {
 				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
 				"assert_appl_lock_row('customer', '1', 'JDOE', 1)",
-				"await_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', NULL)",
-				"unawait_appl_lock_row('customer', '1', 'ASMITH', 'p1')",
+				"announce_appl_lock_waiter_row('customer', '1', 'ASMITH', '', 'p1', NULL)",
+				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', 'p1')",
 			} {
 				waiters.Go(func() {
 					began := time.Now()

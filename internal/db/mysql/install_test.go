@@ -115,7 +115,7 @@ func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := driver.AwaitApplLock(ctx, db.AwaitApplLockParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
+	if err := driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
 		t.Error(err)
 	}
 	if awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: "program", MaxRows: 10}); err != nil || len(awaited) != 1 || awaited[0].FreeInUS == 0 {
@@ -124,7 +124,7 @@ func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	if waiters, err := driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{OperatorID: "ASMITH", MaxRows: 10}); err != nil || len(waiters) != 1 {
 		t.Errorf("waiters: %v, %v", waiters, err)
 	}
-	if err := driver.UnawaitApplLock(ctx, db.UnawaitApplLockParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
+	if err := driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
 		t.Error(err)
 	}
 	if renewed, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{grant}}); err != nil || len(renewed) != 1 || renewed[0].Outcome != db.Renewed {

@@ -436,7 +436,7 @@ func TestReleasedRowIsFree(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		mine := granted(t, place.SQL, "1", "JDOE")
-		mustQuery(t, place.SQL, awaitCall, "1", "ASMITH", "program")
+		mustQuery(t, place.SQL, announceCall, "1", "ASMITH", "program")
 		mustQuery(t, place.SQL, "UPDATE appl_lock SET operator_id = '', department_id = ''")
 		if got := outcomes(t, place.SQL, mine); got != "1=FREE" {
 			t.Errorf("renew: %q, want FREE", got)
@@ -470,14 +470,14 @@ func TestSafeUpdates(t *testing.T) {
 			t.Errorf("renewed %q, want both", got)
 		}
 		requireSafe()
-		mustQuery(t, conn, awaitCall, "1", "ASMITH", "program")
+		mustQuery(t, conn, announceCall, "1", "ASMITH", "program")
 		makeDue(t, place.SQL, "program")
 		mustQuery(t, conn, pollCall, "program")
 		if kept := value(t, conn, "SELECT expires_ts > UTC_TIMESTAMP(6) + INTERVAL 30 SECOND FROM appl_lock_waiter"); kept != "1" {
 			t.Error("the poll has kept nothing")
 		}
 		requireSafe()
-		mustQuery(t, conn, unawaitCall, "1", "ASMITH", "program")
+		mustQuery(t, conn, retractCall, "1", "ASMITH", "program")
 		mustQuery(t, conn, "CALL purge_appl_locks_row(1, 10)")
 	})
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	awaitCall   = "CALL await_appl_lock_row('customer', ?, ?, '', ?, NULL)"
-	unawaitCall = "CALL unawait_appl_lock_row('customer', ?, ?, ?)"
+	announceCall   = "CALL announce_appl_lock_waiter_row('customer', ?, ?, '', ?, NULL)"
+	retractCall = "CALL retract_appl_lock_waiter_row('customer', ?, ?, ?)"
 	pollCall    = "CALL poll_appl_locks(?, NULL)"
 )
 
@@ -55,9 +55,9 @@ func TestWaitersInAStorm(t *testing.T) {
 			object, operator := fmt.Sprint(rand.IntN(3)), fmt.Sprint("OPERATOR", connection)
 			switch rand.IntN(10) {
 			case 0, 1, 2, 3:
-				_, err = contract.RowsByColumn(t.Context(), conn, awaitCall, object, operator, "program")
+				_, err = contract.RowsByColumn(t.Context(), conn, announceCall, object, operator, "program")
 			case 4, 5, 6:
-				_, err = contract.RowsByColumn(t.Context(), conn, unawaitCall, object, operator, "program")
+				_, err = contract.RowsByColumn(t.Context(), conn, retractCall, object, operator, "program")
 			case 7, 8:
 				_, err = contract.RowsByColumn(t.Context(), conn, pollCall, "program")
 			default:
@@ -84,9 +84,9 @@ func TestSameWaiterHardlyDeadlocks(t *testing.T) {
 		defer cancel()
 		var calls storm
 		calls.run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
-			call := awaitCall
+			call := announceCall
 			if rand.IntN(2) == 0 {
-				call = unawaitCall
+				call = retractCall
 			}
 			_, err := contract.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
 			if db.KindOf(mysql.InterpretError(err)) == db.KindRetry {
@@ -108,8 +108,8 @@ func TestPollWritesOnlyWhenDue(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		mustQuery(t, place.SQL, awaitCall, "1", "JDOE", "program")
-		mustQuery(t, place.SQL, "CALL await_appl_lock_row('customer', '2', 'JDOE', '', 'program', 20)")
+		mustQuery(t, place.SQL, announceCall, "1", "JDOE", "program")
+		mustQuery(t, place.SQL, "CALL announce_appl_lock_waiter_row('customer', '2', 'JDOE', '', 'program', 20)")
 		requirePoll := func(want string) {
 			t.Helper()
 			inTx(t, place.SQL, func(tx *sql.Tx) {
@@ -120,11 +120,11 @@ func TestPollWritesOnlyWhenDue(t *testing.T) {
 				if modified := rowsModified(t, tx); modified != want {
 					t.Errorf("%s rows modified, want %s", modified, want)
 				}
-				mustQuery(t, place.SQL, awaitCall, "3", "JDOE", "other")
+				mustQuery(t, place.SQL, announceCall, "3", "JDOE", "other")
 				if want == "0" { // the program's own are free as well
-					mustQuery(t, place.SQL, awaitCall, "1", "JDOE", "program")
-					mustQuery(t, place.SQL, awaitCall, "3", "JDOE", "program")
-					mustQuery(t, place.SQL, unawaitCall, "3", "JDOE", "program")
+					mustQuery(t, place.SQL, announceCall, "1", "JDOE", "program")
+					mustQuery(t, place.SQL, announceCall, "3", "JDOE", "program")
+					mustQuery(t, place.SQL, retractCall, "3", "JDOE", "program")
 				}
 			})
 		}
@@ -163,8 +163,8 @@ func TestPollTouchesItsOwnWaiters(t *testing.T) {
 				if reads = read() - reads; programs == 60 && reads > all/2 {
 					t.Errorf("read %d rows for %d waiters", reads, own)
 				}
-				mustQuery(t, place.SQL, awaitCall, "00000", "JDOE", "program0")
-				mustQuery(t, place.SQL, awaitCall, "00000", "OTHER", "program0")
+				mustQuery(t, place.SQL, announceCall, "00000", "JDOE", "program0")
+				mustQuery(t, place.SQL, announceCall, "00000", "OTHER", "program0")
 			})
 			for _, rows := range []int{10, own} {
 				began := time.Now()
@@ -183,7 +183,7 @@ func TestPollKeepsNobodyTooLong(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		for _, id := range []string{"soon", "late", "gone"} {
-			mustQuery(t, place.SQL, awaitCall, id, "JDOE", "program")
+			mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
 		}
 		makeDue(t, place.SQL, "program")
 		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET until_ts = expires_ts + INTERVAL 5 SECOND WHERE object_id = 'soon'")
@@ -213,14 +213,14 @@ func TestPollPassesOverLockedWaiters(t *testing.T) {
 			place := newPlace(t, product)
 			fillWaiters(t, place.SQL, others, 2)
 			for _, id := range []string{"kept", "listed", "unlisted"} {
-				mustQuery(t, place.SQL, awaitCall, id, "JDOE", "program")
+				mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
 			}
 			makeDue(t, place.SQL, "program")
 			mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock_waiter")
 			inTx(t, place.SQL, func(tx *sql.Tx) {
-				mustQuery(t, tx, unawaitCall, "unlisted", "JDOE", "program")
-				mustQuery(t, tx, awaitCall, "listed", "JDOE", "program")
-				mustQuery(t, tx, awaitCall, "new", "JDOE", "program")
+				mustQuery(t, tx, retractCall, "unlisted", "JDOE", "program")
+				mustQuery(t, tx, announceCall, "listed", "JDOE", "program")
+				mustQuery(t, tx, announceCall, "new", "JDOE", "program")
 				began := time.Now()
 				if awaited := mustQuery(t, place.SQL, pollCall, "program"); len(awaited) != 3 {
 					t.Errorf("%d objects, want the 3 that are committed", len(awaited))
@@ -293,7 +293,7 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			{"a", "1", "Z"}, {"a", "2", "A"}, {"b", "1", "M"}, {"b", "1", "C"}, {"b", "2", "B"}, {"a", "2", "Y"}, {"a", "1", "B"},
 		} {
 			for _, program := range []string{"q", "p"} {
-				mustQuery(t, place.SQL, "CALL await_appl_lock_row(?, ?, ?, '', ?, NULL)", row[0], row[1], row[2], program)
+				mustQuery(t, place.SQL, "CALL announce_appl_lock_waiter_row(?, ?, ?, '', ?, NULL)", row[0], row[1], row[2], program)
 			}
 		}
 		for _, id := range []string{"2", "1", "3"} {
@@ -355,11 +355,11 @@ func TestPurgePassesOverLockedWaiters(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		for _, id := range []string{"1", "2", "3", "4"} {
-			mustQuery(t, place.SQL, awaitCall, id, "JDOE", "program")
+			mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
 		}
 		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL 1 DAY WHERE object_id <> '4'")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, awaitCall, "2", "JDOE", "program")
+			mustQuery(t, tx, announceCall, "2", "JDOE", "program")
 			began := time.Now()
 			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, NULL)")
 			if took := time.Since(began); took > 900*time.Millisecond {
@@ -380,8 +380,8 @@ func TestWaitersTable(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		name := func(length int) string { return strings.Repeat("😀", length) }
-		params := db.AwaitApplLockParams{ObjectType: name(64), ObjectID: name(255), OperatorID: name(64), DepartmentID: name(64), ClientID: name(64)}
-		if err := place.Driver.AwaitApplLock(t.Context(), params); err != nil {
+		params := db.AnnounceApplLockWaiterParams{ObjectType: name(64), ObjectID: name(255), OperatorID: name(64), DepartmentID: name(64), ClientID: name(64)}
+		if err := place.Driver.AnnounceApplLockWaiter(t.Context(), params); err != nil {
 			t.Fatal(err)
 		}
 		awaited, err := place.Driver.PollApplLocks(t.Context(), db.PollApplLocksParams{ClientID: name(64), MaxRows: 10})

@@ -137,9 +137,9 @@ func TestGrants(t *testing.T) {
 		"inquire":   "CALL applock.inquire_appl_lock('customer', '1')",
 		"list":      "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"serialize": "CALL applock.serialize_appl_lock('customer', '1')",
-		"await":     "CALL applock.await_appl_lock('customer', '1', 'JDOE', '', 'p1', NULL)",
-		"await row": "SELECT * FROM applock.await_appl_lock_row('customer', '1', 'JDOE', '', 'p1', NULL)",
-		"unawait":   "CALL applock.unawait_appl_lock('customer', '1', 'JDOE', 'p1')",
+		"announce":     "CALL applock.announce_appl_lock_waiter('customer', '1', 'JDOE', '', 'p1', NULL)",
+		"announce row": "SELECT * FROM applock.announce_appl_lock_waiter_row('customer', '1', 'JDOE', '', 'p1', NULL)",
+		"retract":   "CALL applock.retract_appl_lock_waiter('customer', '1', 'JDOE', 'p1')",
 		"poll":      "SELECT * FROM applock.poll_appl_locks('p1', NULL)",
 		"waiters":   "SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"renew":     "SELECT * FROM applock.renew_appl_locks('[]')",
@@ -153,7 +153,7 @@ func TestGrants(t *testing.T) {
 	}
 	operator := []string{
 		"get", "get row", "release", "inquire", "list", "serialize", "version",
-		"await", "await row", "unawait", "poll", "waiters", "renew",
+		"announce", "announce row", "retract", "poll", "waiters", "renew",
 	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,

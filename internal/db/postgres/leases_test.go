@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	awaitCall   = "CALL applock.await_appl_lock('customer', $1, $2, 'CS', 'p1', 600)"
-	unawaitCall = "CALL applock.unawait_appl_lock('customer', $1, $2, 'p1')"
+	announceCall   = "CALL applock.announce_appl_lock_waiter('customer', $1, $2, 'CS', 'p1', 600)"
+	retractCall = "CALL applock.retract_appl_lock_waiter('customer', $1, $2, 'p1')"
 	pollCall    = "SELECT * FROM applock.poll_appl_locks('p1', NULL)"
 )
 
@@ -87,8 +87,8 @@ func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	call(t, pool, releaseCall, "1", "JDOE")
 	requireMessages(t, pool, conn, "applock_appl_lock")
 
-	call(t, pool, awaitCall, "1", "ASMITH")
-	call(t, pool, awaitCall, "1", "BROWN")
+	call(t, pool, announceCall, "1", "ASMITH")
+	call(t, pool, announceCall, "1", "BROWN")
 	call(t, pool, releaseCall, "1", "JDOE") // free
 	call(t, pool, getCall, "1", "JDOE")
 	call(t, pool, getCall, "2", "JDOE")
@@ -99,7 +99,7 @@ func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	requireMessages(t, pool, conn, "applock_appl_lock", "customer:1")
 
 	call(t, pool, getCall, "1", "JDOE")
-	call(t, pool, unawaitCall, "1", "ASMITH")
+	call(t, pool, retractCall, "1", "ASMITH")
 	if err := place.Advance(t.Context(), 61*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestReleaseNotifiesAtCommit(t *testing.T) {
 	pool := newPool(t, dsn)
 	conn := listening(t, dsn, "applock_appl_lock")
 	call(t, pool, getCall, "1", "JDOE")
-	call(t, pool, awaitCall, "1", "ASMITH")
+	call(t, pool, announceCall, "1", "ASMITH")
 	inTx(t, pool, func(tx pgx.Tx) {
 		execute(t, tx, releaseCall, "1", "JDOE")
 		requireMessages(t, pool, conn, "applock_appl_lock")
@@ -147,7 +147,7 @@ func TestChannelIsTheSchemas(t *testing.T) {
 			other := listening(t, dsn, "applock_appl_lock")
 			in := strings.NewReplacer("applock.", pgx.Identifier{schema}.Sanitize()+".")
 			call(t, pool, in.Replace(getCall), "1", "JDOE")
-			call(t, pool, in.Replace(awaitCall), "1", "ASMITH")
+			call(t, pool, in.Replace(announceCall), "1", "ASMITH")
 			call(t, pool, in.Replace(releaseCall), "1", "JDOE")
 			requireMessages(t, pool, conn, channel, "customer:1")
 			requireMessages(t, pool, other, "applock_appl_lock")
@@ -163,8 +163,8 @@ func TestPollsAndLostGrantsWriteNothing(t *testing.T) {
 	place := newPlace(t, dsn)
 	pool := newPool(t, dsn)
 	call(t, pool, getCall, "1", "JDOE")
-	call(t, pool, awaitCall, "1", "ASMITH")
-	call(t, pool, "CALL applock.await_appl_lock('customer', '2', 'ASMITH', 'CS', 'p1', 20)") // cannot be kept longer
+	call(t, pool, announceCall, "1", "ASMITH")
+	call(t, pool, "CALL applock.announce_appl_lock_waiter('customer', '2', 'ASMITH', 'CS', 'p1', 20)") // cannot be kept longer
 	call(t, pool, "INSERT INTO applock.appl_lock SELECT 'customer', '3', 'ASMITH', '', 3, now(), now(), now()")
 	writes := func(query string, args ...any) bool {
 		wrote := false

@@ -47,7 +47,7 @@ func TestListen(t *testing.T) {
 	listening := listen(t, testclient.Postgres(t, pool).Driver())
 	for _, id := range []string{"1", "2", "3"} {
 		call(t, pool, getCall, id, "JDOE")
-		call(t, pool, awaitCall, id, "ASMITH")
+		call(t, pool, announceCall, id, "ASMITH")
 		call(t, pool, releaseCall, id, "JDOE")
 	}
 	requireNext(t, listening, "customer:1")

@@ -152,9 +152,9 @@ func TestFormerContract(t *testing.T) {
 	if err := get(t.Context(), driver, "1", "JDOE"); err != nil {
 		t.Errorf("get: %v", err)
 	}
-	await := db.AwaitApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", ClientID: "p1"}
-	if err := driver.AwaitApplLock(t.Context(), await); db.KindOf(err) != db.KindSchema {
-		t.Errorf("await: %v (kind %d), want a missing schema", err, db.KindOf(err))
+	announce := db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", ClientID: "p1"}
+	if err := driver.AnnounceApplLockWaiter(t.Context(), announce); db.KindOf(err) != db.KindSchema {
+		t.Errorf("announce: %v (kind %d), want a missing schema", err, db.KindOf(err))
 	}
 	if _, err := driver.ApplLockVersion(t.Context()); db.KindOf(err) != db.KindSchema {
 		t.Errorf("version: %v (kind %d), want a missing schema", err, db.KindOf(err))
@@ -166,8 +166,8 @@ func TestFormerContract(t *testing.T) {
 func TestPollDoesNotWait(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
-	await := db.AwaitApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", ClientID: "p1"}
-	if err := place.Driver.AwaitApplLock(t.Context(), await); err != nil {
+	announce := db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", ClientID: "p1"}
+	if err := place.Driver.AnnounceApplLockWaiter(t.Context(), announce); err != nil {
 		t.Fatal(err)
 	}
 	poll := func() (string, error) {

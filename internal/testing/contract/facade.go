@@ -39,7 +39,7 @@ func Facade(client *applock.Client) Executor {
 			return answerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, applock.SerializeRequest{Object: object(args)}))
 		case "waiters":
 			return waitersThroughFacade(ctx, client, args)
-		case "await", "unawait", "poll", "renew":
+		case "announce", "retract", "poll", "renew":
 			return Answer{}, ErrNotOffered
 		}
 		return Answer{}, fmt.Errorf("unknown operation %q", operation)

@@ -18,8 +18,8 @@ func Driver(driver db.Driver) Executor {
 		case "renew":
 			renewed, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: grants(args)})
 			return answerOrError(renewAnswer(renewed), err)
-		case "await":
-			return answerOrError(Answer{Words: []string{"ok"}}, driver.AwaitApplLock(ctx, db.AwaitApplLockParams{
+		case "announce":
+			return answerOrError(Answer{Words: []string{"ok"}}, driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{
 				ObjectType:   args["object_type"],
 				ObjectID:     args["object_id"],
 				OperatorID:   args["operator_id"],
@@ -27,8 +27,8 @@ func Driver(driver db.Driver) Executor {
 				ClientID:     args["client_id"],
 				WaitSeconds:  number(args, "wait_seconds"),
 			}))
-		case "unawait":
-			return answerOrError(Answer{Words: []string{"ok"}}, driver.UnawaitApplLock(ctx, db.UnawaitApplLockParams{
+		case "retract":
+			return answerOrError(Answer{Words: []string{"ok"}}, driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
 				ObjectType: args["object_type"],
 				ObjectID:   args["object_id"],
 				OperatorID: args["operator_id"],

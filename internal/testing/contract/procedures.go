@@ -149,7 +149,7 @@ func rowsAnswer(operation string, rows []map[string]any) Answer {
 			objects = append(objects, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
 		}
 		return ListAnswer(objects)
-	case "assert", "serialize", "await", "unawait":
+	case "assert", "serialize", "announce", "retract":
 		return Answer{Words: []string{"ok"}}
 	case "renew":
 		return renewAnswer(eachRow(rows, renewedGrant))

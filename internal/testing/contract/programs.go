@@ -17,7 +17,7 @@ const client = "p1"
 
 func mustAwait(t testing.TB, place Place, id, operator string) {
 	t.Helper()
-	err := place.Driver.AwaitApplLock(t.Context(), db.AwaitApplLockParams{
+	err := place.Driver.AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
 		ObjectType: "customer", ObjectID: id, OperatorID: operator, ClientID: client,
 	})
 	if err != nil {
@@ -123,11 +123,11 @@ func waitingAtOnce(t *testing.T, backend Backend) {
 func waitAndPoll(ctx context.Context, driver db.Driver, worker int, id string) error {
 	switch worker / 2 {
 	case 0:
-		return driver.UnawaitApplLock(ctx, db.UnawaitApplLockParams{
+		return driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
 			ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", ClientID: client,
 		})
 	case 1:
-		return driver.AwaitApplLock(ctx, db.AwaitApplLockParams{
+		return driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{
 			ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", ClientID: client,
 		})
 	}

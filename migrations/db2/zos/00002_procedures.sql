@@ -4,6 +4,144 @@
 -- CURRENT SCHEMA and CURRENT PATH name the schema: the printed script sets them.
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE announce_appl_lock_waiter (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_wait_seconds BIGINT
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_department_id VARCHAR(4000);
+    DECLARE v_client_id VARCHAR(4000);
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_until_ts TIMESTAMP;
+    DECLARE v_expires_ts TIMESTAMP;
+
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF p_wait_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000);
+    END IF;
+
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        -- NULL is NULL: it never gives up.
+        SET v_until_ts = v_now + (p_wait_seconds) SECOND;
+        SET v_expires_ts = v_now + (60) SECOND;
+        IF v_until_ts < v_expires_ts THEN
+            SET v_expires_ts = v_until_ts;
+        END IF;
+
+        -- S1: the wait that goes on, or a new one in the row of one that has ended.
+        UPDATE appl_lock_waiter AS w
+        SET department_id = v_department_id,
+            since_ts = CASE WHEN w.expires_ts > v_now THEN w.since_ts ELSE v_now END,
+            until_ts = v_until_ts,
+            expires_ts = v_expires_ts
+        WHERE w.object_type = v_object_type
+            AND w.object_id = v_object_id
+            AND w.operator_id = v_operator_id
+            AND w.client_id = v_client_id;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 1 THEN
+            LEAVE main;
+        END IF;
+
+        -- S2: a new one.
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+            SET v_changed = 1;
+            INSERT INTO appl_lock_waiter (
+                object_type,
+                object_id,
+                operator_id,
+                department_id,
+                client_id,
+                since_ts,
+                until_ts,
+                expires_ts
+            )
+            VALUES (
+                v_object_type,
+                v_object_id,
+                v_operator_id,
+                v_department_id,
+                v_client_id,
+                v_now,
+                v_until_ts,
+                v_expires_ts
+            );
+        END;
+        IF v_changed = 1 THEN
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT =
+        'announce_appl_lock_waiter: the wait changed; call again';
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE announce_appl_lock_waiter_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_wait_seconds BIGINT
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    CALL announce_appl_lock_waiter(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT 'Y' AS p_return_cd
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE appl_lock_refuse_text (
     IN p_routine VARCHAR(64),
     IN p_argument VARCHAR(64),
@@ -23,7 +161,7 @@ BEGIN
     IF p_length = 0 THEN
         SET v_message = p_routine || ': ' || p_argument || ' must not be empty';
     ELSEIF p_length > p_max_length THEN
-        SET v_message = p_routine || ': ' || p_argument || ' has ' || CAST(p_length AS VARCHAR(20))
+        SET v_message = p_routine || ': ' || p_argument || ' is ' || CAST(p_length AS VARCHAR(20))
             || ' characters, max ' || CAST(p_max_length AS VARCHAR(20));
     ELSE
         SET v_message = p_routine || ': ' || p_argument || ' must not contain ":"';
@@ -486,6 +624,102 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE list_appl_lock_waiters (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_after_type VARCHAR(4000),
+    IN p_after_id VARCHAR(4000),
+    IN p_after_operator_id VARCHAR(4000),
+    IN p_after_client_id VARCHAR(4000),
+    IN p_max_rows BIGINT
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+READS SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_department_id VARCHAR(4000);
+    DECLARE v_after_type VARCHAR(4000);
+    DECLARE v_after_id VARCHAR(4000);
+    DECLARE v_after_operator_id VARCHAR(4000);
+    DECLARE v_after_client_id VARCHAR(4000);
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now TIMESTAMP;
+
+    SET v_object_type = RTRIM(p_object_type);
+    SET v_object_id = RTRIM(p_object_id);
+    SET v_operator_id = RTRIM(p_operator_id);
+    SET v_department_id = RTRIM(p_department_id);
+    SET v_after_type = RTRIM(COALESCE(p_after_type, ''));
+    SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
+    SET v_after_operator_id = RTRIM(COALESCE(p_after_operator_id, ''));
+    SET v_after_client_id = RTRIM(COALESCE(p_after_client_id, ''));
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_after_type, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_type', CHARACTER_LENGTH(v_after_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_after_id, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_id', CHARACTER_LENGTH(v_after_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_after_operator_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_operator_id', CHARACTER_LENGTH(v_after_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_after_client_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_client_id', CHARACTER_LENGTH(v_after_client_id, CODEUNITS32), 64);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_waiters', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_limit = v_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                w.object_type,
+                w.object_id,
+                w.operator_id,
+                w.department_id,
+                w.client_id,
+                w.since_ts,
+                w.until_ts,
+                w.expires_ts
+            FROM appl_lock_waiter AS w
+            WHERE w.object_type >= v_after_type
+                AND (w.object_type > v_after_type
+                    OR w.object_id > v_after_id
+                    OR (w.object_id = v_after_id
+                        AND (w.operator_id > v_after_operator_id
+                            OR (w.operator_id = v_after_operator_id AND w.client_id > v_after_client_id))))
+                AND (v_object_type IS NULL OR w.object_type = v_object_type)
+                AND (v_object_id IS NULL OR w.object_id = v_object_id)
+                AND (v_operator_id IS NULL OR w.operator_id = v_operator_id)
+                AND (v_department_id IS NULL OR w.department_id = v_department_id)
+                AND w.expires_ts > v_now
+            ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE list_appl_locks (
     IN p_object_type VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
@@ -562,6 +796,89 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE poll_appl_locks (
+    IN p_client_id VARCHAR(4000),
+    IN p_max_rows BIGINT
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_client_id VARCHAR(4000);
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_soon TIMESTAMP;
+    DECLARE v_expires_ts TIMESTAMP;
+
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('poll_appl_locks', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('poll_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_limit = v_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_soon = v_now + (30) SECOND;
+    SET v_expires_ts = v_now + (60) SECOND;
+
+    -- S1: must one of them be kept listed?
+    SELECT COUNT(*)
+    INTO v_rows
+    FROM appl_lock_waiter AS w
+    WHERE w.client_id = v_client_id
+        AND w.expires_ts < v_soon
+        AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+    WITH CS;
+
+    -- S2: then all of them, so that it is not another one's turn at the next poll.
+    IF v_rows > 0 THEN
+        UPDATE appl_lock_waiter AS w
+        SET expires_ts = CASE WHEN w.until_ts < v_expires_ts THEN w.until_ts ELSE v_expires_ts END
+        WHERE w.client_id = v_client_id
+            AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
+    END IF;
+
+    -- S3: when will each be free?
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                a.object_type,
+                a.object_id,
+                CASE
+                    WHEN l.expires_ts > v_now THEN
+                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000
+                        + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+                        + MICROSECOND(l.expires_ts) - MICROSECOND(v_now)
+                    ELSE 0
+                END AS free_in_us
+            FROM (
+                SELECT DISTINCT w.object_type, w.object_id
+                FROM appl_lock_waiter AS w
+                WHERE w.client_id = v_client_id
+                    AND (w.until_ts IS NULL OR w.until_ts > v_now)
+            ) AS a
+            LEFT OUTER JOIN appl_lock AS l
+                ON l.object_type = a.object_type
+                AND l.object_id = a.object_id
+            ORDER BY free_in_us, object_type, object_id
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE purge_appl_locks (
     IN p_older_than_seconds BIGINT,
     IN p_max_rows BIGINT,
@@ -621,6 +938,28 @@ BEGIN
             AND expires_ts = c_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         SET v_purged = v_purged + v_changed;
+    END FOR;
+
+    -- S3: which waiters could go?
+    FOR waiter AS
+        SELECT
+            w.object_type AS c_waiter_type,
+            w.object_id AS c_waiter_id,
+            w.operator_id AS c_waiter_operator,
+            w.client_id AS c_waiter_client,
+            w.expires_ts AS c_waiter_expires
+        FROM appl_lock_waiter AS w
+        WHERE w.expires_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S4: remove it, if it is still so.
+        DELETE FROM appl_lock_waiter
+        WHERE object_type = c_waiter_type
+            AND object_id = c_waiter_id
+            AND operator_id = c_waiter_operator
+            AND client_id = c_waiter_client
+            AND expires_ts = c_waiter_expires;
     END FOR;
     SET p_purged = v_purged;
 END
@@ -777,6 +1116,327 @@ BEGIN
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE renew_appl_locks (
+    IN p_grants VARCHAR(32000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_pass INTEGER DEFAULT 0;
+    DECLARE v_rest VARCHAR(32000);
+    DECLARE v_left INTEGER DEFAULT 0;
+    DECLARE v_at INTEGER DEFAULT 0;
+    DECLARE v_colon INTEGER DEFAULT 0;
+    DECLARE v_length INTEGER DEFAULT 0;
+    DECLARE v_value VARCHAR(4000);
+    DECLARE v_digits VARCHAR(20);
+    DECLARE v_field INTEGER DEFAULT 0;
+    DECLARE v_count INTEGER DEFAULT 0;
+    DECLARE v_type_at INTEGER DEFAULT 0;
+    DECLARE v_id_at INTEGER DEFAULT 0;
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_fence_text VARCHAR(4000);
+    DECLARE v_ttl_text VARCHAR(4000);
+    DECLARE v_fence BIGINT;
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_last_type VARCHAR(4000);
+    DECLARE v_last_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(64) DEFAULT '';
+    DECLARE v_message VARCHAR(256);
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_acquired_ts TIMESTAMP;
+    DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_lock_ts TIMESTAMP;
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_verdict CHAR(1);
+    DECLARE v_told INTEGER DEFAULT 0;
+    DECLARE v_answers VARCHAR(21000) DEFAULT '';
+
+    IF COALESCE(CHARACTER_LENGTH(p_grants, CODEUNITS32), 0) = 0 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'renew_appl_locks: p_grants must not be empty';
+    END IF;
+
+    -- The first pass checks all grants, the second renews them: a bad one leaves all as it was.
+    fields: WHILE v_pass < 2 OR v_left > 0 DO
+        IF v_left = 0 THEN
+            SET v_pass = v_pass + 1;
+            SET v_rest = p_grants;
+            SET v_left = CHARACTER_LENGTH(p_grants, CODEUNITS32);
+            SET v_at = 1;
+            SET v_count = 0;
+            SET v_last_type = '';
+            SET v_last_id = '';
+        ELSE
+            SET v_colon = LOCATE(':', v_rest);
+            SET v_length = -1;
+            IF v_colon BETWEEN 2 AND 4 THEN
+                SET v_digits = SUBSTRING(v_rest, 1, v_colon - 1, CODEUNITS32);
+                IF TRANSLATE(v_digits, '0', '0123456789', '0') = REPEAT('0', v_colon - 1) THEN
+                    SET v_length = CAST(v_digits AS INTEGER);
+                END IF;
+            END IF;
+            IF v_length < 0 OR v_colon + v_length > v_left THEN
+                SET v_reason = 'no field at character ' || CAST(v_at AS VARCHAR(10));
+                LEAVE fields;
+            END IF;
+            SET v_value = RTRIM(SUBSTRING(v_rest, v_colon + 1, v_length, CODEUNITS32));
+            SET v_field = v_field + 1;
+            IF v_field = 1 THEN
+                SET v_object_type = v_value;
+                SET v_type_at = v_at + v_colon;
+            ELSEIF v_field = 2 THEN
+                SET v_object_id = v_value;
+                SET v_id_at = v_at + v_colon;
+            ELSEIF v_field = 3 THEN
+                SET v_operator_id = v_value;
+            ELSEIF v_field = 4 THEN
+                SET v_fence_text = v_value;
+            ELSE
+                SET v_ttl_text = v_value;
+            END IF;
+            SET v_at = v_at + v_colon + v_length;
+            SET v_left = v_left - v_colon - v_length;
+            SET v_rest = SUBSTRING(v_rest, v_colon + v_length + 1, v_left, CODEUNITS32);
+            IF v_left = 0 AND v_field < 5 THEN
+                SET v_reason = 'a grant with too few fields';
+                LEAVE fields;
+            END IF;
+        END IF;
+
+        IF v_field = 5 THEN
+            SET v_field = 0;
+            SET v_count = v_count + 1;
+            IF v_count > 1000 THEN
+                SET v_reason = 'more than 1000 grants';
+                LEAVE fields;
+            END IF;
+            SET v_fence = 0;
+            SET v_ttl_seconds = 0;
+            IF CHARACTER_LENGTH(v_fence_text, CODEUNITS32) BETWEEN 1 AND 19
+                AND TRANSLATE(v_fence_text, '0', '0123456789', '0') = REPEAT('0', CHARACTER_LENGTH(v_fence_text, CODEUNITS32))
+                AND (CHARACTER_LENGTH(v_fence_text, CODEUNITS32) < 19 OR v_fence_text <= '9223372036854775807')
+            THEN
+                SET v_digits = v_fence_text;
+                SET v_fence = CAST(v_digits AS BIGINT);
+            END IF;
+            IF CHARACTER_LENGTH(v_ttl_text, CODEUNITS32) BETWEEN 1 AND 9
+                AND TRANSLATE(v_ttl_text, '0', '0123456789', '0') = REPEAT('0', CHARACTER_LENGTH(v_ttl_text, CODEUNITS32))
+            THEN
+                SET v_digits = v_ttl_text;
+                SET v_ttl_seconds = CAST(v_digits AS BIGINT);
+            END IF;
+            IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+                SET v_reason = 'no valid object_type';
+            ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+                SET v_reason = 'no valid object_id';
+            ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+                SET v_reason = 'no valid operator_id';
+            ELSEIF v_fence < 1 THEN
+                SET v_reason = 'no valid fence';
+            ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+                SET v_reason = 'no valid ttl_seconds';
+            ELSEIF v_object_type = v_last_type AND v_object_id = v_last_id THEN
+                SET v_reason = 'the same object twice';
+            END IF;
+            IF v_reason <> '' THEN
+                SET v_reason = v_reason || ' in grant ' || CAST(v_count AS VARCHAR(10));
+                LEAVE fields;
+            END IF;
+            SET v_last_type = v_object_type;
+            SET v_last_id = v_object_id;
+
+            IF v_pass = 2 THEN
+                -- S1: is this grant live? The aggregates make it one row in any case.
+                SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
+                INTO v_rows, v_old_operator_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+                FROM appl_lock AS l
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id
+                WITH CS;
+                SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+                SET v_verdict = 'L';
+                SET v_changed = 1;
+                IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id = v_operator_id AND v_old_fence = v_fence THEN
+                    SET v_lock_ts = v_now;
+                    -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+                    IF v_lock_ts <= v_old_acquired_ts THEN
+                        SET v_lock_ts = v_old_acquired_ts + (0.000001) SECOND;
+                    END IF;
+                    SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+                    SET v_verdict = 'R';
+
+                    -- S2: renew it, if it is still so.
+                    UPDATE appl_lock AS l
+                    SET lock_ts = v_lock_ts,
+                        expires_ts = v_expires_ts
+                    WHERE l.object_type = v_object_type
+                        AND l.object_id = v_object_id
+                        AND l.fence = v_old_fence
+                        AND l.expires_ts = v_old_expires_ts;
+                    GET DIAGNOSTICS v_changed = ROW_COUNT;
+                END IF;
+                IF v_changed = 1 THEN
+                    -- What became of it, and where p_grants has its key: 21 characters for each.
+                    SET v_told = v_told + 1;
+                    SET v_answers = v_answers || v_verdict
+                        || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
+                        || CAST(v_id_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_id, CODEUNITS32) AS CHAR(5));
+                END IF;
+            END IF;
+        END IF;
+    END WHILE fields;
+    IF v_reason <> '' THEN
+        SET v_message = 'renew_appl_locks: p_grants has ' || v_reason;
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
+
+    -- S3: tell it, and who holds what is lost.
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            WITH digit (d) AS (
+                SELECT 0 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
+                UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
+            ),
+            place (base) AS (
+                SELECT 21 * (100 * a.d + 10 * b.d + c.d)
+                FROM digit AS a, digit AS b, digit AS c
+            ),
+            told (verdict, object_type, object_id) AS (
+                -- There is nothing at most places, and NULL is that as a number.
+                SELECT
+                    SUBSTR(v_answers, p.base + 1, 1),
+                    CAST(SUBSTRING(
+                        p_grants,
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 2, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 7, 5), '') AS INTEGER),
+                        CODEUNITS32
+                    ) AS VARCHAR(256)),
+                    CAST(SUBSTRING(
+                        p_grants,
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 12, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, p.base + 17, 5), '') AS INTEGER),
+                        CODEUNITS32
+                    ) AS VARCHAR(1020))
+                FROM place AS p
+                WHERE p.base < 21 * v_told
+            )
+            SELECT
+                t.object_type,
+                t.object_id,
+                CASE
+                    WHEN t.verdict = 'R' THEN CAST('RENEWED' AS VARCHAR(11))
+                    WHEN l.expires_ts > v_now THEN 'HELD'
+                    ELSE 'FREE'
+                END AS outcome,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
+                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts
+            FROM told AS t
+            LEFT OUTER JOIN appl_lock AS l
+                ON l.object_type = t.object_type
+                AND l.object_id = t.object_id
+            ORDER BY object_type, object_id
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000)
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_client_id VARCHAR(4000);
+
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    END IF;
+
+    -- S1: nobody waits.
+    DELETE FROM appl_lock_waiter
+    WHERE object_type = v_object_type
+        AND object_id = v_object_id
+        AND operator_id = v_operator_id
+        AND client_id = v_client_id;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    CALL retract_appl_lock_waiter(
+        p_object_type, p_object_id, p_operator_id, p_client_id
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT 'Y' AS p_return_cd
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -1013,7 +1673,6 @@ BEGIN
 END
 -- +goose StatementEnd
 
-
 -- +goose Down
 -- CURRENT SCHEMA and CURRENT PATH name the schema: the printed script sets them.
 
@@ -1034,6 +1693,18 @@ DROP PROCEDURE serialize_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE retract_appl_lock_waiter_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE retract_appl_lock_waiter
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE renew_appl_locks
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE release_appl_lock_row
 -- +goose StatementEnd
 
@@ -1050,7 +1721,15 @@ DROP PROCEDURE purge_appl_locks
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE poll_appl_locks
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE list_appl_locks
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE list_appl_lock_waiters
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1093,4 +1772,10 @@ DROP PROCEDURE appl_lock_refuse_number
 DROP PROCEDURE appl_lock_refuse_text
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+DROP PROCEDURE announce_appl_lock_waiter_row
+-- +goose StatementEnd
 
+-- +goose StatementBegin
+DROP PROCEDURE announce_appl_lock_waiter
+-- +goose StatementEnd

@@ -17,11 +17,11 @@
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
 -- Locks      Normally nothing: S1 and S3 read what is committed, without waiting (cur_commit, the default). Once
 --            in 30 s, S2 locks the program's rows in appl_lock_waiter, to the end of the caller's transaction.
--- Race-free  Against await and unawait of a row: whoever locks it first goes first; those lock one row, so
+-- Race-free  Against announce and retract of a row: whoever locks it first goes first; those lock one row, so
 --            that alone they and a poll are no circle. A row that comes behind S1 is listed for 60 s anyway.
 --            What S3 says was true at one moment; a get finds out what has become of it.
 -- Differs    S2 waits for a row that another transaction is changing, up to 1 s, where it cannot be passed over:
---            await in a transaction that stays open keeps its program from polling. A purge that removes rows
+--            announce in a transaction that stays open keeps its program from polling. A purge that removes rows
 --            which a poll is bringing back may be a deadlock, of which Db2 ends one.
 
 --#SET TERMINATOR @

@@ -15,7 +15,7 @@
 -- Locks      The rows it removes, to the end of the caller's transaction.
 -- Race-free  Get of a row being purged: S2 removes the row only if it is still the very row that S1 read; a
 --            get that waited for S2 finds no row and inserts a new one. S3 and S4 do so with a waiter's row,
---            against await and poll.
+--            against announce and poll.
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    A row that another transaction is changing is waited for, up to 1 s: whether a DELETE may skip

@@ -11,7 +11,7 @@ import (
 
 const applLockVersion = `-- name: ApplLockVersion :one
 
-SELECT CAST(coalesce((SELECT 2 FROM appl_lock_waiter LIMIT 1), 2) AS INTEGER) AS version
+SELECT CAST(coalesce((SELECT 1 FROM appl_lock_waiter LIMIT 1), 1) AS INTEGER) AS version
 `
 
 // appl_lock_version: the version of the installed contract.

@@ -1,0 +1,15 @@
+package db2
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
+func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
+	var returnCD db.Flag
+	return d.call(ctx, "retract_appl_lock_waiter_row",
+		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID},
+		Into(&returnCD))
+}

@@ -1,0 +1,21 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
+func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
+	var returnCD db.Flag
+	return d.call(ctx, func(q *queries.Queries) error {
+		return q.RetractApplLockWaiter(ctx, queries.RetractApplLockWaiterParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+			OperatorID: params.OperatorID,
+			ClientID:   params.ClientID,
+		})
+	}, into(&returnCD))
+}

@@ -1,0 +1,23 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// AnnounceApplLockWaiter calls announce_appl_lock_waiter_row, whose only answer is 'Y'.
+func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
+	_, err := d.queries().AnnounceApplLockWaiter(ctx, queries.AnnounceApplLockWaiterParams{
+		ObjectType:   params.ObjectType,
+		ObjectID:     params.ObjectID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		ClientID:     params.ClientID,
+		WaitSeconds:  pgtype.Int8{Int64: params.WaitSeconds, Valid: params.WaitSeconds != 0},
+	})
+	return interpretError(err)
+}

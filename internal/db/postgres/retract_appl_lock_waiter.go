@@ -1,0 +1,19 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
+func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
+	_, err := d.queries().RetractApplLockWaiter(ctx, queries.RetractApplLockWaiterParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+		ClientID:   params.ClientID,
+	})
+	return interpretError(err)
+}

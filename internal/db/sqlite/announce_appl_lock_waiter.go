@@ -1,0 +1,24 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// AnnounceApplLockWaiter runs the statement of announce_appl_lock_waiter.
+func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
+	_, err := patiently(ctx, d, func(ctx context.Context, d *Driver) (struct{}, error) {
+		return struct{}{}, d.queries().AnnounceApplLockWaiter(ctx, queries.AnnounceApplLockWaiterParams{
+			ObjectType:   params.ObjectType,
+			ObjectID:     params.ObjectID,
+			OperatorID:   params.OperatorID,
+			DepartmentID: params.DepartmentID,
+			ClientID:     params.ClientID,
+			WaitSeconds:  sql.NullInt64{Int64: params.WaitSeconds, Valid: params.WaitSeconds != 0},
+		})
+	})
+	return err
+}

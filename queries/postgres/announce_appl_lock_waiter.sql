@@ -1,0 +1,10 @@
+-- name: AnnounceApplLockWaiter :one
+SELECT p_return_cd::text AS return_cd
+FROM announce_appl_lock_waiter_row(
+    @object_type::text,
+    @object_id::text,
+    @operator_id::text,
+    @department_id::text,
+    @client_id::text,
+    sqlc.narg('wait_seconds')::bigint
+);

@@ -1,3 +1,0 @@
--- name: UnawaitApplLock :one
-SELECT p_return_cd::text AS return_cd
-FROM unawait_appl_lock_row(@object_type::text, @object_id::text, @operator_id::text, @client_id::text);

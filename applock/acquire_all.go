@@ -124,13 +124,13 @@ func (l *Leases) heldHere(claims []claim) map[Object]*HeldError {
 	defer l.mutex.Unlock()
 	known := map[Object]*HeldError{}
 	for _, claim := range claims {
-		place := l.places[claim.object]
+		state := l.objects[claim.object]
 		switch {
-		case place == nil:
-		case place.holder != nil && place.holder.grant.Owner.Operator == claim.owner.Operator:
-			known[claim.object] = &HeldError{Object: claim.object, Holder: place.holderNow(nil)}
-		case place.pending > 0: // what it has taken may be this operator's, too
-			known[claim.object] = &HeldError{Object: claim.object, Holder: place.refused}
+		case state == nil:
+		case state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
+			known[claim.object] = &HeldError{Object: claim.object, Holder: state.holderNow(nil)}
+		case state.unsettled > 0: // what it has taken may be this operator's, too
+			known[claim.object] = &HeldError{Object: claim.object, Holder: state.refused}
 		}
 	}
 	return known

@@ -76,7 +76,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 		if err := again.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := client.TryAcquire(t.Context(), applock.AcquireRequest{Object: account(2), MaxHold: time.Hour}, 0); !errors.Is(err, applock.ErrHeld) {
+		if _, err := client.TryAcquire(t.Context(), applock.AcquireRequest{Object: account(2), MaxHold: time.Hour}); !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("an object that was re-entered and released: %v, want it to be held", err)
 		}
 		if err := set.Release(t.Context()); err != nil {
@@ -197,7 +197,7 @@ func TestNoLeaseInTransaction(t *testing.T) {
 	client := place.client.WithSQLTx(tx)
 	request := applock.AcquireRequest{Object: account(1), MaxHold: time.Hour}
 	_, acquireErr := client.Acquire(t.Context(), request)
-	_, tryErr := client.TryAcquire(t.Context(), request, 0)
+	_, tryErr := client.TryAcquire(t.Context(), request)
 	_, allErr := client.AcquireAll(t.Context(), all(account(1)))
 	doErr := client.Do(t.Context(), request, func(context.Context, *applock.Lease) error { return nil })
 	_, waitErr := client.Get(t.Context(), applock.GetRequest{Object: account(1), Owner: applock.Owner{Operator: "JDOE"}, MaxWait: time.Second})

@@ -271,7 +271,7 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, sta
 }
 
 // giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed; a grant
-// that the operator had before is left alone. Until that is done it is nobody's turn here.
+// that a given operator had before is left alone. Until that is done it is nobody's turn here.
 func (l *Leases) giveBack(claims []claim, wait func() answer) {
 	l.countUnsettled(claims, +1)
 	l.background.Go(func() {
@@ -280,7 +280,7 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 		for i, claim := range claims {
 			grant := Grant{Object: claim.object, Owner: claim.owner}
 			switch {
-			case got.err == nil && got.grants[i].Outcome != OutcomeRenewed:
+			case got.err == nil && (claim.unique || got.grants[i].Outcome != OutcomeRenewed): // a call that arrived twice renews what is its own
 				grant = got.grants[i]
 			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
 				continue

@@ -151,7 +151,7 @@ func (s *LeaseSet) join(ctx context.Context) {
 // check returns the claims in canonical order: that of the objects' bytes, as in List.
 func (r AcquireAllRequest) check() ([]claim, error) {
 	if len(r.Objects) == 0 {
-		return nil, &InvalidError{Argument: "objects", Reason: "must name at least one"}
+		return nil, &InvalidError{Argument: "Objects", Reason: "must name at least one"}
 	}
 	owner := r.Owner
 	if owner.Operator == "" {
@@ -169,7 +169,7 @@ func (r AcquireAllRequest) check() ([]claim, error) {
 	slices.SortFunc(claims, func(a, b claim) int { return compareObjects(a.object, b.object) })
 	for i := range claims[1:] {
 		if claims[i].object == claims[i+1].object {
-			return nil, &InvalidError{Argument: "objects", Reason: fmt.Sprintf("names %s twice", claims[i].object)}
+			return nil, &InvalidError{Argument: "Objects", Reason: fmt.Sprintf("names %s twice", claims[i].object)}
 		}
 	}
 	return claims, nil

@@ -167,8 +167,8 @@ func TestAcquireAllBadArguments(t *testing.T) {
 	t.Parallel()
 	client := onPlace(t, leasePlace(t, onSQLite))
 	tests := map[string]applock.AcquireAllRequest{
-		"objects must name at least one":    all(),
-		"objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
+		"Objects must name at least one":    all(),
+		"Objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
 		"object_id must not be empty":       all(account(1), account("")),
 		"max_hold must be given":            {Objects: []applock.Object{account(1)}},
 		"ttl_seconds 1.5s is not a whole":   {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},

@@ -250,7 +250,9 @@ func (h *hold) release(ctx context.Context, lease *Lease) error {
 	}
 	defer l.vacate(h)
 	grant, _ := h.state()
-	err = l.release(context.WithoutCancel(ctx), grant)
+	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	defer cancel()
+	err = l.release(limited, grant)
 	if isGone(err) {
 		return h.lost(err)
 	}

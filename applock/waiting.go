@@ -29,6 +29,8 @@ type hub struct {
 	changed  time.Time // when something happened last: a newcomer, or an object that was free
 	hearing  int       // how many listeners get messages
 	newcomer chan struct{}
+	// random returns a number from 0 to 1, for the jitter.
+	random func() float64
 }
 
 // listingKey is what a backend lists a waiter by.
@@ -101,6 +103,7 @@ func newHub(leases *Leases) *hub {
 		objects:  map[Object]int{},
 		listings: map[listingKey]*listing{},
 		newcomer: make(chan struct{}, 1),
+		random:   rand.Float64,
 	}
 }
 
@@ -332,7 +335,7 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 		pause = lingering
 	}
 	h.mutex.Unlock()
-	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // no secret
+	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
 	return max(min(pause, next), min(time.Duration(float64(cost-pollFree)/maxPollShare), pollSafe))
 }
 

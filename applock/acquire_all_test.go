@@ -169,11 +169,11 @@ func TestAcquireAllBadArguments(t *testing.T) {
 	tests := map[string]applock.AcquireAllRequest{
 		"Objects must name at least one":    all(),
 		"Objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
-		"object_id must not be empty":       all(account(1), account("")),
-		"max_hold must be given":            {Objects: []applock.Object{account(1)}},
-		"ttl_seconds 1.5s is not a whole":   {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
-		"operator_id is not valid UTF-8":    {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, Owner: applock.Owner{Operator: "\xff"}},
-		"max_hold must be given, and at mo": {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
+		"Object.ID must not be empty":       all(account(1), account("")),
+		"MaxHold must be given":             {Objects: []applock.Object{account(1)}},
+		"TTL 1.5s is not a whole":           {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
+		"Owner.Operator is not valid UTF-8": {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, Owner: applock.Owner{Operator: "\xff"}},
+		"MaxHold must be given, and at mo":  {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
 	}
 	for text, request := range tests {
 		if _, err := client.AcquireAll(t.Context(), request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error(), text) {

@@ -21,14 +21,14 @@ import (
 const (
 	// schedulesVariable names the seeds to run instead of the usual ones, as one number or as FROM:TO.
 	schedulesVariable = "APPLOCK_SCHEDULES"
-	usualSchedules    = 3000
-	shortSchedules    = 500
+	usualSchedules    = 2000
+	shortSchedules    = 300
 
 	// calm is how long a schedule goes on without faults when all actors have come to their end: long enough for each
 	// release and retraction to be repeated.
 	calm = time.Minute
 	// longestHold is the longest MaxHold of an actor.
-	longestHold = time.Hour
+	longestHold = 5 * time.Minute
 )
 
 // Goal: whatever a few programs do at a time, and whatever happens to their calls, the leases keep their promises:

@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,8 @@ import (
 // Locker takes leases. [Client] does on the table, [Leases] on any backend; all behave alike, and the package
 // locktest shows it.
 type Locker interface {
-	// Acquire waits until it has the object, or until ctx ends.
+	// Acquire waits until it has the object, or until ctx ends, or for MaxWait if the request has one: then it gives up
+	// as TryAcquire does.
 	//
 	// The lease ends MaxHold after the call that took it, whatever its holder does. With the context of a lease on
 	// the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
@@ -20,9 +22,9 @@ type Locker interface {
 	// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld).
 	Acquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
-	// TryAcquire is Acquire that gives up after maxWait with a *HeldError (ErrHeld); a maxWait of zero or less asks
-	// once. Where the last answer is older than a second then, a new one may take a second more.
-	TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error)
+	// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it, with a
+	// *HeldError (ErrHeld). Where the last answer is older than a second then, a new one may take a second more.
+	TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
 	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, and
 	// ends with ctx, too. The error is that of work; ErrLost if the lease was lost before the release, because work
@@ -50,6 +52,9 @@ type AcquireRequest struct {
 	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. All leases of a client are renewed by
 	// one statement, which also notices a loss. Zero locks for all of MaxHold and renews nothing.
 	TTL time.Duration
+	// MaxWait is how long to wait for an object that somebody else holds. Zero has Acquire and Do wait as long as their
+	// ctx, and TryAcquire ask once.
+	MaxWait time.Duration
 }
 
 // claim is a request that has been checked.
@@ -77,6 +82,9 @@ func (r AcquireRequest) check() (claim, error) {
 	if r.MaxHold <= 0 || r.MaxHold > MaxTTL {
 		return claim{}, &InvalidError{Argument: "MaxHold", Reason: "must be given, and at most 3650 days"}
 	}
+	if r.MaxWait < 0 {
+		return claim{}, &InvalidError{Argument: "MaxWait", Reason: "must not be negative"}
+	}
 	if r.TTL == 0 {
 		return checked, nil
 	}
@@ -102,12 +110,12 @@ func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (*Lease, e
 }
 
 // TryAcquire is [Locker.TryAcquire] on the table.
-func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
+func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error) {
 	leases, err := c.leases()
 	if err != nil {
 		return nil, err
 	}
-	return leases.TryAcquire(ctx, request, maxWait)
+	return leases.TryAcquire(ctx, request)
 }
 
 // Do is [Locker.Do] on the table.
@@ -121,7 +129,7 @@ func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 
 // Acquire is [Locker.Acquire].
 func (l *Leases) Acquire(ctx context.Context, request AcquireRequest) (*Lease, error) {
-	lease, err := l.acquire(ctx, request, forever)
+	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
 	if err != nil {
 		return nil, fmt.Errorf("acquire %s: %w", request.Object, err)
 	}
@@ -129,8 +137,8 @@ func (l *Leases) Acquire(ctx context.Context, request AcquireRequest) (*Lease, e
 }
 
 // TryAcquire is [Locker.TryAcquire].
-func (l *Leases) TryAcquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
-	lease, err := l.acquire(ctx, request, max(maxWait, 0))
+func (l *Leases) TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error) {
+	lease, err := l.acquire(ctx, request, request.MaxWait)
 	if err != nil {
 		return nil, fmt.Errorf("try to acquire %s: %w", request.Object, err)
 	}
@@ -155,6 +163,7 @@ func (l *Leases) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 	return work(working, lease)
 }
 
+// acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
 func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
 	wanted, err := request.check()
 	if err != nil {
@@ -213,7 +222,7 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 	l.background.begin() // Close lets it end, while the backend is still there to be told
 	defer l.background.done()
 	started := time.Now() // before the request, so that it never lasts longer here than there
-	asking, cancel := l.untilFarewell(context.WithoutCancel(ctx))
+	asking, cancel := l.untilShutdown(context.WithoutCancel(ctx))
 	answers := make(chan answer, 1)
 	l.background.Go(func() {
 		defer cancel()
@@ -258,36 +267,36 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, sta
 	for _, lease := range leases {
 		_ = lease.Release(ctx) // Close has done so, or the error below says enough
 	}
-	return nil, errClosed
+	return nil, ErrClosed
 }
 
 // giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed; a grant
-// that the operator had before is left alone. Until that is done it is nobody's turn here.
+// that a given operator had before is left alone. Until that is done it is nobody's turn here.
 func (l *Leases) giveBack(claims []claim, wait func() answer) {
-	l.leaveOut(claims, +1)
+	l.countUnsettled(claims, +1)
 	l.background.Go(func() {
-		defer l.leaveOut(claims, -1)
+		defer l.countUnsettled(claims, -1)
 		got := wait()
 		for i, claim := range claims {
 			grant := Grant{Object: claim.object, Owner: claim.owner}
 			switch {
-			case got.err == nil && got.grants[i].Outcome != OutcomeRenewed:
+			case got.err == nil && (claim.unique || got.grants[i].Outcome != OutcomeRenewed): // a call that arrived twice renews what is its own
 				grant = got.grants[i]
 			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
 				continue
 			}
-			_ = l.release(l.farewell, grant) // it ends by itself if this fails
+			_ = l.release(l.shutdownCtx, grant) // it ends by itself if this fails
 		}
 	})
 }
 
-// leaveOut counts the calls whose effect on the objects is not yet known or undone.
-func (l *Leases) leaveOut(claims []claim, calls int) {
+// countUnsettled counts the calls whose effect on the objects is not yet known or undone.
+func (l *Leases) countUnsettled(claims []claim, calls int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, claim := range claims {
-		place := l.place(claim.object)
-		place.pending += calls
-		l.advance(claim.object, place)
+		state := l.state(claim.object)
+		state.unsettled += calls
+		l.advance(claim.object, state)
 	}
 }

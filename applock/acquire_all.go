@@ -124,13 +124,13 @@ func (l *Leases) heldHere(claims []claim) map[Object]*HeldError {
 	defer l.mutex.Unlock()
 	known := map[Object]*HeldError{}
 	for _, claim := range claims {
-		place := l.places[claim.object]
+		state := l.objects[claim.object]
 		switch {
-		case place == nil:
-		case place.holder != nil && place.holder.grant.Owner.Operator == claim.owner.Operator:
-			known[claim.object] = &HeldError{Object: claim.object, Holder: place.holderNow(nil)}
-		case place.pending > 0: // what it has taken may be this operator's, too
-			known[claim.object] = &HeldError{Object: claim.object, Holder: place.refused}
+		case state == nil:
+		case state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
+			known[claim.object] = &HeldError{Object: claim.object, Holder: state.holderNow(nil)}
+		case state.unsettled > 0: // what it has taken may be this operator's, too
+			known[claim.object] = &HeldError{Object: claim.object, Holder: state.refused}
 		}
 	}
 	return known
@@ -151,7 +151,7 @@ func (s *LeaseSet) join(ctx context.Context) {
 // check returns the claims in canonical order: that of the objects' bytes, as in List.
 func (r AcquireAllRequest) check() ([]claim, error) {
 	if len(r.Objects) == 0 {
-		return nil, &InvalidError{Argument: "objects", Reason: "must name at least one"}
+		return nil, &InvalidError{Argument: "Objects", Reason: "must name at least one"}
 	}
 	owner := r.Owner
 	if owner.Operator == "" {
@@ -169,7 +169,7 @@ func (r AcquireAllRequest) check() ([]claim, error) {
 	slices.SortFunc(claims, func(a, b claim) int { return compareObjects(a.object, b.object) })
 	for i := range claims[1:] {
 		if claims[i].object == claims[i+1].object {
-			return nil, &InvalidError{Argument: "objects", Reason: fmt.Sprintf("names %s twice", claims[i].object)}
+			return nil, &InvalidError{Argument: "Objects", Reason: fmt.Sprintf("names %s twice", claims[i].object)}
 		}
 	}
 	return claims, nil

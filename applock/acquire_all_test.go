@@ -76,7 +76,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 		if err := again.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := client.TryAcquire(t.Context(), applock.AcquireRequest{Object: account(2), MaxHold: time.Hour}, 0); !errors.Is(err, applock.ErrHeld) {
+		if _, err := client.TryAcquire(t.Context(), applock.AcquireRequest{Object: account(2), MaxHold: time.Hour}); !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("an object that was re-entered and released: %v, want it to be held", err)
 		}
 		if err := set.Release(t.Context()); err != nil {
@@ -167,13 +167,13 @@ func TestAcquireAllBadArguments(t *testing.T) {
 	t.Parallel()
 	client := onPlace(t, leasePlace(t, onSQLite))
 	tests := map[string]applock.AcquireAllRequest{
-		"objects must name at least one":    all(),
-		"objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
-		"object_id must not be empty":       all(account(1), account("")),
-		"max_hold must be given":            {Objects: []applock.Object{account(1)}},
-		"ttl_seconds 1.5s is not a whole":   {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
-		"operator_id is not valid UTF-8":    {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, Owner: applock.Owner{Operator: "\xff"}},
-		"max_hold must be given, and at mo": {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
+		"Objects must name at least one":    all(),
+		"Objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
+		"Object.ID must not be empty":       all(account(1), account("")),
+		"MaxHold must be given":             {Objects: []applock.Object{account(1)}},
+		"TTL 1.5s is not a whole":           {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
+		"Owner.Operator is not valid UTF-8": {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, Owner: applock.Owner{Operator: "\xff"}},
+		"MaxHold must be given, and at mo":  {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
 	}
 	for text, request := range tests {
 		if _, err := client.AcquireAll(t.Context(), request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error(), text) {
@@ -197,7 +197,7 @@ func TestNoLeaseInTransaction(t *testing.T) {
 	client := place.client.WithSQLTx(tx)
 	request := applock.AcquireRequest{Object: account(1), MaxHold: time.Hour}
 	_, acquireErr := client.Acquire(t.Context(), request)
-	_, tryErr := client.TryAcquire(t.Context(), request, 0)
+	_, tryErr := client.TryAcquire(t.Context(), request)
 	_, allErr := client.AcquireAll(t.Context(), all(account(1)))
 	doErr := client.Do(t.Context(), request, func(context.Context, *applock.Lease) error { return nil })
 	_, waitErr := client.Get(t.Context(), applock.GetRequest{Object: account(1), Owner: applock.Owner{Operator: "JDOE"}, MaxWait: time.Second})

@@ -2,6 +2,7 @@ package applock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -48,7 +49,11 @@ func (o operations) assert(ctx context.Context, request AssertRequest) error {
 	}
 	_, err = retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.AssertApplLock(ctx, params) })
 	if err != nil {
-		return o.readError(err)
+		err = o.readError(err)
+		if errors.Is(err, ErrLost) {
+			err = newLost(object, err)
+		}
+		return err
 	}
 	o.log(ctx, "assert_appl_lock",
 		slog.String("object", object.String()),

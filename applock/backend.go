@@ -9,17 +9,31 @@ import (
 // Backend is where leases are kept. [Leases] does the rest: who re-enters, who waits and whose turn it is, when a
 // lease has run out, and when to renew. A backend neither waits nor remembers.
 //
-// A backend that is an [io.Closer] is closed by [Leases.Close], last.
+// All methods are safe for concurrent use. They return soon after ctx has ended. Errors other than those named here are
+// failures of the call, after which nothing is known, and the call is repeated where that is of use.
 //
-// All methods are safe for concurrent use. Errors other than those named are failures of the call, after which
-// nothing is known.
+// To write one:
+//  1. Take, Release and Renew decide in one atomic step each, by the clock of the backend and not by that of the program.
+//  2. A grant that has expired is no grant: Take takes it over at once, Release and Renew do not find it.
+//  3. A refusal is a *HeldError. It names the holder where the backend knows it, and is otherwise empty.
+//  4. An operator that has the object already is granted it once more: the same grant, made to last.
+//  5. Where grants have fences, a later grant of an object has a greater one, for ever. Where they have none, the fence is
+//     0, and something else must keep the backend from releasing or renewing a later grant of the same operator.
+//  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release without a
+//     fence.
+//  7. A call that nothing came of, because others were changing the object at this moment, is ErrBusy: who waits goes on
+//     waiting.
+//  8. A backend whose objects other programs can take is a [Poller]. One that sends messages is a [Notifier], too. One that
+//     shows who waits is an [Announcer]. One that can hand a grant to another owner is a [Transferrer].
+//  9. A backend that has opened something is an [io.Closer]. [Leases.Close] closes it, last.
+//  10. It passes the package locktest.
 type Backend interface {
 	// Take takes an object that is free, at once and without waiting, until ttl from now. It returns a *HeldError
 	// when somebody else holds it.
 	Take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error)
 
-	// Release ends a grant. A grant without a fence is whichever one the owner has. It returns ErrNotHeld when the
-	// grant was not there any more.
+	// Release ends a grant. A grant without a fence is whichever one the owner has. It returns ErrNotHeld or a *HeldError
+	// when the grant was not there any more.
 	Release(ctx context.Context, grant Grant) error
 
 	// Renew makes each grant last until its TTL from now, and returns what became of each, in any order. One that
@@ -27,18 +41,52 @@ type Backend interface {
 	Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error)
 }
 
-// Poller is a backend whose objects others may hold, too, so that it has to be asked when they are free.
+// Poller is a [Backend] whose objects others may hold, too, so that it has to be asked when they are free.
 type Poller interface {
 	// Poll returns which of the objects that are waited for could be free, and when to ask again at the latest;
 	// zero leaves that to the caller. It is called by one goroutine at a time. A needless answer costs a call of
-	// Take.
+	// Take. An Announcer may go by what was announced to it instead of waited.
 	Poll(ctx context.Context, waited iter.Seq[Object]) (free []Object, next time.Duration, err error)
+}
+
+// Announcer is a [Backend] that lists who waits, for others to see.
+type Announcer interface {
+	// Announce lists the owner as waiting for the object, for as long as wait, zero for no limit. Announcing again
+	// changes only how long.
+	Announce(ctx context.Context, object Object, owner Owner, wait time.Duration) error
+
+	// Retract takes a waiter off the list. One that is not listed is no error.
+	Retract(ctx context.Context, object Object, operator string) error
+}
+
+// Notifier is a [Backend] that tells of releases. It is a Poller, too, because messages may be lost.
+type Notifier interface {
+	// Listen begins to listen. It returns errors.ErrUnsupported where there are no messages or none arrive; other errors
+	// have it called again later. ctx ends the listening.
+	Listen(ctx context.Context) (Releases, error)
+}
+
+// Releases is where messages come from. It is used by one goroutine.
+type Releases interface {
+	// Next waits for a message and returns the object that is said to be free. A message is a hint: it may be late,
+	// doubled or needless. After an error Releases is of no use any more.
+	Next(ctx context.Context) (Object, error)
+	// Close ends the listening.
+	Close() error
+}
+
+// Transferrer is a [Backend] that hands a grant to another owner.
+type Transferrer interface {
+	// Transfer ends the grant and begins one of request.To in the same moment. It returns ErrNotHeld or a *HeldError when
+	// the grant was not there any more, and ErrOutcomeUnknown when it may have taken effect.
+	Transfer(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error)
 }
 
 // Renewal asks for a grant to last longer.
 type Renewal struct {
 	Grant Grant
-	TTL   time.Duration
+	// TTL is how long the grant is to last from now on.
+	TTL time.Duration
 }
 
 // Renewed is what became of a grant that was to be renewed.
@@ -48,27 +96,4 @@ type Renewed struct {
 	Lost error
 	// ExpiresAt is when the lock ends, where the backend tells.
 	ExpiresAt time.Time
-}
-
-// The interfaces below are what only the table offers.
-type (
-	// announcer lists who waits, for others to see.
-	announcer interface {
-		announce(ctx context.Context, object Object, owner Owner, wait time.Duration) error
-		retract(ctx context.Context, object Object, operator string) error
-	}
-	// notifier tells of releases.
-	notifier interface {
-		listen(ctx context.Context) (releases, error)
-	}
-	// transferrer hands a grant to another owner.
-	transferrer interface {
-		transfer(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error)
-	}
-)
-
-// releases is where a notifier's messages come from: hints that an object, as TYPE:ID, is free.
-type releases interface {
-	Next(ctx context.Context) (object string, err error)
-	Close() error
 }

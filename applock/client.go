@@ -2,6 +2,7 @@ package applock
 
 import (
 	"database/sql"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -33,10 +34,11 @@ func (c *Client) Driver() db.Driver { return c.operations.driver }
 
 // Close releases the leases that are left and closes what was opened for the client, but no pool that was handed to it.
 func (c *Client) Close() error {
+	var leasesErr error
 	if c.lazy != nil {
-		c.lazy.close()
+		leasesErr = c.lazy.close()
 	}
-	return c.operations.driver.Close()
+	return errors.Join(leasesErr, c.operations.driver.Close())
 }
 
 // WithSQLTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears
@@ -83,15 +85,16 @@ type lazyLeases struct {
 func (l *lazyLeases) get(create func() *Leases) (*Leases, error) {
 	l.once.Do(func() { l.leases = create() })
 	if l.leases == nil {
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	return l.leases, nil
 }
 
 // close closes the leases that there are, for good.
-func (l *lazyLeases) close() {
+func (l *lazyLeases) close() error {
 	l.once.Do(func() {})
-	if l.leases != nil {
-		l.leases.Close()
+	if l.leases == nil {
+		return nil
 	}
+	return l.leases.Close()
 }

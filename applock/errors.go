@@ -80,13 +80,6 @@ func (e *InvalidError) Error() string { return e.Argument + " " + e.Reason }
 // Is reports whether target is ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// lostError is a grant that is not live: ErrLost, and ErrNotHeld.
-type lostError struct{ cause error }
-
-func (e *lostError) Error() string        { return e.cause.Error() }
-func (e *lostError) Unwrap() error        { return e.cause }
-func (e *lostError) Is(target error) bool { return target == ErrLost || target == ErrNotHeld }
-
 // Explain is for the packages of the engines and of migrating: it turns a driver's error into one of those above, which
 // says what to do. The driver's error stays reachable with errors.As.
 func Explain(err error) error { return explain(err) }
@@ -96,7 +89,7 @@ func explain(err error) error {
 	case db.KindInvalid:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	case db.KindAssertion:
-		return &lostError{cause: err}
+		return newLost(Object{}, err)
 	case db.KindSchema:
 		return fmt.Errorf("%w (%w)", ErrSchema, err)
 	case db.KindContention:

@@ -204,9 +204,9 @@ func ExampleClient_TryAcquire() {
 		MaxHold: time.Hour,        // a safety net: it ends then whatever happens
 		TTL:     30 * time.Second, // after a crash another node may run it so soon
 	}
-	lease, err := client.TryAcquire(ctx, request, 0)
+	lease, err := client.TryAcquire(ctx, request)
 	fmt.Println("here:", err)
-	_, err = client.TryAcquire(ctx, request, 0)
+	_, err = client.TryAcquire(ctx, request)
 	fmt.Println("elsewhere, held:", errors.Is(err, applock.ErrHeld))
 	fmt.Println("released:", lease.Release(ctx))
 	// Output:

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,8 +20,10 @@ type Lease struct {
 	context context.Context //nolint:containedctx // it is what a lease has to give
 	cancel  context.CancelCauseFunc
 
-	once     sync.Once
-	released error
+	// releasing is taken by the first Release, released is closed when it has ended, with releaseErr.
+	releasing  atomic.Bool
+	released   chan struct{}
+	releaseErr error
 }
 
 var errReleased = fmt.Errorf("lease released: %w", ErrNotHeld)
@@ -50,9 +52,13 @@ func (l *Lease) Deadline() time.Time {
 	return l.hold.deadline
 }
 
-// Context carries the lease: acquiring the same object with it re-enters. It ends as soon as the lease is known to be lost
-// (with a TTL within a third of it, without one when somebody waits) or has run out, with a cause (context.Cause) that is ErrLost and says why, and when the lease is released, with one that is
-// ErrNotHeld only. It has the values of the context that acquired the lease, but does not end with it.
+// Context carries the lease: acquiring the same object with it re-enters. It has the values of the context that acquired
+// the lease, but does not end with it. It ends, with a cause that context.Cause tells:
+//
+//   - when the lease is known to be lost: the cause is a [*LostError] (ErrLost). A lease with a TTL learns of a loss within
+//     a third of it; one without learns of it when somebody in this program waits for the object;
+//   - when the lease has run out, at Deadline: the cause is a *LostError, too;
+//   - when the lease is released or transferred: the cause is ErrNotHeld, and not ErrLost.
 func (l *Lease) Context() context.Context { return l.context }
 
 // Renew makes the lease last for another MaxHold, or TTL at a time up to it, from now. It returns ErrLost when the
@@ -71,13 +77,15 @@ func (l *Lease) Renew(ctx context.Context) error {
 // It returns ErrLost when the lease had been lost or run out before, so that its holder may not have been alone. After
 // any other error the lease is over here, and the object is free when the lock expires.
 func (l *Lease) Release(ctx context.Context) error {
-	l.once.Do(func() {
-		l.released = l.hold.release(ctx, l)
-		if l.released != nil {
-			l.released = fmt.Errorf("release %s: %w", l.Object(), l.released)
-		}
-	})
-	return l.released
+	if !l.releasing.CompareAndSwap(false, true) {
+		<-l.released
+		return l.releaseErr
+	}
+	defer close(l.released)
+	if err := l.hold.release(ctx, l); err != nil {
+		l.releaseErr = fmt.Errorf("release %s: %w", l.Object(), err)
+	}
+	return l.releaseErr
 }
 
 // TransferLeaseRequest hands a lease's object to another owner.
@@ -134,12 +142,12 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	place := l.place(grant.Object)
-	if former := place.holder; former != nil {
+	state := l.state(grant.Object)
+	if former := state.holder; former != nil {
 		holder := Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}
-		former.endLocked(&lostError{cause: &HeldError{Object: grant.Object, Holder: holder}})
+		former.endLocked(newLost(grant.Object, &HeldError{Object: grant.Object, Holder: holder}))
 	}
-	place.holder = h
+	state.holder = h
 	h.trust(started, claim.term())
 	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
 	l.keep(h)
@@ -148,7 +156,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 
 // lease returns one more lease; the mutex is held.
 func (h *hold) lease(ctx context.Context) *Lease {
-	lease := &Lease{hold: h}
+	lease := &Lease{hold: h, released: make(chan struct{})}
 	lease.context, lease.cancel = context.WithCancelCause(h.carriedBy(context.WithoutCancel(ctx)))
 	h.open[lease] = struct{}{}
 	return lease
@@ -191,19 +199,22 @@ func (h *hold) runOut() {
 	if h.deadline.Before(h.ends.Add(-maxMargin)) {
 		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
 	}
-	if !h.endLocked(&lostError{cause: cause}) {
+	if !h.endLocked(h.lost(cause)) {
 		return
 	}
 	grant := h.grant
 	l.background.Go(func() {
-		_ = l.release(l.farewell, grant) // it expires by itself if this fails
+		_ = l.release(l.shutdownCtx, grant) // it expires by itself if this fails
 		l.vacate(h)
 	})
 }
 
+// lost is the error of a grant that is not live any more.
+func (h *hold) lost(cause error) error { return newLost(h.grant.Object, cause) }
+
 // lose ends the hold because the backend says that the grant is not live.
 func (h *hold) lose(cause error) {
-	if h.end(&lostError{cause: cause}) {
+	if h.end(h.lost(cause)) {
 		h.leases.vacate(h)
 	}
 }
@@ -239,9 +250,11 @@ func (h *hold) release(ctx context.Context, lease *Lease) error {
 	}
 	defer l.vacate(h)
 	grant, _ := h.state()
-	err = l.release(context.WithoutCancel(ctx), grant)
-	if errors.Is(err, ErrNotHeld) || errors.Is(err, ErrHeld) {
-		return &lostError{cause: err}
+	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	defer cancel()
+	err = l.release(limited, grant)
+	if isGone(err) {
+		return h.lost(err)
 	}
 	return err
 }
@@ -263,7 +276,7 @@ func (h *hold) close(lease *Lease) (last bool, lost error) {
 func (h *hold) exclusively(ctx context.Context, call func(ctx context.Context) error) error {
 	h.leases.background.begin()
 	defer h.leases.background.done()
-	ctx, cancel := h.leases.untilFarewell(ctx)
+	ctx, cancel := h.leases.untilShutdown(ctx)
 	defer cancel()
 	select {
 	case h.turn <- struct{}{}:
@@ -300,11 +313,11 @@ func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, 
 		return err
 	}
 	if len(answers) == 0 {
-		return errors.New("another transaction is changing the lock, try again")
+		return fmt.Errorf("%w: the renewal was passed over", ErrBusy)
 	}
 	if answers[0].Lost != nil {
 		h.lose(answers[0].Lost)
-		return &lostError{cause: answers[0].Lost}
+		return h.lost(answers[0].Lost)
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -368,7 +381,7 @@ func (h *hold) leftLocked(now time.Time) time.Duration {
 }
 
 func (h *hold) transfer(ctx context.Context, request TransferLeaseRequest) (handed Grant, err error) {
-	backend, ok := h.leases.backend.(transferrer)
+	backend, ok := h.leases.backend.(Transferrer)
 	if !ok {
 		return Grant{}, errors.ErrUnsupported
 	}
@@ -378,7 +391,7 @@ func (h *hold) transfer(ctx context.Context, request TransferLeaseRequest) (hand
 			return cause
 		}
 		var err error
-		handed, err = backend.transfer(ctx, grant, request)
+		handed, err = backend.Transfer(ctx, grant, request)
 		return h.handed(grant, handed, err)
 	})
 	return handed, err
@@ -388,13 +401,13 @@ func (h *hold) transfer(ctx context.Context, request TransferLeaseRequest) (hand
 func (h *hold) handed(grant, handed Grant, err error) error {
 	l := h.leases
 	switch {
-	case errors.Is(err, ErrHeld) || errors.Is(err, ErrNotHeld):
+	case isGone(err):
 		h.lose(err)
-		return &lostError{cause: err}
+		return h.lost(err)
 	case errors.Is(err, ErrOutcomeUnknown):
-		if h.end(&lostError{cause: err}) {
+		if h.end(h.lost(err)) {
 			l.background.Go(func() {
-				_ = l.release(l.farewell, grant) // of the former grant: if it took effect, nothing happens
+				_ = l.release(l.shutdownCtx, grant) // of the former grant: if it took effect, nothing happens
 				l.vacate(h)
 			})
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-func openLocker(ctx context.Context, dsn string) (applock.Locker, func(), error) {
+func openLocker(ctx context.Context, dsn string) (applock.Locker, func() error, error) {
 	client, err := open.ByDSN(ctx, dsn, open.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
-	return client, func() { _ = client.Close() }, nil // the leases have told what is wrong
+	return client, client.Close, nil
 }
 
 // The contract of leases, on the table.
@@ -57,6 +57,7 @@ func exerciseLeases(t *testing.T, place func(t testing.TB) string) {
 			"Release":     releaseAsSupervisor,
 			"TransferOut": transferOut,
 		},
+		Expire:  expire,
 		Waiters: countWaiters,
 	})
 }

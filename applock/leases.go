@@ -1,46 +1,48 @@
 package applock
 
 import (
-	"container/list"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/applock/applock/internal/db"
 )
 
 // Leases takes leases on a backend, for one program: it re-enters, queues, renews and watches. It holds no connection
 // for a lease or for a waiter. It is safe for concurrent use, and has goroutines only while there are leases to renew,
 // or waiters.
 type Leases struct {
-	backend Backend
-	logger  *slog.Logger
-	check   time.Duration
-	waiters *hub
-	chores  chores
+	backend  Backend
+	logger   *slog.Logger
+	check    time.Duration
+	waiters  *hub
+	cleanups cleanupQueue
+
+	// stopped ends when Close begins, and with it what waits or renews.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
 	stop    context.CancelFunc
-	// farewell ends some time after Close, for what still has to be said to the backend.
-	farewell context.Context //nolint:containedctx // as above
-	leave    context.CancelFunc
+	// shutdownCtx ends when Close stops waiting: until then there is time to tell the backend what is over.
+	shutdownCtx context.Context //nolint:containedctx // as above
+	shutdown    context.CancelCauseFunc
 
-	mutex  sync.Mutex
-	places map[Object]*place
-	kept   map[*hold]struct{} // to renew or to check
-	closed bool
-	// renewing is true while the renewer runs; hurry tells it of a new hold.
-	renewing bool
-	hurry    chan struct{}
+	mutex   sync.Mutex
+	objects map[Object]*objectState
+	kept    map[*hold]struct{} // to renew or to check
+	closed  bool
+	// renewing is true while the renewer runs; wakeRenewer tells it of a new hold.
+	renewing    bool
+	wakeRenewer chan struct{}
 
 	background background
+
+	// ended is closed when Close has done its work, closeErr is what became of it.
+	ended    chan struct{}
+	closeErr error
 }
 
 // LeasesConfig is what a backend needs beside itself.
@@ -52,6 +54,9 @@ type LeasesConfig struct {
 	Logger *slog.Logger
 }
 
+// ErrClosed means that the leases, or the client that they belong to, have been closed.
+var ErrClosed = errors.New("closed: no more leases")
+
 // NewLeases returns leases on a backend. Those on the table come with [Client]; the packages below this one have
 // others.
 func NewLeases(backend Backend, config LeasesConfig) *Leases {
@@ -60,55 +65,90 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	leases := &Leases{
-		backend: backend,
-		logger:  logger,
-		check:   max(config.CheckInterval, 0),
-		places:  map[Object]*place{},
-		kept:    map[*hold]struct{}{},
-		hurry:   make(chan struct{}, 1),
+		backend:     backend,
+		logger:      logger,
+		check:       max(config.CheckInterval, 0),
+		objects:     map[Object]*objectState{},
+		kept:        map[*hold]struct{}{},
+		wakeRenewer: make(chan struct{}, 1),
+		ended:       make(chan struct{}),
 	}
 	leases.background.idle = sync.NewCond(&leases.background.mutex)
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
-	leases.farewell, leases.leave = context.WithCancel(context.Background())
+	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
 	leases.waiters = newHub(leases)
 	return leases
 }
 
-// Close ends all leases: it releases them, and their contexts end with ErrLost. Who waits gets an error. It returns
-// when no goroutine is left, or after 5 s where the backend does not answer.
-func (l *Leases) Close() {
-	l.mutex.Lock()
-	l.closed = true
-	var open []*hold
-	for _, place := range l.places {
-		if place.holder != nil {
-			open = append(open, place.holder)
-		}
+// Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Who waits gets ErrClosed,
+// and so do later calls. Close returns when no goroutine is left; calls to a backend that does not answer are cancelled
+// after 5 s.
+//
+// The error says which objects could not be released, and so stay locked until they expire, and what became of closing the
+// backend. Further calls wait for the first one and return the same.
+func (l *Leases) Close() error {
+	open, first := l.markClosed()
+	if !first {
+		<-l.ended
+		return l.closeErr
 	}
-	l.mutex.Unlock()
+	defer close(l.ended)
 	l.stop()
-	limit := time.AfterFunc(releaseLimit, l.leave)
+	limit := time.AfterFunc(releaseLimit, func() { l.shutdown(ErrClosed) })
 	defer limit.Stop()
-	for _, h := range open {
-		if h.end(&lostError{cause: errClosed}) {
-			grant, _ := h.state()
-			l.background.Go(func() { _ = l.release(l.farewell, grant) }) // it expires by itself if this fails
+	failures := make([]error, len(open))
+	for i, h := range open {
+		if h.end(newLost(h.grant.Object, ErrClosed)) {
+			l.background.Go(func() { failures[i] = l.releaseAtClose(h) })
 		}
 	}
 	l.background.Wait()
-	l.leave()
+	l.shutdown(ErrClosed)
 	if backend, ok := l.backend.(io.Closer); ok {
-		_ = backend.Close() // nothing is held in it any more
+		failures = append(failures, backend.Close())
 	}
+	l.closeErr = errors.Join(failures...)
+	return l.closeErr
 }
 
-// untilFarewell returns a context that ends with ctx, and some time after Close.
-func (l *Leases) untilFarewell(ctx context.Context) (context.Context, context.CancelFunc) {
-	limited, cancel := context.WithCancel(ctx)
-	forget := context.AfterFunc(l.farewell, cancel)
+// markClosed keeps out new leases, and returns the holds that there are when it is called for the first time.
+func (l *Leases) markClosed() (open []*hold, first bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.closed {
+		return nil, false
+	}
+	l.closed = true
+	for _, state := range l.objects {
+		if state.holder != nil {
+			open = append(open, state.holder)
+		}
+	}
+	return open, true
+}
+
+// releaseAtClose frees the object of a hold that Close has ended. One that had been lost before needs nothing.
+func (l *Leases) releaseAtClose(h *hold) error {
+	grant, _ := h.state()
+	err := l.release(l.shutdownCtx, grant)
+	if err == nil || isGone(err) {
+		return nil
+	}
+	return fmt.Errorf("release %s: %w", grant.Object, err)
+}
+
+// untilShutdown returns a context that ends with ctx, and when Close stops waiting.
+func (l *Leases) untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
+	return endingWith(ctx, l.shutdownCtx)
+}
+
+// endingWith returns a context that ends with ctx, and with ErrClosed when closing ends.
+func endingWith(ctx, closing context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(closing, func() { cancel(ErrClosed) })
 	return limited, func() {
 		forget()
-		cancel()
+		cancel(nil)
 	}
 }
 
@@ -118,8 +158,6 @@ func (l *Leases) isClosed() bool {
 	defer l.mutex.Unlock()
 	return l.closed
 }
-
-var errClosed = errors.New("closed: no more leases")
 
 // background counts the goroutines. Unlike a sync.WaitGroup it may begin one while somebody waits for the last.
 type background struct {
@@ -160,230 +198,11 @@ func (b *background) Wait() {
 	}
 }
 
-// forever is the wait without limit.
-const forever = time.Duration(math.MaxInt64)
+// isGone reports whether a release found that the grant was not there.
+func isGone(err error) bool { return errors.Is(err, ErrNotHeld) || errors.Is(err, ErrHeld) }
 
-// place is what goes on here on one object. It is there while somebody holds the object here or waits for it.
-type place struct {
-	holder *hold
-	queue  list.List // of *waiter, first come first
-	// pending counts calls that were abandoned and may still have to be undone.
-	pending int
-	// refused is who held the object at the last refusal.
-	refused Holder
-}
-
-type waiter struct {
-	object  Object
-	owner   Owner
-	element *list.Element
-	wake    chan struct{}
-}
-
-// place returns what goes on on an object; the mutex is held.
-func (l *Leases) place(object Object) *place {
-	found := l.places[object]
-	if found == nil {
-		found = &place{}
-		l.places[object] = found
-	}
-	return found
-}
-
-// first returns who is at the head of the queue.
-func (p *place) first() *waiter {
-	if p.queue.Len() == 0 {
-		return nil
-	}
-	first, _ := p.queue.Front().Value.(*waiter)
-	return first
-}
-
-// holderNow returns who is known to have the object, or to be about to, as far as asking is concerned.
-func (p *place) holderNow(asking *waiter) Holder {
-	first := p.first()
-	switch {
-	case p.holder != nil:
-		return Holder{Owner: p.holder.grant.Owner, ExpiresAt: p.holder.grant.ExpiresAt}
-	case p.refused.Operator != "" || first == nil || first == asking:
-		return p.refused
-	}
-	return Holder{Owner: first.owner}
-}
-
-// advance wakes who is first if it is its turn now, and forgets an object that nobody is concerned with; the mutex is
-// held.
-func (l *Leases) advance(object Object, place *place) {
-	first := place.first()
-	switch {
-	case place.holder != nil || place.pending > 0:
-	case first == nil:
-		delete(l.places, object)
-	default:
-		first.nudge()
-	}
-}
-
-func (w *waiter) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // it has been told
-	}
-}
-
-// vacate takes a hold off its object.
-func (l *Leases) vacate(h *hold) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	place := l.places[h.grant.Object]
-	if place == nil || place.holder != h {
-		return
-	}
-	place.holder = nil
-	l.advance(h.grant.Object, place)
-}
-
-// nudge wakes who is first in the queue of an object that is said to be free since asked. If it is held here, its
-// holder may have lost it without knowing.
-func (l *Leases) nudge(object Object, asked time.Time) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	place := l.places[object]
-	switch {
-	case place == nil:
-	case place.holder != nil && place.holder.cause == nil && place.holder.began.Before(asked):
-		l.verify(place.holder)
-	case place.first() != nil:
-		place.first().nudge()
-	}
-}
-
-// queue makes attempts until one succeeds or fails otherwise than by a *HeldError: when it is this caller's turn here,
-// and each time that the object could be free.
-func (l *Leases) queue(
-	ctx context.Context, claim claim, maxWait time.Duration, attempt func(limited context.Context) error,
-) error {
-	self, err := l.enqueue(claim)
-	if err != nil {
-		return err
-	}
-	defer l.dequeue(self)
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if maxWait > 0 && maxWait < forever {
-		limited, cancel = context.WithTimeout(ctx, maxWait)
-	}
-	defer cancel()
-	var asked time.Time
-	for listed := false; ; {
-		if l.isTurnOf(self) {
-			asked = time.Now()
-			err := attempt(limited)
-			ended := errors.Is(err, context.Cause(limited)) && !errors.Is(err, ErrOutcomeUnknown)
-			if err == nil || !l.isToWait(self, err, maxWait) && !ended {
-				return err
-			}
-		}
-		if maxWait == 0 {
-			return l.refusal(self)
-		}
-		if !listed && limited.Err() == nil {
-			listed = true
-			defer l.waiters.remove(claim)
-			if err := l.waiters.add(limited, claim, maxWait); err != nil && limited.Err() == nil {
-				return err
-			}
-		}
-		if err := l.pause(limited, self); err != nil {
-			return err
-		}
-		if limited.Err() != nil {
-			return l.lastAttempt(ctx, self, asked, attempt)
-		}
-	}
-}
-
-// lastAttempt ends a wait: with the cause if ctx has ended it, and else with an answer that is not older than a second.
-func (l *Leases) lastAttempt(ctx context.Context, self *waiter, asked time.Time, attempt func(context.Context) error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w (%w)", context.Cause(ctx), l.refusal(self))
-	}
-	if time.Since(asked) < lastAnswer || !l.isTurnOf(self) {
-		return l.refusal(self)
-	}
-	limited, cancel := context.WithTimeout(ctx, lastAnswer)
-	defer cancel()
-	err := attempt(limited)
-	if err == nil || !l.isToWait(self, err, lastAnswer) && limited.Err() == nil {
-		return err
-	}
-	return l.refusal(self)
-}
-
-// lastAnswer is how old the answer to a waiter may be, and how long a newer one may take.
-const lastAnswer = time.Second
-
-// lookAgain is after what time a waiter asks for itself, should everything else have failed to wake it.
-const lookAgain = 5 * time.Minute
-
-// pause waits until the waiter is to try again, or limited ends.
-func (l *Leases) pause(limited context.Context, self *waiter) error {
-	again := time.NewTimer(lookAgain)
-	defer again.Stop()
-	select {
-	case <-limited.Done():
-	case <-self.wake:
-	case <-again.C:
-	case <-l.stopped.Done():
-		return errClosed
-	}
-	return nil
-}
-
-func (l *Leases) enqueue(claim claim) (*waiter, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.closed {
-		return nil, errClosed
-	}
-	self := &waiter{object: claim.object, owner: claim.owner, wake: make(chan struct{}, 1)}
-	self.element = l.place(claim.object).queue.PushBack(self)
-	return self, nil
-}
-
-func (l *Leases) dequeue(self *waiter) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	place := l.places[self.object]
-	place.queue.Remove(self.element)
-	l.advance(self.object, place)
-}
-
-func (l *Leases) isTurnOf(self *waiter) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	place := l.places[self.object]
-	return place.holder == nil && place.pending == 0 && place.first() == self
-}
-
-// isToWait reports whether an attempt has failed because of somebody else, and remembers who. That is also a transaction
-// that is changing the lock, or asserts it, for longer than the database waits. A grant that came too late has been given
-// back, and is asked for again.
-func (l *Leases) isToWait(self *waiter, err error, maxWait time.Duration) bool {
-	var held *HeldError
-	if !errors.As(err, &held) {
-		return maxWait > 0 && (db.KindOf(err) == db.KindBusy || errors.Is(err, errTooLate))
-	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.places[self.object].refused = held.Holder
-	return true
-}
-
-func (l *Leases) refusal(self *waiter) *HeldError {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return &HeldError{Object: self.object, Holder: l.places[self.object].holderNow(self)}
-}
+// firstRetry is the pause after a release that failed. It doubles.
+const firstRetry = 10 * time.Millisecond
 
 // release ends a grant, and repeats calls that fail until releaseLimit. A grant that is gone after such a call has been
 // released by it.
@@ -391,13 +210,12 @@ func (l *Leases) release(ctx context.Context, grant Grant) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
 	uncertain := false
-	for pause := 10 * time.Millisecond; ; pause *= 2 {
+	for pause := firstRetry; ; pause *= 2 {
 		err := l.backend.Release(ctx, grant)
-		gone := errors.Is(err, ErrNotHeld) || errors.Is(err, ErrHeld)
-		if gone && uncertain {
+		if isGone(err) && uncertain {
 			return nil
 		}
-		if err == nil || gone || errors.Is(err, ErrInvalid) {
+		if err == nil || isGone(err) || errors.Is(err, ErrInvalid) {
 			return err
 		}
 		uncertain = true
@@ -411,24 +229,24 @@ func (l *Leases) release(ctx context.Context, grant Grant) error {
 	}
 }
 
-// chores runs what nobody waits for, one after the other.
-type chores struct {
+// cleanupQueue runs what nobody waits for, one after the other.
+type cleanupQueue struct {
 	mutex   sync.Mutex
 	pending []func()
 	running bool
 }
 
-// maxChores is how many may be pending.
-const maxChores = 1000
+// maxCleanups is how many may be pending.
+const maxCleanups = 1000
 
 // add returns false when there is too much to do already: the caller is to do it then.
-func (c *chores) add(background *background, chore func()) bool {
+func (c *cleanupQueue) add(background *background, cleanup func()) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if len(c.pending) >= maxChores {
+	if len(c.pending) >= maxCleanups {
 		return false
 	}
-	c.pending = append(c.pending, chore)
+	c.pending = append(c.pending, cleanup)
 	if !c.running {
 		c.running = true
 		background.Go(c.run)
@@ -436,19 +254,24 @@ func (c *chores) add(background *background, chore func()) bool {
 	return true
 }
 
-func (c *chores) run() {
-	for {
-		c.mutex.Lock()
-		if len(c.pending) == 0 {
-			c.running = false
-			c.mutex.Unlock()
-			return
-		}
-		next := c.pending[0]
-		c.pending = c.pending[1:]
-		c.mutex.Unlock()
-		next()
+// run does what is pending, until nothing is.
+func (c *cleanupQueue) run() {
+	for cleanup, ok := c.next(); ok; cleanup, ok = c.next() {
+		cleanup()
 	}
+}
+
+// next returns the next cleanup. Where there is none, the queue does not run any more.
+func (c *cleanupQueue) next() (cleanup func(), ok bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if len(c.pending) == 0 {
+		c.running = false
+		return nil, false
+	}
+	cleanup = c.pending[0]
+	c.pending = c.pending[1:]
+	return cleanup, true
 }
 
 const (

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/applock/applock/internal/db"
 )
 
 // The tests of this file play what only the table offers, which other packages cannot, or a database that answers late.
@@ -22,16 +20,16 @@ type playedOffers struct {
 	free        bool // to be taken; otherwise somebody else holds it, for ever
 	announced   func()
 	retracted   func(ctx context.Context) error
-	listening   func() (releases, error)
+	listening   func() (Releases, error)
 	transferred func() error
 	polls       atomic.Int64
 }
 
 var (
 	_ Poller      = (*playedOffers)(nil)
-	_ announcer   = (*playedOffers)(nil)
-	_ notifier    = (*playedOffers)(nil)
-	_ transferrer = (*playedOffers)(nil)
+	_ Announcer   = (*playedOffers)(nil)
+	_ Notifier    = (*playedOffers)(nil)
+	_ Transferrer = (*playedOffers)(nil)
 )
 
 func (b *playedOffers) Take(_ context.Context, object Object, owner Owner, _ time.Duration) (Grant, error) {
@@ -50,28 +48,28 @@ func (b *playedOffers) Poll(context.Context, iter.Seq[Object]) ([]Object, time.D
 	return nil, 0, nil
 }
 
-func (b *playedOffers) announce(context.Context, Object, Owner, time.Duration) error {
+func (b *playedOffers) Announce(context.Context, Object, Owner, time.Duration) error {
 	if b.announced != nil {
 		b.announced()
 	}
 	return nil
 }
 
-func (b *playedOffers) retract(ctx context.Context, _ Object, _ string) error {
+func (b *playedOffers) Retract(ctx context.Context, _ Object, _ string) error {
 	if b.retracted == nil {
 		return nil
 	}
 	return b.retracted(ctx)
 }
 
-func (b *playedOffers) listen(context.Context) (releases, error) {
+func (b *playedOffers) Listen(context.Context) (Releases, error) {
 	if b.listening == nil {
-		return nil, db.ErrNoListen
+		return nil, errors.ErrUnsupported
 	}
 	return b.listening()
 }
 
-func (b *playedOffers) transfer(context.Context, Grant, TransferLeaseRequest) (Grant, error) {
+func (b *playedOffers) Transfer(context.Context, Grant, TransferLeaseRequest) (Grant, error) {
 	return Grant{}, b.transferred()
 }
 
@@ -79,13 +77,19 @@ func playOffers(t *testing.T, backend *playedOffers, test func(t *testing.T, lea
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		leases := NewLeases(backend, LeasesConfig{})
-		defer leases.Close()
+		defer func() { _ = leases.Close() }()
 		test(t, leases)
 	})
 }
 
 func nightly() AcquireRequest {
 	return AcquireRequest{Object: Object{Type: "job", ID: "nightly"}, MaxHold: time.Hour}
+}
+
+func nightlyWithin(maxWait time.Duration) AcquireRequest {
+	request := nightly()
+	request.MaxWait = maxWait
+	return request
 }
 
 // Goal: who is cancelled need not wait until its name is off the list. Method: a database that does not answer to that, and
@@ -124,7 +128,7 @@ func TestRetractionIsRepeated(t *testing.T) {
 		},
 	}
 	playOffers(t, backend, func(t *testing.T, leases *Leases) {
-		_, _ = leases.TryAcquire(t.Context(), nightly(), time.Second)
+		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
 		time.Sleep(10 * time.Second)
 		if listed.Load() != 0 || calls.Load() != 3 {
 			t.Errorf("%d are listed 10 s later, after %d calls, want none after 3", listed.Load(), calls.Load())
@@ -153,17 +157,17 @@ func TestRetractionsKeepUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		for i := range callers {
-			request := nightly()
+			request := nightlyWithin(10 * time.Millisecond)
 			request.Object.ID = fmt.Sprint(i)
 			go func() {
 				for ctx.Err() == nil {
-					_, _ = leases.TryAcquire(ctx, request, 10*time.Millisecond)
+					_, _ = leases.TryAcquire(ctx, request)
 				}
 			}()
 		}
 		<-ctx.Done()
-		if n := listed.Load(); n > maxChores+2*callers {
-			t.Errorf("%d are listed, want little more than %d", n, maxChores)
+		if n := listed.Load(); n > maxCleanups+2*callers {
+			t.Errorf("%d are listed, want little more than %d", n, maxCleanups)
 		}
 	})
 }
@@ -171,9 +175,9 @@ func TestRetractionsKeepUp(t *testing.T) {
 // played is a listener that hears nothing, and is slow to close.
 type played struct{ closing chan struct{} }
 
-func (p played) Next(ctx context.Context) (string, error) {
+func (p played) Next(ctx context.Context) (Object, error) {
 	<-ctx.Done()
-	return "", ctx.Err()
+	return Object{}, ctx.Err()
 }
 
 func (p played) Close() error {
@@ -187,13 +191,13 @@ func (p played) Close() error {
 func TestNextListenerCounts(t *testing.T) {
 	t.Parallel()
 	closings := make(chan chan struct{}, 2)
-	backend := &playedOffers{listening: func() (releases, error) {
+	backend := &playedOffers{listening: func() (Releases, error) {
 		listener := played{closing: make(chan struct{})}
 		closings <- listener.closing
 		return listener, nil
 	}}
 	playOffers(t, backend, func(t *testing.T, leases *Leases) {
-		_, _ = leases.TryAcquire(t.Context(), nightly(), time.Second)
+		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
 		<-<-closings
 		go func() { _, _ = leases.Acquire(t.Context(), nightly()) }()
 		time.Sleep(time.Minute)
@@ -211,8 +215,8 @@ func TestNoMessagesNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		leases := NewLeases(&playedOffers{}, LeasesConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		_, err := leases.TryAcquire(t.Context(), nightly(), time.Hour)
-		leases.Close()
+		_, err := leases.TryAcquire(t.Context(), nightlyWithin(time.Hour))
+		_ = leases.Close()
 		if !errors.Is(err, ErrHeld) || log.Len() > 0 {
 			t.Errorf("try to acquire: %v, want ErrHeld; logged: %.500s", err, log.String())
 		}

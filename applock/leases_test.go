@@ -74,7 +74,7 @@ func play(t *testing.T, backend applock.Backend, test func(t *testing.T, leases 
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		leases := applock.NewLeases(backend, applock.LeasesConfig{})
-		defer leases.Close()
+		defer func() { _ = leases.Close() }()
 		test(t, leases)
 	})
 }
@@ -178,9 +178,9 @@ func TestRenewalAnswers(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		var by *applock.HeldError
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) || !errors.As(cause, &by) {
-			t.Errorf("ended with %v, want ErrLost and the new holder", cause)
+		var lost *applock.LostError
+		if cause := context.Cause(lease.Context()); !errors.As(cause, &lost) || lost.Holder != held.Holder || lost.Object != nightly {
+			t.Errorf("ended with %v, want a *LostError with the new holder", cause)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
 			t.Errorf("release: %v, want ErrLost", err)
@@ -231,7 +231,7 @@ func TestNoRenewalWithoutTTL(t *testing.T) {
 				return renewed(renewals), nil
 			}}
 			leases := applock.NewLeases(backend, applock.LeasesConfig{CheckInterval: interval})
-			defer leases.Close()
+			defer func() { _ = leases.Close() }()
 			mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
 			time.Sleep(10*time.Second + time.Millisecond)
 			synctest.Wait()
@@ -406,7 +406,7 @@ func TestPollCostsLittle(t *testing.T) {
 		},
 	}
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
-		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 26*time.Second)
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 26 * time.Second})
 		if !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("try to acquire: %v, want ErrHeld", err)
 		}
@@ -525,7 +525,7 @@ func TestGivingBackWakes(t *testing.T) {
 	}}
 	synctest.Test(t, func(t *testing.T) {
 		leases := applock.NewLeases(backend, applock.LeasesConfig{})
-		defer leases.Close()
+		defer func() { _ = leases.Close() }()
 		began := time.Now()
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

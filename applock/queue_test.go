@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 )
 
 // The tests of this file wait, or give up waiting, while the backend is slow or fails.
@@ -175,7 +174,8 @@ func TestRefusalDoesNotNameTheCaller(t *testing.T) {
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour}
 		for _, wait := range []time.Duration{0, time.Second} {
-			_, err := leases.TryAcquire(t.Context(), request, wait)
+			request.MaxWait = wait
+			_, err := leases.TryAcquire(t.Context(), request)
 			var refusal *applock.HeldError
 			if !errors.As(err, &refusal) || refusal.Holder.Operator != "" {
 				t.Errorf("refused after %s with %v, want a *HeldError without a holder", wait, err)
@@ -197,7 +197,7 @@ func TestRefusalNamesTheHolderOfNow(t *testing.T) {
 	}}
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		began = time.Now()
-		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 4*time.Minute)
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 4 * time.Minute})
 		var refusal *applock.HeldError
 		if !errors.As(err, &refusal) || refusal.Holder.Operator != "ASMITH" {
 			t.Errorf("try to acquire: %v, want that ASMITH holds it", err)
@@ -221,7 +221,7 @@ func TestTryAcquireGivesUpInTime(t *testing.T) {
 			}}
 			play(t, backend, func(t *testing.T, leases *applock.Leases) {
 				began := time.Now()
-				_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 5*time.Second)
+				_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 5 * time.Second})
 				if waited := time.Since(began); waited > 6*time.Second || !errors.Is(err, applock.ErrHeld) {
 					t.Errorf("gave up after %s with %v, want ErrHeld after 5 s, and one more for the last answer", waited, err)
 				}
@@ -238,7 +238,7 @@ func TestAcquireWaitsForTransactions(t *testing.T) {
 	backend := &playedBackend{
 		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
 			if takes.Add(1) == 1 {
-				return applock.Grant{}, &db.Error{Kind: db.KindBusy, Err: errors.New("lock wait timeout exceeded")}
+				return applock.Grant{}, fmt.Errorf("%w: lock wait timeout exceeded", applock.ErrBusy)
 			}
 			return applock.Grant{}, nil
 		},
@@ -264,7 +264,7 @@ func TestNoLeaseFromALateAnswer(t *testing.T) {
 	})
 	backend := &playedTable{after: slowOnce("take", late)}
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
-		if lease, err := leases.TryAcquire(t.Context(), request, 0); err == nil {
+		if lease, err := leases.TryAcquire(t.Context(), request); err == nil {
 			t.Errorf("asked once: %v, want an error", lease)
 		}
 		synctest.Wait()
@@ -302,7 +302,7 @@ func TestCloseDuringCalls(t *testing.T) {
 				result := make(chan error, 1)
 				go func() { result <- call(t, leases) }()
 				time.Sleep(time.Second)
-				leases.Close()
+				_ = leases.Close()
 				if left := backend.lockedFor(nightly); left > 0 {
 					t.Errorf("the object stays locked for %s", left)
 				}
@@ -374,7 +374,7 @@ func TestPollsNameForgottenObjects(t *testing.T) {
 		},
 	}
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
-		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}, 100*time.Second)
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 100 * time.Second})
 		if !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("try to acquire: %v, want ErrHeld", err)
 		}
@@ -396,7 +396,7 @@ func TestWaitersOfOneOperator(t *testing.T) {
 	}
 	request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour}
 	result := waiting(t, place, client, request)
-	if _, err := client.TryAcquire(t.Context(), request, 300*time.Millisecond); !errors.Is(err, applock.ErrHeld) {
+	if _, err := client.TryAcquire(t.Context(), request); !errors.Is(err, applock.ErrHeld) {
 		t.Fatalf("try to acquire: %v, want ErrHeld", err)
 	}
 	time.Sleep(1500 * time.Millisecond) // waits are listed in whole seconds
@@ -443,7 +443,7 @@ func TestCloseDuringAHangingRenew(t *testing.T) {
 		go func() { _ = lease.Renew(context.WithoutCancel(t.Context())) }()
 		time.Sleep(time.Second)
 		began := time.Now()
-		leases.Close()
+		_ = leases.Close()
 		if took := time.Since(began); took > 6*time.Second {
 			t.Errorf("closed after %s, want 5 s at the most", took)
 		}

@@ -26,7 +26,7 @@ func (l *Leases) keep(h *hold) {
 		return
 	}
 	select {
-	case l.hurry <- struct{}{}: // its interval may be shorter than the others'
+	case l.wakeRenewer <- struct{}{}: // its interval may be shorter than the others'
 	default:
 	}
 }
@@ -47,43 +47,51 @@ func (l *Leases) renewAll() {
 	last := time.Now()
 	pause := time.Duration(0)
 	for {
-		shortest := l.shortestInterval()
-		if shortest == 0 {
-			return
+		interval, ok := l.nextRenewal()
+		if !ok {
+			if l.endRenewer() {
+				return
+			}
+			continue
 		}
-		if pause == 0 || shortest < pause {
-			pause = shortest
+		if pause == 0 || interval < pause {
+			pause = interval
 		}
 		select {
 		case <-l.stopped.Done():
 			return
-		case <-l.hurry:
+		case <-l.wakeRenewer:
 			continue
 		case <-time.After(time.Until(last.Add(pause))):
 		}
 		last = time.Now()
-		pause = shortest
-		if err := l.renewOnce(shortest); err != nil {
-			pause = min(shortest/renewalsPerTTL, retryAfter)
+		pause = interval
+		if err := l.renewOnce(interval); err != nil {
+			pause = min(interval/renewalsPerTTL, retryAfter)
 			l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 		}
 	}
 }
 
-// shortestInterval also ends the renewer, by returning zero, when nothing is left to renew.
-func (l *Leases) shortestInterval() time.Duration {
+// nextRenewal returns after what time the holds are to be renewed again: the shortest interval of them. It returns false
+// when there is none to renew.
+func (l *Leases) nextRenewal() (interval time.Duration, ok bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	shortest := time.Duration(0)
 	for h := range l.kept {
-		if interval := l.interval(h); shortest == 0 || interval < shortest {
-			shortest = interval
+		if own := l.interval(h); !ok || own < interval {
+			interval, ok = own, true
 		}
 	}
-	if shortest == 0 {
-		l.renewing = false
-	}
-	return shortest
+	return interval, ok
+}
+
+// endRenewer notes that the renewer ends. It returns false when there is something to renew again.
+func (l *Leases) endRenewer() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.renewing = len(l.kept) > 0
+	return !l.renewing
 }
 
 var errPassedOver = errors.New("other transactions are changing some of the locks")

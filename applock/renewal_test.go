@@ -151,7 +151,7 @@ func TestNegativeCheckInterval(t *testing.T) {
 			return renewed(renewals), nil
 		}}
 		leases := applock.NewLeases(backend, applock.LeasesConfig{CheckInterval: -time.Second})
-		defer leases.Close()
+		defer func() { _ = leases.Close() }()
 		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
 		time.Sleep(10 * time.Second)
 		if n := checks.Load(); n > 0 {

@@ -2,6 +2,8 @@ package applock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -18,9 +20,9 @@ type table struct {
 var (
 	_ Backend     = (*table)(nil)
 	_ Poller      = (*table)(nil)
-	_ announcer   = (*table)(nil)
-	_ notifier    = (*table)(nil)
-	_ transferrer = (*table)(nil)
+	_ Announcer   = (*table)(nil)
+	_ Notifier    = (*table)(nil)
+	_ Transferrer = (*table)(nil)
 )
 
 // pollRows is how many objects one poll returns: those that will be free soonest.
@@ -116,23 +118,43 @@ func (t *table) Poll(ctx context.Context, _ iter.Seq[Object]) ([]Object, time.Du
 	return free, 0, nil
 }
 
-func (t *table) announce(ctx context.Context, object Object, owner Owner, wait time.Duration) error {
-	if wait == forever {
-		wait = 0
-	}
+// Announce lists a waiter under this client.
+func (t *table) Announce(ctx context.Context, object Object, owner Owner, wait time.Duration) error {
 	return t.operations.announce(ctx, object, owner, t.clientID, wait)
 }
 
-func (t *table) retract(ctx context.Context, object Object, operator string) error {
+// Retract takes a waiter of this client off the list.
+func (t *table) Retract(ctx context.Context, object Object, operator string) error {
 	return t.operations.retract(ctx, object, operator, t.clientID)
 }
 
-func (t *table) listen(ctx context.Context) (releases, error) {
-	return t.operations.driver.Listen(ctx)
+// Listen listens to the messages of releases, where the database has some.
+func (t *table) Listen(ctx context.Context) (Releases, error) {
+	listener, err := t.operations.driver.Listen(ctx)
+	if errors.Is(err, db.ErrNoListen) {
+		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return listenerReleases{listener}, err
 }
 
-// transfer asserts the grant first, in the same transaction: a transfer itself cannot be told the fence.
-func (t *table) transfer(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
+// listenerReleases is a listener of a driver, whose messages are texts.
+type listenerReleases struct{ db.Listener }
+
+// Next skips what names no object.
+func (r listenerReleases) Next(ctx context.Context) (Object, error) {
+	for {
+		text, err := r.Listener.Next(ctx)
+		if err != nil {
+			return Object{}, err
+		}
+		if object, err := ParseObject(text); err == nil {
+			return object, nil
+		}
+	}
+}
+
+// Transfer asserts the grant first, in the same transaction: a transfer itself cannot be told the fence.
+func (t *table) Transfer(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
 	var handed Grant
 	err := t.operations.inOwnTx(ctx, func(inTx operations) error {
 		var err error

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/applock/applock/internal/db"
 )
 
 // hub wakes the waiters of one Leases when their objects could be free. There is one poller for all of them, which
@@ -25,49 +23,70 @@ type hub struct {
 	leases *Leases
 
 	mutex    sync.Mutex
-	objects  map[Object]int     // how many wait for it
-	rows     map[rowKey]*listed // who is listed as waiting
+	objects  map[Object]int          // how many wait for it
+	listings map[listingKey]*listing // who is listed as waiting
 	polling  bool
 	changed  time.Time // when something happened last: a newcomer, or an object that was free
 	hearing  int       // how many listeners get messages
 	newcomer chan struct{}
+	// random returns a number from 0 to 1, for the jitter.
+	random func() float64
 }
 
-// rowKey is what a backend lists a waiter by.
-type rowKey struct {
+// listingKey is what a backend lists a waiter by.
+type listingKey struct {
 	object   Object
 	operator string
 }
 
-// listed counts those who wait under one name. Its mutex lets in one call at a time, so that the row is there while
-// somebody waits, and until is when the last of them gives up.
-type listed struct {
-	mutex   sync.Mutex
+// listing counts those who wait under one name. Its turn lets in one call at a time, so that the backend lists the name
+// while somebody waits. The mutex of the hub guards waiting; until and unlimited belong to whoever has the turn.
+type listing struct {
+	turn    chan struct{}
 	waiting int
-	until   time.Time
-	forever bool
+	// until is when the last of them gives up, unless one of them waits without a limit.
+	until     time.Time
+	unlimited bool
 }
 
-// extend returns for how long the row is to be listed when one more waits; the mutex is held.
-func (l *listed) extend(wait time.Duration) time.Duration {
-	if l.forever = l.forever || wait == forever; l.forever {
-		return forever
+// enter waits for the turn, and returns false when ctx ends first.
+func (l *listing) enter(ctx context.Context) bool {
+	select {
+	case l.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// leave ends the turn.
+func (l *listing) leave() { <-l.turn }
+
+// extend returns for how long the name is to be listed when one more waits, zero for no limit.
+func (l *listing) extend(wait time.Duration) time.Duration {
+	if l.unlimited = l.unlimited || wait == forever; l.unlimited {
+		return 0
 	}
 	if until := time.Now().Add(wait); until.After(l.until) {
 		l.until = until
 	}
-	return time.Until(l.until)
+	return max(time.Until(l.until), 1) // zero would be no limit
 }
 
 const (
 	pollFastest  = 10 * time.Millisecond
 	pollSlowest  = 250 * time.Millisecond
-	pollSafe     = 5 * time.Second  // with a listener
-	pollSlowdown = 1000             // the time without any event is so many intervals long
-	pollSafeSlow = 2                // with a listener
-	pollFree     = time.Millisecond // of a poll's time does not count
-	pollCost     = 25               // a poll's share of the time is one of these
-	newcomerCost = 4                // and one of these while newcomers arrive
+	pollSafe     = 5 * time.Second // with a listener
+	pollSlowdown = 1000            // the time without any event is so many intervals long
+	pollSafeSlow = 2               // with a listener
+
+	// maxPollShare is a poll's share of the time: the pause after it is at least its cost divided by this. The first
+	// millisecond of a poll, pollFree, costs nothing.
+	maxPollShare = 1.0 / 25
+	pollFree     = time.Millisecond
+	// newcomerShare is the same while newcomers arrive, who are gathered for a common poll.
+	newcomerShare = 1.0 / 4
+
 	pollLimit    = 10 * time.Second
 	pollPatience = 30 * time.Second
 	pollFailure  = time.Second
@@ -79,45 +98,72 @@ const (
 )
 
 func newHub(leases *Leases) *hub {
-	return &hub{leases: leases, objects: map[Object]int{}, rows: map[rowKey]*listed{}, newcomer: make(chan struct{}, 1)}
+	return &hub{
+		leases:   leases,
+		objects:  map[Object]int{},
+		listings: map[listingKey]*listing{},
+		newcomer: make(chan struct{}, 1),
+		random:   rand.Float64,
+	}
 }
 
 // add has the claim's object looked after until remove, which must be called in any case.
 func (h *hub) add(ctx context.Context, claim claim, wait time.Duration) error {
+	h.watch(claim.object)
+	defer h.wakePoller()
+	backend, ok := h.leases.backend.(Announcer)
+	if !ok {
+		return nil
+	}
+	return h.announce(ctx, backend, claim, wait)
+}
+
+// watch has the poller ask for one more waiter.
+func (h *hub) watch(object Object) {
 	h.mutex.Lock()
-	h.objects[claim.object]++
+	defer h.mutex.Unlock()
+	h.objects[object]++
 	h.changed = time.Now()
 	if backend, ok := h.leases.backend.(Poller); ok && !h.polling {
 		h.polling = true
 		h.leases.background.Go(func() { h.run(backend) })
 	}
-	h.mutex.Unlock()
-	defer h.hurry()
-	backend, ok := h.leases.backend.(announcer)
-	if !ok {
-		return nil
-	}
-	row := h.row(claim, +1)
-	row.mutex.Lock()
-	defer row.mutex.Unlock()
-	wait = row.extend(wait)
-	listed := make(chan error, 1)
-	go func() { listed <- backend.announce(ctx, claim.object, claim.owner, wait) }() // a database client's deep stack is not to stay
-	return <-listed
 }
 
-// row counts a waiter in or out.
-func (h *hub) row(claim claim, change int) *listed {
+// announce lists a waiter. When ctx ends first, the call goes on and keeps the turn, so that a retraction comes after it.
+func (h *hub) announce(ctx context.Context, backend Announcer, claim claim, wait time.Duration) error {
+	ctx, cancel := endingWith(ctx, h.leases.stopped)
+	defer cancel()
+	listing := h.count(claim, +1)
+	if !listing.enter(ctx) {
+		return context.Cause(ctx)
+	}
+	wait = listing.extend(wait)
+	answer := make(chan error, 1)
+	h.leases.background.Go(func() { // of its own, because a database client's deep stack is not to stay with the waiter
+		defer listing.leave()
+		answer <- backend.Announce(ctx, claim.object, claim.owner, wait)
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// count counts a waiter in or out, or neither, and returns the listing of its name.
+func (h *hub) count(claim claim, change int) *listing {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	key := rowKey{object: claim.object, operator: claim.owner.Operator}
-	row := h.rows[key]
-	if row == nil {
-		row = new(listed)
-		h.rows[key] = row
+	key := listingKey{object: claim.object, operator: claim.owner.Operator}
+	found := h.listings[key]
+	if found == nil {
+		found = &listing{turn: make(chan struct{}, 1)}
+		h.listings[key] = found
 	}
-	row.waiting += change
-	return row
+	found.waiting += change
+	return found
 }
 
 func (h *hub) remove(claim claim) {
@@ -127,55 +173,63 @@ func (h *hub) remove(claim claim) {
 		delete(h.objects, claim.object)
 	}
 	h.mutex.Unlock()
-	backend, ok := h.leases.backend.(announcer)
+	backend, ok := h.leases.backend.(Announcer)
 	if !ok {
 		return
 	}
-	h.row(claim, -1)
+	h.count(claim, -1)
 	h.later(func() { h.retract(backend, claim) })
 }
 
-// later runs a chore that nobody waits for, unless there are too many.
-func (h *hub) later(chore func()) {
-	if !h.leases.chores.add(&h.leases.background, chore) {
-		chore()
+// later runs a cleanup that nobody waits for, unless there are too many.
+func (h *hub) later(cleanup func()) {
+	if !h.leases.cleanups.add(&h.leases.background, cleanup) {
+		cleanup()
 	}
 }
 
 // retract takes a waiter off the list, unless somebody waits under the same name again. It repeats what fails: polls
-// would keep the row listed.
-func (h *hub) retract(backend announcer, claim claim) {
-	row := h.row(claim, 0)
-	row.mutex.Lock()
-	defer row.mutex.Unlock()
-	if !h.isUnused(row) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(h.leases.farewell, releaseLimit)
+// would keep the name listed.
+func (h *hub) retract(backend Announcer, claim claim) {
+	ctx, cancel := context.WithTimeout(h.leases.shutdownCtx, releaseLimit)
 	defer cancel()
-	if err := backend.retract(ctx, claim.object, claim.owner.Operator); err != nil {
-		time.AfterFunc(retractAgain, func() {
-			if h.leases.stopped.Err() == nil {
-				h.later(func() { h.retract(backend, claim) })
-			}
-		})
+	listing := h.count(claim, 0)
+	if !listing.enter(ctx) {
+		h.retractLater(backend, claim)
+		return
+	}
+	defer listing.leave()
+	if !h.isUnused(listing) {
+		return
+	}
+	if err := backend.Retract(ctx, claim.object, claim.owner.Operator); err != nil {
+		h.retractLater(backend, claim)
 		return
 	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if row.waiting == 0 {
-		delete(h.rows, rowKey{object: claim.object, operator: claim.owner.Operator})
+	if listing.waiting == 0 {
+		delete(h.listings, listingKey{object: claim.object, operator: claim.owner.Operator})
 	}
 }
 
-func (h *hub) isUnused(row *listed) bool {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return row.waiting == 0
+// retractLater has a retraction repeated, unless Close has begun.
+func (h *hub) retractLater(backend Announcer, claim claim) {
+	time.AfterFunc(retractAgain, func() {
+		if h.leases.stopped.Err() == nil {
+			h.later(func() { h.retract(backend, claim) })
+		}
+	})
 }
 
-// hurry has the poller ask soon.
-func (h *hub) hurry() {
+func (h *hub) isUnused(listing *listing) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return listing.waiting == 0
+}
+
+// wakePoller has the poller ask soon.
+func (h *hub) wakePoller() {
 	select {
 	case h.newcomer <- struct{}{}:
 	default: // the poller has been told
@@ -199,7 +253,7 @@ func (h *hub) waited() iter.Seq[Object] {
 func (h *hub) run(backend Poller) {
 	ctx, cancel := context.WithCancel(h.leases.stopped)
 	defer cancel()
-	if source, ok := h.leases.backend.(notifier); ok {
+	if source, ok := h.leases.backend.(Notifier); ok {
 		h.leases.background.Go(func() { h.listen(ctx, source) })
 	}
 	var failing time.Time // since when
@@ -207,7 +261,7 @@ func (h *hub) run(backend Poller) {
 		began := time.Now()
 		next, err := h.poll(ctx, backend, &failing)
 		cost := time.Since(began)
-		if !h.sleep(ctx, h.pause(cost, next, err), cost*newcomerCost) {
+		if !h.sleep(ctx, h.pause(cost, next, err), time.Duration(float64(cost)/newcomerShare)) {
 			return
 		}
 	}
@@ -281,8 +335,8 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 		pause = lingering
 	}
 	h.mutex.Unlock()
-	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // no secret
-	return max(min(pause, next), min((cost-pollFree)*pollCost, pollSafe))
+	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
+	return max(min(pause, next), min(time.Duration(float64(cost-pollFree)/maxPollShare), pollSafe))
 }
 
 // sleep waits for the pause to end, or for a newcomer, and others that come shortly after. It returns false when the
@@ -310,10 +364,10 @@ func (h *hub) sleep(ctx context.Context, pause, gathering time.Duration) bool {
 }
 
 // listen wakes those whose objects are said to be free. It connects again when the connection is lost.
-func (h *hub) listen(ctx context.Context, backend notifier) {
+func (h *hub) listen(ctx context.Context, backend Notifier) {
 	for ctx.Err() == nil {
-		source, err := backend.listen(ctx)
-		if errors.Is(err, db.ErrNoListen) {
+		source, err := backend.Listen(ctx)
+		if errors.Is(err, errors.ErrUnsupported) {
 			return
 		}
 		if err == nil {
@@ -329,18 +383,16 @@ func (h *hub) listen(ctx context.Context, backend notifier) {
 	}
 }
 
-func (h *hub) hear(ctx context.Context, source releases) error {
+func (h *hub) hear(ctx context.Context, source Releases) error {
 	defer func() { _ = source.Close() }() // it is of no use any more
 	h.hears(+1)
 	defer h.hears(-1)
 	for {
-		text, err := source.Next(ctx)
+		object, err := source.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if object, err := ParseObject(text); err == nil {
-			h.leases.nudge(object, time.Now().Add(-stale))
-		}
+		h.leases.nudge(object, time.Now().Add(-stale))
 	}
 }
 
@@ -350,5 +402,5 @@ func (h *hub) hears(change int) {
 	h.hearing += change
 	h.changed = time.Now()
 	h.mutex.Unlock()
-	h.hurry()
+	h.wakePoller()
 }

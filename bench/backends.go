@@ -22,7 +22,7 @@ import (
 type backend struct {
 	name string
 	// open returns leases as a program of its own has them, on so many sessions where there are sessions.
-	open func(sessions int) (leases *applock.Leases, closeIt func(), err error)
+	open func(sessions int) (leases *applock.Leases, closeIt func() error, err error)
 	// relay hands over by hand, and cycle takes and releases.
 	relay relay
 	cycle contender
@@ -36,7 +36,7 @@ func (p *place) backends(ctx context.Context) ([]backend, error) {
 		pool, _ := p.raw.(pgExecutor)
 		return []backend{{
 			name: "pgadvisory",
-			open: func(sessions int) (*applock.Leases, func(), error) {
+			open: func(sessions int) (*applock.Leases, func() error, error) {
 				leases, err := pgadvisory.New(pgadvisory.Config{DSN: p.dsn, Sessions: sessions})
 				return leases, leases.Close, err
 			},
@@ -48,7 +48,7 @@ func (p *place) backends(ctx context.Context) ([]backend, error) {
 		pool, _ := p.raw.(sqlExecutor)
 		return []backend{{
 			name: "getlock",
-			open: func(sessions int) (*applock.Leases, func(), error) {
+			open: func(sessions int) (*applock.Leases, func() error, error) {
 				leases, err := getlock.New(getlock.Config{DSN: p.dsn, Sessions: sessions})
 				return leases, leases.Close, err
 			},
@@ -59,7 +59,7 @@ func (p *place) backends(ctx context.Context) ([]backend, error) {
 		peer := &redisPeer{bsm.New(p.redis)}
 		return []backend{{
 			name: "redislock",
-			open: func(int) (*applock.Leases, func(), error) {
+			open: func(int) (*applock.Leases, func() error, error) {
 				leases, err := redislock.New(redislock.Config{Client: p.redis, Namespace: "applock_bench"})
 				return leases, leases.Close, err
 			},

@@ -44,7 +44,7 @@ func configOf(place string) getlock.Config {
 	return getlock.Config{DSN: dsn, Namespace: namespace}
 }
 
-func open(_ context.Context, place string) (applock.Locker, func(), error) {
+func open(_ context.Context, place string) (applock.Locker, func() error, error) {
 	leases, err := getlock.New(configOf(place))
 	if err != nil {
 		return nil, nil, err

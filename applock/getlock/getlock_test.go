@@ -79,7 +79,7 @@ func mustOpen(t testing.TB, config getlock.Config) *applock.Leases {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(leases.Close)
+	t.Cleanup(func() { _ = leases.Close() })
 	return leases
 }
 
@@ -132,7 +132,7 @@ func TestOtherLanguages(t *testing.T) {
 		if err := other.QueryRowContext(t.Context(), "SELECT get_lock(?, 0), connection_id()", name).Scan(&got, &session); err != nil || got != 1 {
 			t.Fatalf("the other program got the lock: %d, %v", got, err)
 		}
-		_, err = leases.TryAcquire(t.Context(), request(customer("42")), 0)
+		_, err = leases.TryAcquire(t.Context(), request(customer("42")))
 		var held *applock.HeldError
 		if want := fmt.Sprintf("session %d", session); !errors.As(err, &held) || held.Holder.Operator != want {
 			t.Errorf("refused: %v, want %q as the holder", err, want)
@@ -176,7 +176,7 @@ func TestGaleraIsRefused(t *testing.T) {
 		if err := testdb.OpenMySQL(t, node, nil).QueryRow("SELECT get_lock('applock test', 0)").Scan(&got); err != nil || got != 1 {
 			t.Logf("the server itself says %d, %v", got, err)
 		}
-		_, err := mustOpen(t, getlock.Config{DSN: node}).TryAcquire(t.Context(), request(customer("42")), 0)
+		_, err := mustOpen(t, getlock.Config{DSN: node}).TryAcquire(t.Context(), request(customer("42")))
 		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "Galera") || !strings.Contains(err.Error(), "table") {
 			t.Errorf("try to acquire: %v, want Galera and the table to be named", err)
 		}
@@ -215,12 +215,12 @@ func reconcile(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	defer leases.Close()
+	defer func() { _ = leases.Close() }()
 	nightly := applock.AcquireRequest{
 		Object:  applock.Object{Type: "job", ID: "reconciliation"},
 		MaxHold: time.Hour,
 	}
-	lease, err := leases.TryAcquire(ctx, nightly, 0)
+	lease, err := leases.TryAcquire(ctx, nightly)
 	if errors.Is(err, applock.ErrHeld) {
 		return nil // another node is at it
 	}

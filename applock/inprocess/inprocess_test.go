@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m, open) }
 
-func open(context.Context, string) (applock.Locker, func(), error) {
+func open(context.Context, string) (applock.Locker, func() error, error) {
 	leases := inprocess.New()
 	return leases, leases.Close, nil
 }
@@ -33,7 +33,7 @@ func TestContract(t *testing.T) {
 // A deposit into one wallet at a time, in the order of the calls.
 func ExampleNew() {
 	locks := inprocess.New()
-	defer locks.Close()
+	defer func() { _ = locks.Close() }()
 	balance := 0
 	var deposits sync.WaitGroup
 	for range 10 {

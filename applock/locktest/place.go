@@ -11,14 +11,13 @@ import (
 )
 
 const (
-	// longHold is longer than any test.
-	longHold = 10 * time.Minute
-	// shortHold is one that a test waits for.
-	shortHold = 400 * time.Millisecond
-	// patience bounds what must happen, on a slow machine, too.
-	patience = time.Minute
-	// aWhile is how long a test looks whether something does not happen. It can miss a failure, not invent one.
-	aWhile = 150 * time.Millisecond
+	// longHold and longTTL are longer than any stall of a machine.
+	longHold = time.Hour
+	longTTL  = time.Minute
+	// patience ends a test that would never end.
+	patience = 5 * time.Minute
+	// lookAgain is how often a test looks whether a condition has come true.
+	lookAgain = 5 * time.Millisecond
 )
 
 // place is a place for locks, with a first client.
@@ -45,7 +44,11 @@ func (p place) open(t testing.TB) applock.Locker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(closeClient)
+	t.Cleanup(func() {
+		if err := closeClient(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
 	return locker
 }
 
@@ -79,7 +82,7 @@ func mustRelease(t testing.TB, lease *applock.Lease) {
 // requireHeld wants the object to be held by somebody else.
 func requireHeld(t testing.TB, locker applock.Locker, object applock.Object) {
 	t.Helper()
-	lease, err := locker.TryAcquire(t.Context(), request(object), 0)
+	lease, err := locker.TryAcquire(t.Context(), request(object))
 	if !errors.Is(err, applock.ErrHeld) {
 		t.Fatalf("try to acquire: %v, %v, want ErrHeld", lease, err)
 	}
@@ -99,72 +102,75 @@ func requireLost(t testing.TB, lease *applock.Lease) {
 	case <-time.After(patience):
 		t.Fatal("the context of a lost lease has not ended")
 	}
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) {
+	cause := context.Cause(lease.Context())
+	if !errors.Is(cause, applock.ErrLost) || errors.Is(cause, applock.ErrHeld) {
 		t.Fatalf("the context ended with %v, want ErrLost", cause)
+	}
+}
+
+// requireHolder wants a refusal to tell the holder, where the backend knows it.
+func (p place) requireHolder(t testing.TB, err error, holder *applock.Lease) {
+	t.Helper()
+	var held *applock.HeldError
+	if !errors.As(err, &held) || held.Object != holder.Object() {
+		t.Fatalf("refused with %v, want a *HeldError for %s", err, holder.Object())
+	}
+	if p.backend.Owners && held.Holder.Owner != holder.Owner() {
+		t.Errorf("refused because of %s, want %s", held.Holder.Owner, holder.Owner())
+	}
+}
+
+// requireNothingLeft wants nobody to be listed as waiting, now or soon.
+func (p place) requireNothingLeft(t testing.TB) {
+	t.Helper()
+	if p.backend.Waiters != nil {
+		eventually(t, "nobody waits", func() bool { return p.backend.Waiters(t, p.name) == 0 })
 	}
 }
 
 // eventually wants a condition to come true.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
+	for limit := time.Now().Add(patience); !condition(); time.Sleep(lookAgain) {
 		if time.Now().After(limit) {
 			t.Fatalf("not so in the end: %s", what)
 		}
 	}
 }
 
-// waiting begins to acquire and returns where the lease or the error comes out. It returns when the waiter is in the
-// queue, as far as that can be seen.
-func (p place) waiting(ctx context.Context, t testing.TB, locker applock.Locker, request applock.AcquireRequest) <-chan acquired {
+// acquired is what became of an Acquire.
+type acquired struct {
+	lease *applock.Lease
+	err   error
+}
+
+// waiting begins to acquire and returns where the lease or the error comes out. Where the backend lists waiters it returns
+// when this one is listed; elsewhere the waiter may not have begun to wait, and must be served all the same.
+func (p place) waiting(ctx context.Context, t testing.TB, locker applock.Locker) <-chan acquired {
 	t.Helper()
 	listed := 0
 	if p.backend.Waiters != nil {
 		listed = p.backend.Waiters(t, p.name)
 	}
-	result := waiting(ctx, locker, request)
+	result := make(chan acquired, 1)
+	go func() {
+		lease, err := locker.Acquire(ctx, request(wallet(1)))
+		result <- acquired{lease, err}
+	}()
 	if p.backend.Waiters != nil {
 		eventually(t, "the waiter is listed", func() bool { return len(result) > 0 || p.backend.Waiters(t, p.name) > listed })
 	}
 	return result
 }
 
-func waiting(ctx context.Context, locker applock.Locker, request applock.AcquireRequest) <-chan acquired {
-	result := make(chan acquired, 1)
-	go func() {
-		lease, err := locker.Acquire(ctx, request)
-		result <- acquired{lease, err}
-	}()
-	time.Sleep(aWhile)
-	return result
-}
-
-type acquired struct {
-	lease *applock.Lease
-	err   error
-}
-
-// take wants the waiter to have its lease, and returns it.
-func take(t testing.TB, result <-chan acquired) *applock.Lease {
+// ended wants the waiter to come to an end, and returns it.
+func ended(t testing.TB, result <-chan acquired) acquired {
 	t.Helper()
 	select {
 	case got := <-result:
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		return got.lease
+		return got
 	case <-time.After(patience):
-		t.Fatal("the waiter was not served")
+		t.Fatal("the waiter goes on waiting")
 	}
-	return nil
-}
-
-// requireWaiting wants the waiter to wait on.
-func requireWaiting(t testing.TB, result <-chan acquired) {
-	t.Helper()
-	select {
-	case got := <-result:
-		t.Fatalf("the waiter got %v, %v, want it to wait", got.lease, got.err)
-	default:
-	}
+	return acquired{}
 }

@@ -38,7 +38,7 @@ func configOf(place string) pgadvisory.Config {
 	return pgadvisory.Config{DSN: dsn, Namespace: namespace}
 }
 
-func open(_ context.Context, place string) (applock.Locker, func(), error) {
+func open(_ context.Context, place string) (applock.Locker, func() error, error) {
 	leases, err := pgadvisory.New(configOf(place))
 	if err != nil {
 		return nil, nil, err

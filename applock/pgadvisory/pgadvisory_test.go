@@ -61,7 +61,7 @@ func mustOpen(t testing.TB, config pgadvisory.Config) *applock.Leases {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(leases.Close)
+	t.Cleanup(func() { _ = leases.Close() })
 	return leases
 }
 
@@ -107,7 +107,7 @@ func TestOtherLanguages(t *testing.T) {
 		if _, err := other.Exec(t.Context(), fmt.Sprintf("SELECT pg_advisory_lock%s(%d)", kind, key)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := leases.TryAcquire(t.Context(), request(customer("42")), 0)
+		_, err := leases.TryAcquire(t.Context(), request(customer("42")))
 		var held *applock.HeldError
 		if want := fmt.Sprintf("session %d ()", other.PgConn().PID()); !errors.As(err, &held) || held.Holder.Operator != want {
 			t.Errorf("refused: %v, want %q as the holder", err, want)
@@ -157,13 +157,13 @@ func TestOtherLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	leases := mustOpen(t, configOf(place))
-	lease, err := leases.TryAcquire(t.Context(), request(customer("42")), 0)
+	lease, err := leases.TryAcquire(t.Context(), request(customer("42")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	freed := make(chan error, 1)
 	other := mustOpen(t, configOf(place))
-	if _, err := other.TryAcquire(t.Context(), request(customer("42")), 0); !errors.Is(err, applock.ErrHeld) {
+	if _, err := other.TryAcquire(t.Context(), request(customer("42"))); !errors.Is(err, applock.ErrHeld) {
 		t.Fatalf("try to acquire: %v, want ErrHeld", err)
 	}
 	go func() {
@@ -189,7 +189,7 @@ func TestAPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.PgBouncer(t, testdb.Postgres(t))
 	leases := mustOpen(t, pgadvisory.Config{DSN: dsn})
-	_, err := leases.TryAcquire(t.Context(), request(customer("42")), 0)
+	_, err := leases.TryAcquire(t.Context(), request(customer("42")))
 	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "pooler") {
 		t.Errorf("try to acquire: %v, want the pooler to be named", err)
 	}
@@ -219,7 +219,7 @@ func TestAWrongSessionPooler(t *testing.T) {
 			t.Parallel()
 			dsn := withSimpleProtocol(testdb.PgBouncer(t, testdb.Postgres(t)))
 			leases := mustOpen(t, pgadvisory.Config{DSN: dsn, SessionPooler: true})
-			lease, err := leases.TryAcquire(t.Context(), request(customer("1")), 0)
+			lease, err := leases.TryAcquire(t.Context(), request(customer("1")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +234,7 @@ func TestAWrongSessionPooler(t *testing.T) {
 			}
 			defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 			if acquire {
-				_, err = leases.TryAcquire(t.Context(), request(customer("2")), 0)
+				_, err = leases.TryAcquire(t.Context(), request(customer("2")))
 				if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "SessionPooler") {
 					t.Errorf("try to acquire: %v, want SessionPooler to be named", err)
 				}
@@ -282,7 +282,7 @@ func TestProgramName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = mustOpen(t, configOf(place)).TryAcquire(t.Context(), request(object), 0)
+		_, err = mustOpen(t, configOf(place)).TryAcquire(t.Context(), request(object))
 		var held *applock.HeldError
 		if !errors.As(err, &held) || !regexp.MustCompile(pattern).MatchString(held.Holder.Operator) {
 			t.Errorf("refused: %v, want the holder to match %s", err, pattern)
@@ -325,12 +325,12 @@ func reconcile(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	defer leases.Close()
+	defer func() { _ = leases.Close() }()
 	nightly := applock.AcquireRequest{
 		Object:  applock.Object{Type: "job", ID: "reconciliation"},
 		MaxHold: time.Hour,
 	}
-	lease, err := leases.TryAcquire(ctx, nightly, 0)
+	lease, err := leases.TryAcquire(ctx, nightly)
 	if errors.Is(err, applock.ErrHeld) {
 		return nil // another node is at it
 	}

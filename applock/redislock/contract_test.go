@@ -31,14 +31,18 @@ func TestContract(t *testing.T) {
 					t.Fatalf("deleted %d keys, %v", n, err)
 				}
 			},
-			"ExpiredKey": func(t testing.TB, place string, object applock.Object) {
-				t.Helper()
-				if ok, err := connect(t, place).PExpire(t.Context(), keyOf(place, object), time.Millisecond).Result(); !ok || err != nil {
-					t.Fatalf("made the key expire: %t, %v", ok, err)
-				}
-			},
+			"ExpiredKey": expire,
 		},
+		Expire: expire,
 	})
+}
+
+// expire has the time pass until the key of an object expires.
+func expire(t testing.TB, place string, object applock.Object) {
+	t.Helper()
+	if ok, err := connect(t, place).PExpire(t.Context(), keyOf(place, object), time.Millisecond).Result(); !ok || err != nil {
+		t.Fatalf("made the key expire: %t, %v", ok, err)
+	}
 }
 
 // newPlace is a namespace and, after a blank, the DSN of the server.
@@ -52,7 +56,7 @@ func split(place string) (namespace, dsn string) {
 	return namespace, dsn
 }
 
-func open(_ context.Context, place string) (applock.Locker, func(), error) {
+func open(_ context.Context, place string) (applock.Locker, func() error, error) {
 	namespace, dsn := split(place)
 	options, err := redis.ParseURL(dsn)
 	if err != nil {
@@ -63,10 +67,7 @@ func open(_ context.Context, place string) (applock.Locker, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, client.Close())
 	}
-	return leases, func() {
-		leases.Close()
-		_ = client.Close()
-	}, nil
+	return leases, func() error { return errors.Join(leases.Close(), client.Close()) }, nil
 }
 
 func connect(t testing.TB, place string) *redis.Client {

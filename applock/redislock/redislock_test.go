@@ -39,7 +39,7 @@ func openOn(t testing.TB, place string, client *redis.Client) *applock.Leases {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(leases.Close)
+	t.Cleanup(func() { _ = leases.Close() })
 	return leases
 }
 
@@ -125,7 +125,7 @@ func TestRefusal(t *testing.T) {
 		"2": {Operator: "unknown"}, "3": {Operator: "somebody"}, "4": {Operator: "{}"}, "5": {Operator: `"JDOE"`},
 	}
 	for id, want := range wanted {
-		_, err := leases.TryAcquire(t.Context(), request(customer(id), ""), 0)
+		_, err := leases.TryAcquire(t.Context(), request(customer(id), ""))
 		var held *applock.HeldError
 		if !errors.As(err, &held) || held.Object != customer(id) || held.Holder.Owner != want {
 			t.Errorf("try to acquire %s: %v, want it to be held by %s", id, err, want)
@@ -150,7 +150,7 @@ func TestSimilarOperators(t *testing.T) {
 			if stranger == holder {
 				continue
 			}
-			_, err := mustOpen(t, place).TryAcquire(t.Context(), request(customer("42"), stranger), 0)
+			_, err := mustOpen(t, place).TryAcquire(t.Context(), request(customer("42"), stranger))
 			var held *applock.HeldError
 			if !errors.As(err, &held) || held.Holder.Operator != holder {
 				t.Errorf("%s has it, and %s: %v", holder, stranger, err)
@@ -325,7 +325,7 @@ func TestALostAnswer(t *testing.T) {
 	}
 	for id, operator := range map[string]string{"1": "", "2": "nightly"} {
 		hook.next.Store(true)
-		if _, err := leases.TryAcquire(t.Context(), request(customer(id), operator), 0); !errors.Is(err, applock.ErrOutcomeUnknown) {
+		if _, err := leases.TryAcquire(t.Context(), request(customer(id), operator)); !errors.Is(err, applock.ErrOutcomeUnknown) {
 			t.Errorf("try to acquire: %v, want ErrOutcomeUnknown", err)
 		}
 	}
@@ -347,7 +347,7 @@ func TestErrors(t *testing.T) {
 	if err := connect(t, place).RPush(t.Context(), keyOf(place, customer("list")), "x").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := mustOpen(t, place).TryAcquire(t.Context(), request(customer("list"), ""), 0)
+	_, err := mustOpen(t, place).TryAcquire(t.Context(), request(customer("list"), ""))
 	if err == nil || errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("try to acquire a list: %v", err)
 	}
@@ -360,7 +360,7 @@ func TestErrors(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = openOn(t, place, nowhere).TryAcquire(t.Context(), request(customer("1"), ""), 0)
+	_, err = openOn(t, place, nowhere).TryAcquire(t.Context(), request(customer("1"), ""))
 	if err == nil || errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("try to acquire without a server: %v", err)
 	}
@@ -373,7 +373,7 @@ func TestTheClientStaysOpen(t *testing.T) {
 	client := connect(t, place)
 	leases := openOn(t, place, client)
 	mustAcquire(t, leases, request(customer("42"), ""))
-	leases.Close()
+	_ = leases.Close()
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Error(err)
 	}
@@ -417,7 +417,7 @@ func handle(ctx context.Context, client redis.UniversalClient, event string) err
 	if err != nil {
 		return err
 	}
-	defer leases.Close()
+	defer func() { _ = leases.Close() }()
 	request := applock.AcquireRequest{
 		Object:  applock.Object{Type: "event", ID: event},
 		MaxHold: time.Minute,

@@ -190,7 +190,7 @@ func newHastyBank(t *testing.T, product string) bank {
 	b := newBank(t, product)
 	if product == onSQLite {
 		leases := inprocess.New()
-		t.Cleanup(leases.Close)
+		t.Cleanup(func() { _ = leases.Close() })
 		var path string
 		row := b.db.QueryRowContext(t.Context(), "SELECT file FROM pragma_database_list")
 		if err := row.Scan(&path); err != nil {

@@ -167,7 +167,7 @@ func TestPlacementAround(t *testing.T) {
 			return nil
 		}
 		aloneWithLease := func(ctx context.Context) error {
-			_, err := b.locks.TryAcquire(t.Context(), walletLease(wallet), 0)
+			_, err := b.locks.TryAcquire(t.Context(), walletLease(wallet))
 			if !errors.Is(err, applock.ErrHeld) {
 				t.Errorf("the lease, between read and commit: %v, want ErrHeld", err)
 			}

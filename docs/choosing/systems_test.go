@@ -75,7 +75,7 @@ func Example_edit() {
 	fmt.Println(errors.Is(err, applock.ErrHeld), strings.HasPrefix(err.Error(), "JDOE of CS is working on it"))
 	_, err = client.TryAcquire(ctx, applock.AcquireRequest{
 		Object: applock.Object{Type: "customer", ID: "42"}, MaxHold: time.Minute,
-	}, 0)
+	})
 	fmt.Println(errors.Is(err, applock.ErrHeld))
 	// Output:
 	// <nil>
@@ -120,7 +120,7 @@ func reconcile(ctx context.Context, locks applock.Locker, work func(ctx context.
 		Object:  applock.Object{Type: "job", ID: "reconcile"},
 		MaxHold: 2 * time.Hour,
 		TTL:     30 * time.Second,
-	}, 0)
+	})
 	if errors.Is(err, applock.ErrHeld) {
 		return nil
 	}

@@ -53,10 +53,7 @@ func (h *holding) refusal(object applock.Object) *applock.HeldError {
 	return &applock.HeldError{Object: object, Holder: applock.Holder{Owner: h.owner}}
 }
 
-var (
-	errClosed = errors.New("closed: no more leases")
-	errGone   = errors.New("its session does not have the lock any more")
-)
+var errGone = errors.New("its session does not have the lock any more")
 
 func newLine[Name comparable](server Server[Name], config Config) *line[Name] {
 	l := &line[Name]{
@@ -95,7 +92,7 @@ func (l *line[Name]) run(ctx context.Context, work func(ctx context.Context, kee
 	go func() {
 		working, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience)
 		defer cancel()
-		err := errClosed
+		err := applock.ErrClosed
 		if !l.isClosed() {
 			err = work(working, decide)
 		}

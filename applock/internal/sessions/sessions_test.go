@@ -590,8 +590,8 @@ func TestClose(t *testing.T) {
 		if took := time.Since(began); took > closeLimit {
 			t.Errorf("close took %s", took)
 		}
-		if _, err := b.Take(t.Context(), wallet("3"), jdoe, time.Minute); !errors.Is(err, errClosed) {
-			t.Errorf("take: %v, want errClosed", err)
+		if _, err := b.Take(t.Context(), wallet("3"), jdoe, time.Minute); !errors.Is(err, applock.ErrClosed) {
+			t.Errorf("take: %v, want ErrClosed", err)
 		}
 		time.Sleep(time.Minute)
 		server.requireLocks(t, 0)

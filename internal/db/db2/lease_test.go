@@ -2,6 +2,7 @@ package db2_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/applock/applock/applock"
@@ -26,13 +27,10 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 			}
 			return name
 		},
-		Open: func(_ context.Context, name string) (applock.Locker, func(), error) {
+		Open: func(_ context.Context, name string) (applock.Locker, func() error, error) {
 			handle := databases.bridge.Again(name)
 			client := testclient.DB2(t, handle)
-			return client, func() {
-				_ = client.Close() // the leases have told what is wrong
-				_ = handle.Close()
-			}, nil
+			return client, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
 		},
 		OneProcess: true,
 		Fences:     true,

@@ -70,7 +70,7 @@ func request(id any) applock.AcquireRequest {
 func (p Product) open(t testing.TB, namespace, via string, grace time.Duration) *applock.Leases {
 	t.Helper()
 	leases := p.Open(t, namespace, via, grace)
-	t.Cleanup(leases.Close)
+	t.Cleanup(func() { _ = leases.Close() })
 	return leases
 }
 
@@ -272,12 +272,12 @@ func refusal(t *testing.T, product Product, namespace string) {
 	leases := product.open(t, namespace, "", 0)
 	lease := mustAcquire(t, leases, 1)
 	session := product.Holder(t, namespace, wallet(1))
-	_, err := leases.TryAcquire(t.Context(), request(1), 0)
+	_, err := leases.TryAcquire(t.Context(), request(1))
 	var held *applock.HeldError
 	if !errors.As(err, &held) || held.Holder.Owner != lease.Owner() {
 		t.Errorf("refused: %v, want %s as the holder", err, lease.Owner())
 	}
-	_, err = product.open(t, namespace, "", 0).TryAcquire(t.Context(), request(1), 0)
+	_, err = product.open(t, namespace, "", 0).TryAcquire(t.Context(), request(1))
 	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder.Operator, fmt.Sprintf("session %d", session)) {
 		t.Errorf("refused: %v, want session %d as the holder", err, session)
 	}
@@ -288,9 +288,9 @@ func closing(t *testing.T, product Product, namespace string) {
 	leases := product.Open(t, namespace, "", 0)
 	mustAcquire(t, leases, 1)
 	session := product.Holder(t, namespace, wallet(1))
-	leases.Close()
+	_ = leases.Close()
 	eventually(t, "the session has ended", func() bool { return !product.Alive(t, session) })
-	if _, err := leases.TryAcquire(t.Context(), request(2), 0); err == nil {
+	if _, err := leases.TryAcquire(t.Context(), request(2)); err == nil {
 		t.Error("a lease from what was closed")
 	}
 }

@@ -1,0 +1,344 @@
+// Package fakebackend is a backend of leases for tests: it keeps grants in memory, in the time of a testing/synctest
+// bubble, and answers late, wrongly or not at all when a test wants it to.
+//
+// What is held is decided as the table decides it: one row for each object, a fence that grows, an expiry, and an answer
+// for everybody else that names the holder. Faults concern the way there and the way back only. So a test knows the truth,
+// whatever the program under test was told.
+package fakebackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// The operations, as a Call names them.
+const (
+	Take     = "take"
+	TakeAll  = "take all"
+	Release  = "release"
+	Renew    = "renew"
+	Poll     = "poll"
+	Announce = "announce"
+	Retract  = "retract"
+	Listen   = "listen"
+	Transfer = "transfer"
+)
+
+// Call is a call that has come in.
+type Call struct {
+	Operation string
+	// Number counts the calls of the operation, from 1.
+	Number int
+	// Object and Owner are those of the first grant, where there is one.
+	Object applock.Object
+	Owner  applock.Owner
+	// Grants is how many grants it is about.
+	Grants int
+}
+
+// Fault is what happens to a call. The zero value is none.
+type Fault struct {
+	// Before and After are how long the call takes to the backend, and the answer back.
+	Before, After time.Duration
+	// Deaf has the call go on when its context ends, as a driver without cancellation does.
+	Deaf bool
+	// Refuse, if set, is the answer of a call that has no effect.
+	Refuse error
+	// Lose has the call take effect, and its answer get lost: it is ErrOutcomeUnknown, wrapped around ErrConnection.
+	Lose bool
+	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and for a release the first.
+	Duplicate bool
+	// PassOver has a renewal say nothing about any of its grants, which it does not renew.
+	PassOver bool
+}
+
+// ErrConnection is what a broken connection looks like.
+var ErrConnection = errors.New("connection reset")
+
+// Backend is the truth about the objects, which all programs of a test share. Fault, Granted and Messages are set before it
+// is used. It is an applock.Backend and nothing more; Polled and Program make more of it.
+type Backend struct {
+	// Fault, if set, returns what happens to a call. It may block.
+	Fault func(call Call) Fault
+	// Granted, if set, is called when a new grant begins, in the moment of the decision. It must not call the backend.
+	Granted func(grant applock.Grant)
+	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
+	Messages func() int
+
+	mutex sync.Mutex
+	// grants are the last ones of all objects; a released one has expired.
+	grants  map[applock.Object]applock.Grant
+	fence   applock.Fence
+	numbers map[string]int
+	// listings are those who were announced and not retracted.
+	listings map[waiter]*listing
+	ears     map[*ear]struct{}
+}
+
+// New returns a backend on which nothing is held.
+func New() *Backend {
+	return &Backend{
+		grants:   map[applock.Object]applock.Grant{},
+		numbers:  map[string]int{},
+		listings: map[waiter]*listing{},
+		ears:     map[*ear]struct{}{},
+	}
+}
+
+// travel takes a call to the backend and its answer back. decide is the moment in which the backend decides; it is called
+// with the mutex held.
+func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
+	fault := b.faultOf(call)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // nothing has been sent
+	}
+	if err := fault.wait(ctx, fault.Before); err != nil {
+		return err // it has not arrived, and never will
+	}
+	if fault.Refuse != nil {
+		return firstOf(fault.wait(ctx, fault.After), fault.Refuse)
+	}
+	err := b.decided(fault, decide)
+	if fault.Duplicate {
+		again := b.decided(fault, decide)
+		if call.Operation != Release {
+			err = again
+		}
+	}
+	gone := fault.wait(ctx, fault.After)
+	if gone != nil || fault.Lose {
+		return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, firstOf(gone, ErrConnection))
+	}
+	return err
+}
+
+// firstOf returns the first error that there is.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Backend) faultOf(call Call) Fault {
+	b.mutex.Lock()
+	b.numbers[call.Operation]++
+	call.Number = b.numbers[call.Operation]
+	b.mutex.Unlock()
+	if b.Fault == nil {
+		return Fault{}
+	}
+	return b.Fault(call)
+}
+
+func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return decide(fault)
+}
+
+// wait lets the time pass that a call is on its way, unless ctx ends first.
+func (f Fault) wait(ctx context.Context, way time.Duration) error {
+	if way <= 0 {
+		return nil
+	}
+	if f.Deaf {
+		time.Sleep(way)
+		return nil
+	}
+	timer := time.NewTimer(way)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Take is [applock.Backend.Take].
+func (b *Backend) Take(
+	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
+) (applock.Grant, error) {
+	call := Call{Operation: Take, Object: object, Owner: owner, Grants: 1}
+	var taken applock.Grant
+	err := b.travel(ctx, call, func(Fault) error {
+		var err error
+		taken, err = b.take(Claim{Object: object, Owner: owner, TTL: ttl})
+		return err
+	})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	return taken, nil
+}
+
+// Claim is one of those that TakeAll takes.
+type Claim struct {
+	Object applock.Object
+	Owner  applock.Owner
+	TTL    time.Duration
+}
+
+// TakeAll takes all or none in one moment, as Client.AcquireAll has the database do.
+func (b *Backend) TakeAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
+	call := Call{Operation: TakeAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
+	var taken []applock.Grant
+	err := b.travel(ctx, call, func(Fault) error {
+		var err error
+		taken, err = b.takeAll(claims)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return taken, nil
+}
+
+// takeAll is TakeAll with the mutex held.
+func (b *Backend) takeAll(claims []Claim) ([]applock.Grant, error) {
+	var conflicts []*applock.HeldError
+	for _, claim := range claims {
+		if held := b.heldByOther(claim); held != nil {
+			conflicts = append(conflicts, held)
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, &applock.ConflictError{Conflicts: conflicts}
+	}
+	var taken []applock.Grant
+	for _, claim := range claims {
+		grant, err := b.take(claim)
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, grant)
+	}
+	return taken, nil
+}
+
+// heldByOther returns the refusal of a claim, nil where there is none; the mutex is held.
+func (b *Backend) heldByOther(claim Claim) *applock.HeldError {
+	present := b.grants[claim.Object]
+	if !isLive(present) || present.Owner.Operator == claim.Owner.Operator {
+		return nil
+	}
+	return refusal(present)
+}
+
+func refusal(present applock.Grant) *applock.HeldError {
+	holder := applock.Holder{Owner: present.Owner, ExpiresAt: present.ExpiresAt}
+	return &applock.HeldError{Object: present.Object, Holder: holder}
+}
+
+// take grants an object or refuses it; the mutex is held.
+func (b *Backend) take(claim Claim) (applock.Grant, error) {
+	if held := b.heldByOther(claim); held != nil {
+		return applock.Grant{}, held
+	}
+	grant := b.grants[claim.Object]
+	renewed := isLive(grant)
+	if !renewed {
+		grant = b.begin(claim.Object, claim.Owner)
+	}
+	grant.ExpiresAt = time.Now().Add(claim.TTL).UTC()
+	b.grants[claim.Object] = grant
+	grant.Outcome = applock.OutcomeAcquired
+	if renewed {
+		grant.Outcome = applock.OutcomeRenewed
+	}
+	return grant, nil
+}
+
+// begin begins a new grant; the mutex is held.
+func (b *Backend) begin(object applock.Object, owner applock.Owner) applock.Grant {
+	b.fence = max(b.fence+1, applock.Fence(time.Now().UnixMicro()))
+	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence}
+	if b.Granted != nil {
+		b.Granted(grant)
+	}
+	return grant
+}
+
+func isLive(grant applock.Grant) bool { return time.Now().Before(grant.ExpiresAt) }
+
+// Release is [applock.Backend.Release].
+func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
+	call := Call{Operation: Release, Object: grant.Object, Owner: grant.Owner, Grants: 1}
+	return b.travel(ctx, call, func(Fault) error {
+		if err := b.lost(grant); err != nil {
+			return err
+		}
+		b.end(grant.Object)
+		return nil
+	})
+}
+
+// end ends the grant of an object, and tells of it; the mutex is held.
+func (b *Backend) end(object applock.Object) {
+	ended := b.grants[object]
+	ended.ExpiresAt = time.Now()
+	b.grants[object] = ended
+	copies := 1
+	if b.Messages != nil {
+		copies = b.Messages()
+	}
+	for ear := range b.ears {
+		for range copies {
+			ear.tell(object)
+		}
+	}
+}
+
+// lost returns why a grant is not live, nil if it is; the mutex is held.
+func (b *Backend) lost(grant applock.Grant) error {
+	present := b.grants[grant.Object]
+	switch {
+	case !isLive(present):
+		return applock.ErrNotHeld
+	case present.Owner.Operator != grant.Owner.Operator || grant.Fence != 0 && grant.Fence != present.Fence:
+		return refusal(present)
+	}
+	return nil
+}
+
+// Renew is [applock.Backend.Renew].
+func (b *Backend) Renew(ctx context.Context, renewals []applock.Renewal) ([]applock.Renewed, error) {
+	call := Call{Operation: Renew, Grants: len(renewals)}
+	if len(renewals) > 0 {
+		call.Object, call.Owner = renewals[0].Grant.Object, renewals[0].Grant.Owner
+	}
+	var answers []applock.Renewed
+	err := b.travel(ctx, call, func(fault Fault) error {
+		if fault.PassOver {
+			return nil
+		}
+		for _, renewal := range renewals { // a duplicate answers twice
+			answers = append(answers, b.renew(renewal))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// renew renews one grant; the mutex is held.
+func (b *Backend) renew(renewal applock.Renewal) applock.Renewed {
+	object := renewal.Grant.Object
+	if err := b.lost(renewal.Grant); err != nil {
+		return applock.Renewed{Object: object, Lost: err}
+	}
+	present := b.grants[object]
+	present.ExpiresAt = time.Now().Add(renewal.TTL).UTC()
+	b.grants[object] = present
+	return applock.Renewed{Object: object, ExpiresAt: present.ExpiresAt}
+}

@@ -1,0 +1,184 @@
+package fakebackend
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+var (
+	_ applock.Backend     = (*Backend)(nil)
+	_ applock.Poller      = Polled{}
+	_ applock.Poller      = Program{}
+	_ applock.Announcer   = Program{}
+	_ applock.Notifier    = Program{}
+	_ applock.Transferrer = Program{}
+)
+
+// Polled is a backend that can be asked which objects are free, and offers nothing else.
+type Polled struct{ *Backend }
+
+// Poll is [applock.Poller.Poll].
+func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+	return p.poll(ctx, waited)
+}
+
+// poll returns which of the objects are free, and when the next one is to be.
+func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (free []applock.Object, next time.Duration, err error) {
+	err = b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
+		free, next = nil, 0
+		for object := range waited {
+			left := time.Until(b.grants[object].ExpiresAt)
+			switch {
+			case left <= 0:
+				free = append(free, object)
+			case next == 0 || left < next:
+				next = left
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return free, next, nil
+}
+
+// Program is the backend as one program has it, with everything that a backend can offer.
+type Program struct {
+	*Backend
+	// Name tells the program from others.
+	Name string
+}
+
+// Poll is [applock.Poller.Poll]. It goes by what was announced, as the table does.
+func (p Program) Poll(ctx context.Context, _ iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+	return p.poll(ctx, func(yield func(applock.Object) bool) {
+		for _, listing := range p.listings {
+			if listing.program == p.Name {
+				listing.seen = time.Now()
+			}
+		}
+		for _, listing := range p.listings {
+			if listing.program == p.Name && listing.isListed() && !yield(listing.object) {
+				return
+			}
+		}
+	})
+}
+
+// Announce is [applock.Announcer.Announce].
+func (p Program) Announce(ctx context.Context, object applock.Object, owner applock.Owner, wait time.Duration) error {
+	return p.travel(ctx, Call{Operation: Announce, Object: object, Owner: owner}, func(Fault) error {
+		key := waiter{program: p.Name, object: object, operator: owner.Operator}
+		listed := &listing{waiter: key, seen: time.Now()}
+		if wait > 0 {
+			listed.until = time.Now().Add(wait)
+		}
+		p.listings[key] = listed
+		return nil
+	})
+}
+
+// Retract is [applock.Announcer.Retract].
+func (p Program) Retract(ctx context.Context, object applock.Object, operator string) error {
+	call := Call{Operation: Retract, Object: object, Owner: applock.Owner{Operator: operator}}
+	return p.travel(ctx, call, func(Fault) error {
+		delete(p.listings, waiter{program: p.Name, object: object, operator: operator})
+		return nil
+	})
+}
+
+// forgottenAfter is after what time without a poll a program is taken to be dead, and its waiters are not listed any more.
+const forgottenAfter = 40 * time.Second
+
+// waiter is what a waiter is listed by.
+type waiter struct {
+	program  string
+	object   applock.Object
+	operator string
+}
+
+// listing is a waiter that was announced.
+type listing struct {
+	waiter
+
+	until time.Time // zero for no limit
+	seen  time.Time // when the program announced it, or polled
+}
+
+func (l *listing) isListed() bool {
+	return (l.until.IsZero() || time.Now().Before(l.until)) && time.Since(l.seen) < forgottenAfter
+}
+
+// Listen is [applock.Notifier.Listen].
+func (p Program) Listen(ctx context.Context) (applock.Releases, error) {
+	listening := &ear{backend: p.Backend, messages: make(chan applock.Object, maxMessages)}
+	err := p.travel(ctx, Call{Operation: Listen}, func(Fault) error {
+		p.ears[listening] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		_ = listening.Close()
+		return nil, err
+	}
+	return listening, nil
+}
+
+// Transfer is [applock.Transferrer.Transfer].
+func (p Program) Transfer(
+	ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest,
+) (applock.Grant, error) {
+	var handed applock.Grant
+	err := p.travel(ctx, Call{Operation: Transfer, Object: grant.Object, Owner: grant.Owner, Grants: 1}, func(Fault) error {
+		if err := p.lost(grant); err != nil {
+			return err
+		}
+		handed = p.begin(grant.Object, request.To)
+		handed.ExpiresAt = time.Now().Add(cmp.Or(request.TTL, applock.DefaultTTL)).UTC()
+		p.grants[grant.Object] = handed
+		handed.Outcome = applock.OutcomeTransferred
+		return nil
+	})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	return handed, nil
+}
+
+// maxMessages is how many messages may be on their way to a listener. What is more is lost.
+const maxMessages = 1000
+
+// ear hears of releases.
+type ear struct {
+	backend  *Backend
+	messages chan applock.Object
+}
+
+func (e *ear) tell(object applock.Object) {
+	select {
+	case e.messages <- object:
+	default:
+	}
+}
+
+// Next is [applock.Releases.Next].
+func (e *ear) Next(ctx context.Context) (applock.Object, error) {
+	select {
+	case object := <-e.messages:
+		return object, nil
+	case <-ctx.Done():
+		return applock.Object{}, context.Cause(ctx)
+	}
+}
+
+// Close is [applock.Releases.Close].
+func (e *ear) Close() error {
+	e.backend.mutex.Lock()
+	defer e.backend.mutex.Unlock()
+	delete(e.backend.ears, e)
+	return nil
+}

@@ -1,0 +1,294 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// Goal: never two at a time. Method: goroutines of several clients count in two steps, which loses counts unless each is
+// alone.
+func exclusionOfClients(t *testing.T, backend Backend) {
+	const goroutines, clients, rounds = 12, 4, 4
+	place := newPlace(t, backend)
+	lockers := []applock.Locker{place.locker}
+	for len(lockers) < clients {
+		lockers = append(lockers, place.open(t))
+	}
+	var counter, inside atomic.Int64
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	count := func(context.Context, *applock.Lease) error {
+		if others := inside.Add(1) - 1; others > 0 {
+			t.Errorf("%d others are inside", others)
+		}
+		read := counter.Load()
+		runtime.Gosched()
+		counter.Store(read + 1)
+		inside.Add(-1)
+		return nil
+	}
+	var group sync.WaitGroup
+	for i := range goroutines {
+		group.Go(func() {
+			for range rounds {
+				if err := lockers[i%clients].Do(ctx, request(wallet(1)), count); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if got := counter.Load(); got != goroutines*rounds {
+		t.Errorf("counted %d of %d", got, goroutines*rounds)
+	}
+}
+
+// Goal: objects that differ in anything are different ones; trailing blanks do not count, as everywhere. Method: hold
+// them all at once; then the same by other spellings.
+func keys(t *testing.T, backend Backend) {
+	place := newPlace(t, backend)
+	long := strings.Repeat("x", applock.MaxObjectIDLength-1)
+	objects := []applock.Object{
+		{Type: "wallet", ID: "a"},
+		{Type: "wallet", ID: "A"},
+		{Type: "Wallet", ID: "a"},
+		{Type: "wallet", ID: "ä"},
+		{Type: "wallet", ID: "a\u0308"},
+		{Type: "wallet", ID: "aa"},
+		{Type: "wallet", ID: "a a"},
+		{Type: "wallet", ID: "a  a"},
+		{Type: "wallet", ID: " a"},
+		{Type: "wallet", ID: "a:a"},
+		{Type: "walle", ID: "ta"},
+		{Type: "wallet", ID: "%"},
+		{Type: "wallet", ID: "'\"\\"},
+		{Type: "wallet", ID: "🔒"},
+		{Type: "wallet", ID: long},
+		{Type: "wallet", ID: long + "x"},
+		{Type: "wallet", ID: long + "y"},
+	}
+	var leases []*applock.Lease
+	for _, object := range objects {
+		lease, err := place.locker.TryAcquire(t.Context(), request(object))
+		if err != nil {
+			t.Fatalf("%q: %v, want it to be free", object, err)
+		}
+		leases = append(leases, lease)
+	}
+	other := place.open(t)
+	for _, object := range objects {
+		requireHeld(t, other, object)
+	}
+	requireHeld(t, other, applock.Object{Type: "wallet ", ID: "a  "})
+	for _, lease := range leases {
+		mustRelease(t, lease)
+	}
+}
+
+// Goal: a refusal says who has the object, and comes at once. Method: a held object, by the same client and by another;
+// then the object is free.
+func refusalNamesTheHolder(t *testing.T, backend Backend) {
+	place := newPlace(t, backend)
+	holder := mustAcquire(t, place.locker, request(wallet(1)))
+	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
+		_, err := locker.TryAcquire(t.Context(), request(wallet(1)))
+		place.requireHolder(t, err, holder)
+	}
+	mustRelease(t, holder)
+	lease, err := place.locker.TryAcquire(t.Context(), request(wallet(1)))
+	if err != nil {
+		t.Fatalf("try to acquire a free object: %v", err)
+	}
+	mustRelease(t, lease)
+}
+
+// Goal: a release serves who waits. Method: a waiter in the same client, and one in another.
+func waitersAreServed(t *testing.T, backend Backend) {
+	place := newPlace(t, backend)
+	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
+		holder := mustAcquire(t, place.locker, request(wallet(1)))
+		result := place.waiting(t.Context(), t, locker)
+		if len(result) > 0 {
+			t.Fatalf("the waiter got %v while somebody held the object", <-result)
+		}
+		mustRelease(t, holder)
+		got := ended(t, result)
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+		place.requireNothingLeft(t)
+	}
+}
+
+// Goal: who is cancelled while waiting hears why, and leaves nothing behind. Method: cancel a waiter; then nobody is
+// listed, and nobody else has the object after the release.
+func cancelledWaiter(t *testing.T, backend Backend) {
+	place := newPlace(t, backend)
+	holder := mustAcquire(t, place.locker, request(wallet(1)))
+	cause := errors.New("the user has left")
+	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		result := place.waiting(ctx, t, locker)
+		cancel(cause)
+		if got := ended(t, result); !errors.Is(got.err, cause) {
+			t.Errorf("cancelled: %v, want the cause", got.err)
+		}
+		place.requireNothingLeft(t)
+	}
+	mustRelease(t, holder)
+	requireFree(t, place.locker, wallet(1))
+}
+
+// Goal: the same at any moment, also while the call is under way. Method: deadlines of random length on an object that is
+// being released; in the end it is free, and nobody is listed.
+func cancelledAtAnyMoment(t *testing.T, backend Backend) {
+	const rounds, longest = 30, 10 * time.Millisecond
+	place := newPlace(t, backend)
+	other := place.open(t)
+	for range rounds {
+		holder := mustAcquire(t, place.locker, request(wallet(1)))
+		ctx, cancel := context.WithTimeout(t.Context(), rand.N(longest))
+		result := make(chan acquired, 1)
+		go func() {
+			lease, err := other.Acquire(ctx, request(wallet(1)))
+			result <- acquired{lease, err}
+		}()
+		mustRelease(t, holder)
+		got := ended(t, result)
+		cancel()
+		switch {
+		case got.err == nil:
+			mustRelease(t, got.lease)
+		case !errors.Is(got.err, context.DeadlineExceeded):
+			t.Fatal(got.err)
+		}
+	}
+	requireFree(t, place.locker, wallet(1))
+	place.requireNothingLeft(t)
+}
+
+// Goal: the lease ends at MaxHold whatever its holder does, with a signal, and the object is somebody else's then. Method:
+// a holder that does not release, and a waiter from another client; the late release says so and does no harm.
+func expiry(t *testing.T, backend Backend) {
+	const short = 500 * time.Millisecond
+	place := newPlace(t, backend)
+	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: wallet(1), MaxHold: short})
+	next := mustAcquire(t, place.open(t), request(wallet(1)))
+	if early := time.Until(lease.Deadline()); early > 0 {
+		t.Errorf("taken over %s before the deadline", early)
+	}
+	requireLost(t, lease)
+	if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("late release: %v, want ErrLost", err)
+	}
+	requireHeld(t, place.locker, wallet(1))
+	mustRelease(t, next)
+}
+
+// Goal: a renewed grant is the same grant, and lasts longer where the backend tells. Method: Renew, with a TTL and without;
+// afterwards others are refused, and a release frees the object.
+func renewal(t *testing.T, backend Backend) {
+	const rounding = time.Second // of what the backend tells
+	place := newPlace(t, backend)
+	for _, ttl := range []time.Duration{0, longTTL} {
+		lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: ttl})
+		before, trusted := lease.ExpiresAt(), lease.Deadline()
+		if err := lease.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !lease.Deadline().After(trusted) || lease.ExpiresAt().Before(before.Add(-rounding)) {
+			t.Errorf("renewed from %s to %s, and the deadline from %s to %s, want both later",
+				before, lease.ExpiresAt(), trusted, lease.Deadline())
+		}
+		requireHeld(t, place.open(t), wallet(1))
+		mustRelease(t, lease)
+		if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("renew after release: %v, want ErrNotHeld", err)
+		}
+		requireFree(t, place.open(t), wallet(1))
+	}
+}
+
+// Goal: a loss is seen, and a former holder cannot release what is somebody else's now. Method: each way of losing; a new
+// holder; then the former one renews and releases.
+func loss(t *testing.T, backend Backend) {
+	for name, lose := range backend.Losses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place := newPlace(t, backend)
+			lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: longTTL})
+			lose(t, place.name, wallet(1))
+			next := mustAcquire(t, place.open(t), request(wallet(1)))
+			err := lease.Renew(t.Context())
+			var lost *applock.LostError
+			if !errors.As(err, &lost) || lost.Object != wallet(1) || errors.Is(err, applock.ErrHeld) {
+				t.Errorf("renew after the loss: %v, want a *LostError", err)
+			}
+			requireLost(t, lease)
+			if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) || errors.Is(err, applock.ErrHeld) {
+				t.Errorf("release after the loss: %v, want ErrLost", err)
+			}
+			if err := next.Renew(t.Context()); err != nil {
+				t.Errorf("the new holder: %v", err)
+			}
+			mustRelease(t, next)
+			requireFree(t, place.locker, wallet(1))
+		})
+	}
+}
+
+// Goal: later grants have greater fences. Method: grants of several clients in a row.
+func fences(t *testing.T, backend Backend) {
+	place := newPlace(t, backend)
+	other := place.open(t)
+	last := applock.Fence(0)
+	for range 5 {
+		for _, locker := range []applock.Locker{place.locker, other} {
+			lease := mustAcquire(t, locker, request(wallet(1)))
+			switch {
+			case !backend.Fences && lease.Fence() != 0:
+				t.Errorf("fence %d on a backend without fences", lease.Fence())
+			case backend.Fences && lease.Fence() <= last:
+				t.Errorf("fence %d after %d", lease.Fence(), last)
+			}
+			last = lease.Fence()
+			mustRelease(t, lease)
+		}
+	}
+}
+
+// Goal: Close frees what was held, and ends who waits. Method: a client with a lease and a waiter.
+func closing(t *testing.T, backend Backend) {
+	name := backend.Place(t)
+	locker, closeClient, err := backend.Open(context.WithoutCancel(t.Context()), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := place{backend: backend, name: name, locker: locker}
+	lease := mustAcquire(t, locker, request(wallet(1)))
+	result := place.waiting(t.Context(), t, locker)
+	if err := closeClient(); err != nil {
+		t.Error(err)
+	}
+	requireLost(t, lease)
+	if got := ended(t, result); !errors.Is(got.err, applock.ErrClosed) {
+		t.Errorf("a waiter got %v, %v from a closed client, want ErrClosed", got.lease, got.err)
+	}
+	if _, err := locker.Acquire(t.Context(), request(wallet(2))); !errors.Is(err, applock.ErrClosed) {
+		t.Errorf("acquire from a closed client: %v, want ErrClosed", err)
+	}
+	if !backend.OneClient {
+		requireFree(t, place.open(t), wallet(1))
+	}
+}

@@ -45,6 +45,9 @@ type Holder struct {
 	Owner
 	// ExpiresAt is zero where the refused operation does not tell it (release).
 	ExpiresAt time.Time
+	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero
+	// where ExpiresAt is.
+	Left time.Duration
 }
 
 // HeldError says who holds the object that was asked for. It is ErrHeld.

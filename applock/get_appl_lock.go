@@ -13,9 +13,11 @@ import (
 // GetRequest asks for the lock on an object.
 type GetRequest struct {
 	Object Object
-	Owner  Owner
+	// Owner is who wants the lock. An empty department is left as it is by a renewal.
+	Owner Owner
 	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to
-	// MaxTTL; zero is DefaultTTL (7 days). Renewing with a shorter TTL shortens the lock.
+	// MaxTTL. Zero keeps the TTL of the grant in a renewal, and is DefaultTTL (7 days) in a new grant. Renewing with
+	// a shorter TTL shortens the lock.
 	TTL time.Duration
 	// MaxWait is how long to wait for an object that somebody else holds, to be seen in Waiters meanwhile. Zero
 	// answers at once. In a transaction, which it would keep open, it is refused.
@@ -30,6 +32,9 @@ type Grant struct {
 	Fence Fence
 	// ExpiresAt is when the lock ends unless it is renewed: UTC, by the database's clock.
 	ExpiresAt time.Time
+	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
+	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
+	Left time.Duration
 	// Outcome is OutcomeAcquired, OutcomeRenewed when the operator held the lock already, or OutcomeTransferred.
 	Outcome Outcome
 }
@@ -93,7 +98,7 @@ func (r GetRequest) params() (db.GetApplLockParams, error) {
 	if err != nil {
 		return db.GetApplLockParams{}, err
 	}
-	ttl, err := checkSeconds("TTL", r.TTL, DefaultTTL)
+	ttl, err := checkTTL(r.TTL)
 	return db.GetApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
@@ -118,6 +123,7 @@ func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant
 		return Grant{}, &HeldError{Object: object, Holder: Holder{
 			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 			ExpiresAt: result.ExpiresTS,
+			Left:      time.Duration(result.SecondsLeft) * time.Second,
 		}}
 	}
 	return Grant{
@@ -125,6 +131,7 @@ func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant
 		Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
 		Fence:     Fence(result.Fence),
 		ExpiresAt: result.ExpiresTS,
+		Left:      time.Duration(result.SecondsLeft) * time.Second,
 		Outcome:   Outcome(result.Outcome),
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -52,5 +53,6 @@ func lockOf(row db.Lock) Lock {
 		AcquiredAt: row.AcquiredTS,
 		LockedAt:   row.LockTS,
 		ExpiresAt:  row.ExpiresTS,
+		Left:       time.Duration(row.SecondsLeft) * time.Second,
 	}
 }

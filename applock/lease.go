@@ -91,7 +91,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // TransferLeaseRequest hands a lease's object to another owner.
 type TransferLeaseRequest struct {
 	To Owner
-	// TTL is how long the new lock outlives this call, in whole seconds; zero is DefaultTTL (7 days).
+	// TTL is how long the new lock outlives this call, in whole seconds; zero keeps that of the lease's grant.
 	TTL time.Duration
 }
 

@@ -22,6 +22,8 @@ type Waiter struct {
 	Until time.Time
 	// ExpiresAt is when it is not listed any more, unless its program says once more that it waits.
 	ExpiresAt time.Time
+	// Left is how long it is listed from the answer on, in whole seconds by the database's clock, rounded up.
+	Left time.Duration
 }
 
 // WaitersRequest selects waiters. An empty field selects any.
@@ -101,5 +103,6 @@ func waiterOf(row db.Waiter) Waiter {
 		Since:     row.SinceTS,
 		Until:     row.UntilTS,
 		ExpiresAt: row.ExpiresTS,
+		Left:      time.Duration(row.SecondsLeft) * time.Second,
 	}
 }

@@ -108,6 +108,9 @@ type Lock struct {
 	LockedAt time.Time
 	// ExpiresAt is when the lock ends unless it is renewed.
 	ExpiresAt time.Time
+	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
+	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
+	Left time.Duration
 }
 
 func checkObjectType(argument, value string) (string, error) {
@@ -143,6 +146,14 @@ func checkOptionalText(argument, value string, maxLength int) (string, error) {
 		}
 	}
 	return trimmed, nil
+}
+
+// checkTTL returns a TTL in whole seconds, zero for one that is not given.
+func checkTTL(value time.Duration) (int64, error) {
+	if value == 0 {
+		return 0, nil
+	}
+	return checkSeconds("TTL", value, 0)
 }
 
 // checkSeconds returns a duration, or the default for zero, in whole seconds.

@@ -96,6 +96,7 @@ func renewedOf(row db.RenewedGrant) Renewed {
 		return Renewed{Object: object, Lost: &HeldError{Object: object, Holder: Holder{
 			Owner:     Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
 			ExpiresAt: row.ExpiresTS,
+			Left:      time.Duration(row.SecondsLeft) * time.Second,
 		}}}
 	default:
 		return Renewed{Object: object, Lost: ErrNotHeld}

@@ -16,7 +16,8 @@ type TransferRequest struct {
 	From string
 	// To is the operator who shall hold it; may be the same.
 	To Owner
-	// TTL is how long the lock outlives this call, as in GetRequest; zero is DefaultTTL (7 days).
+	// TTL is how long the lock outlives this call, as in GetRequest; zero keeps that of the grant that
+	// ends.
 	TTL time.Duration
 }
 
@@ -46,7 +47,7 @@ func (r TransferRequest) params() (db.TransferApplLockParams, error) {
 	if err != nil {
 		return db.TransferApplLockParams{}, err
 	}
-	ttl, err := checkSeconds("TTL", r.TTL, DefaultTTL)
+	ttl, err := checkTTL(r.TTL)
 	return db.TransferApplLockParams{
 		ObjectType:     object.Type,
 		ObjectID:       object.ID,
@@ -79,6 +80,7 @@ func (o operations) transfer(ctx context.Context, request TransferRequest) (Gran
 		return Grant{}, &HeldError{Object: object, Holder: Holder{
 			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 			ExpiresAt: result.ExpiresTS,
+			Left:      time.Duration(result.SecondsLeft) * time.Second,
 		}}
 	}
 	return Grant{
@@ -86,6 +88,7 @@ func (o operations) transfer(ctx context.Context, request TransferRequest) (Gran
 		Owner:     Owner{Operator: params.ToOperatorID, Department: params.ToDepartmentID},
 		Fence:     Fence(result.Fence),
 		ExpiresAt: result.ExpiresTS,
+		Left:      time.Duration(result.SecondsLeft) * time.Second,
 		Outcome:   Outcome(result.Outcome),
 	}, nil
 }

@@ -89,7 +89,8 @@ func Contract() []Operation {
 	objectType := Parameter{"p_object_type", In, Text, "kind of object, 1 to 64 characters, without `:`"}
 	objectID := Parameter{"p_object_id", In, Text, "which object, 1 to 255 characters"}
 	operatorID := Parameter{"p_operator_id", In, Text, "the operator, 1 to 64 characters"}
-	ttlSeconds := Parameter{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = 604800 (7 days)"}
+	secondsLeft := Parameter{"p_seconds_left", Out, Number, "whole seconds from now to p_expires_ts, rounded up; 0 for none"}
+	rowSecondsLeft := Parameter{"seconds_left", Out, Number, "whole seconds from now to expires_ts, rounded up; 0 for none"}
 	returnCD := Parameter{"p_return_cd", Out, FlagType, "`Y` or `N`"}
 	outcome := Parameter{"p_outcome", Out, Text, "the answer in one word"}
 	oldOperatorID := Parameter{"p_old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
@@ -105,12 +106,13 @@ func Contract() []Operation {
 			Summary: "Take or renew the lock on an object for one operator until it expires.",
 			Parameters: []Parameter{
 				objectType, objectID, operatorID,
-				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = empty"},
-				ttlSeconds,
+				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = as it is in a renewal, empty in a new grant"},
+				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, 604800 (7 days) in a new grant"},
 				{"p_lock_fl", Out, FlagType, "`Y` or `N`"},
 				outcome, oldOperatorID, oldDepartmentID,
 				{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
+				secondsLeft,
 			},
 			Answers: []string{
 				"`Y ACQUIRED`: it was free or expired; a new grant",
@@ -144,6 +146,7 @@ func Contract() []Operation {
 				{"p_acquired_ts", Out, Timestamp, "start of the grant; NULL when `N`"},
 				{"p_lock_ts", Out, Timestamp, "last get, renewal or transfer; NULL when `N`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `N`"},
+				secondsLeft,
 			},
 			Answers: []string{"`Y`: it is locked", "`N`: it is free or expired"},
 		},
@@ -155,9 +158,11 @@ func Contract() []Operation {
 				{"p_from_operator_id", In, Text, "who holds it, 1 to 64 characters"},
 				{"p_to_operator_id", In, Text, "who shall hold it, 1 to 64 characters"},
 				{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
-				ttlSeconds, returnCD, outcome, oldOperatorID, oldDepartmentID,
+				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
+				returnCD, outcome, oldOperatorID, oldDepartmentID,
 				{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
+				secondsLeft,
 			},
 			Answers: []string{
 				"`Y TRANSFERRED`: the new operator holds it; a new grant",
@@ -176,13 +181,14 @@ func Contract() []Operation {
 				{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"},
 				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
 			},
-			Answers: []string{"rows of appl_lock; fewer than p_max_rows are the last page"},
+			Answers: []string{"live locks; fewer than p_max_rows are the last page"},
 			Columns: []Parameter{
 				rowType, rowID, rowOperatorID, rowDepartmentID,
 				{"fence", Out, Number, "fencing token of the grant"},
 				{"acquired_ts", Out, Timestamp, "start of the grant"},
 				{"lock_ts", Out, Timestamp, "last get, renewal or transfer"},
 				{"expires_ts", Out, Timestamp, "when the lock ends"},
+				rowSecondsLeft,
 			},
 		},
 		{
@@ -222,6 +228,7 @@ func Contract() []Operation {
 				{"old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"},
 				{"old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"},
 				{"expires_ts", Out, Timestamp, "when the lock ends: the grant's, or the holder's when `HELD`; NULL when `FREE`"},
+				rowSecondsLeft,
 			},
 			Answers: []string{
 				"`RENEWED`: this grant is live, and its ttl counts from now",
@@ -280,6 +287,7 @@ func Contract() []Operation {
 				{"since_ts", Out, Timestamp, "since when it waits"},
 				{"until_ts", Out, Timestamp, "when it gives up; NULL = never"},
 				{"expires_ts", Out, Timestamp, "when it is not listed any more, unless its program polls"},
+				rowSecondsLeft,
 			},
 			Answers: []string{"those who wait; fewer than p_max_rows are the last page"},
 		},

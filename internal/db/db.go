@@ -50,6 +50,8 @@ type Lock struct {
 	AcquiredTS   time.Time
 	LockTS       time.Time
 	ExpiresTS    time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
+	SecondsLeft int64
 }
 
 // Driver runs the operations on one database. It is safe for concurrent use, except that a driver

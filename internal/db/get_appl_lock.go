@@ -2,7 +2,8 @@ package db
 
 import "time"
 
-// GetApplLockParams are the IN parameters of get_appl_lock.
+// GetApplLockParams are the IN parameters of get_appl_lock. An empty DepartmentID and a zero TTLSeconds are NULL: those
+// of the grant in a renewal, empty and seven days in a new grant.
 type GetApplLockParams struct {
 	ObjectType   string
 	ObjectID     string
@@ -19,4 +20,6 @@ type GetApplLockResult struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTS       time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
+	SecondsLeft int64
 }

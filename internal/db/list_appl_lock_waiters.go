@@ -28,4 +28,6 @@ type Waiter struct {
 	UntilTS time.Time
 	// ExpiresTS is when the row ends unless the waiting program keeps it.
 	ExpiresTS time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
+	SecondsLeft int64
 }

@@ -31,4 +31,6 @@ type RenewedGrant struct {
 	OldDepartmentID string
 	// ExpiresTS is when the lock ends: the caller's, or the holder's when Held; zero when Free.
 	ExpiresTS time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	SecondsLeft int64
 }

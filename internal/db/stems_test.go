@@ -11,14 +11,14 @@ import (
 // permittedGaps are files of the pattern that an operation does not have, with the reason.
 func permittedGaps() map[string]string {
 	return map[string]string{
-		"cmd/applockctl/assert_appl_lock.go":         "it is for transactions, which a command does not have",
-		"cmd/applockctl/serialize_appl_lock.go":      "it is for transactions, which a command does not have",
-		"cmd/applockctl/announce_appl_lock_waiter.go":          "get --wait does it",
-		"cmd/applockctl/retract_appl_lock_waiter.go":        "get --wait does it",
-		"cmd/applockctl/poll_appl_locks.go":          "get --wait does it",
-		"cmd/applockctl/renew_appl_locks.go":         "it is for programs that hold many; a command renews by get",
-		"testdata/scenarios/serialize_appl_lock.txt": "it answers nothing; see testdata/interleavings",
-		"testdata/scenarios/appl_lock_version.txt":   "it is a constant",
+		"cmd/applockctl/assert_appl_lock.go":          "it is for transactions, which a command does not have",
+		"cmd/applockctl/serialize_appl_lock.go":       "it is for transactions, which a command does not have",
+		"cmd/applockctl/announce_appl_lock_waiter.go": "get --wait does it",
+		"cmd/applockctl/retract_appl_lock_waiter.go":  "get --wait does it",
+		"cmd/applockctl/poll_appl_locks.go":           "get --wait does it",
+		"cmd/applockctl/renew_appl_locks.go":          "it is for programs that hold many; a command renews by get",
+		"testdata/scenarios/serialize_appl_lock.txt":  "it answers nothing; see testdata/interleavings",
+		"testdata/scenarios/appl_lock_version.txt":    "it is a constant",
 	}
 }
 

@@ -2,7 +2,7 @@ package db
 
 import "time"
 
-// TransferApplLockParams are the IN parameters of transfer_appl_lock.
+// TransferApplLockParams are the IN parameters of transfer_appl_lock. A zero TTLSeconds is NULL: that of the grant that ends.
 type TransferApplLockParams struct {
 	ObjectType     string
 	ObjectID       string
@@ -21,4 +21,6 @@ type TransferApplLockResult struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTS       time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	SecondsLeft int64
 }

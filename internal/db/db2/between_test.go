@@ -34,7 +34,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60)"
 		purge    = "CALL applock.purge_appl_locks_row(60, 10)"
 		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
-		announce    = "CALL applock.announce_appl_lock_waiter_row('a', '1', 'JDOE', '', 'p', NULL)"
+		announce = "CALL applock.announce_appl_lock_waiter_row('a', '1', 'JDOE', '', 'p', NULL)"
 
 		insertWaiter = "INSERT INTO applock.appl_lock_waiter VALUES ('a', '1', 'JDOE', '', 'p', " +
 			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + anHourAgo + ")"

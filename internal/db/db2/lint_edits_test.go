@@ -20,7 +20,7 @@ func lintEdits() []lintEdit {
 	const (
 		argument  = "procedures/db2/appl_lock_argument.sql"
 		assert    = "procedures/db2/assert_appl_lock.sql"
-		announce     = "procedures/db2/announce_appl_lock_waiter.sql"
+		announce  = "procedures/db2/announce_appl_lock_waiter.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
 		inquire   = "procedures/db2/inquire_appl_lock.sql"
 		list      = "procedures/db2/list_appl_locks.sql"

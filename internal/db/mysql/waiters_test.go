@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	announceCall   = "CALL announce_appl_lock_waiter_row('customer', ?, ?, '', ?, NULL)"
-	retractCall = "CALL retract_appl_lock_waiter_row('customer', ?, ?, ?)"
-	pollCall    = "CALL poll_appl_locks(?, NULL)"
+	announceCall = "CALL announce_appl_lock_waiter_row('customer', ?, ?, '', ?, NULL)"
+	retractCall  = "CALL retract_appl_lock_waiter_row('customer', ?, ?, ?)"
+	pollCall     = "CALL poll_appl_locks(?, NULL)"
 )
 
 // fillWaiters lists so many live waiters, each for an object of its own, in turn those of so many programs, and has

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	announceCall   = "CALL applock.announce_appl_lock_waiter('customer', $1, $2, 'CS', 'p1', 600)"
-	retractCall = "CALL applock.retract_appl_lock_waiter('customer', $1, $2, 'p1')"
-	pollCall    = "SELECT * FROM applock.poll_appl_locks('p1', NULL)"
+	announceCall = "CALL applock.announce_appl_lock_waiter('customer', $1, $2, 'CS', 'p1', 600)"
+	retractCall  = "CALL applock.retract_appl_lock_waiter('customer', $1, $2, 'p1')"
+	pollCall     = "SELECT * FROM applock.poll_appl_locks('p1', NULL)"
 )
 
 // messageLimit bounds the wait for a message that should be on its way.

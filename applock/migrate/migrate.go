@@ -1,5 +1,5 @@
 // Package migrate creates, updates and removes the table and the procedures that package applock works on. It is for
-// programs that install; those that only lock do without it, and without goose, which it links.
+// programs that install; those that only lock do without it. It links goose, and pgx for PostgreSQL, but no other driver.
 package migrate
 
 import (
@@ -80,6 +80,9 @@ func run(
 	target, err := dialect.target(handle)
 	if err != nil {
 		return nil, err
+	}
+	if target.Close != nil {
+		defer func() { err = errors.Join(err, target.Close()) }()
 	}
 	migrations, err := command(ctx, target)
 	for _, migration := range migrations {

@@ -106,7 +106,10 @@ type Listener interface {
 type Handle struct {
 	// Dialect is the name of the dialect, also that of its folders.
 	Dialect string
-	DB      *sql.DB
+	// DB is the pool. On PostgreSQL it is nil, and Pool is a *pgxpool.Pool, which internal/migrate/postgres makes a
+	// *sql.DB of: programs that only lock do without that package of pgx.
+	DB   *sql.DB
+	Pool any
 	// Schema is where the table and the procedures are; empty is where a connection is.
 	Schema string
 	// Interpret gives an error of DB its kind; nil stays nil.

@@ -1,10 +1,16 @@
 package db_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -102,27 +108,80 @@ func TestMySQLQueriesEqualContract(t *testing.T) {
 	}
 }
 
-// Goal: differences between dialects live in SQL and in the drivers. Method: no Go file outside the
-// drivers and the registry names a dialect in a case.
+// dialectsNamed are the files and folders that may name a dialect, with the reason.
+func dialectsNamed() map[string]string {
+	return map[string]string{
+		"applock/open/":       "the registry of those who open by DSN",
+		"applock/migrate/":    "the registry of those who migrate",
+		"internal/db/":        "the drivers, each below its own folder",
+		"internal/migrate/":   "what is special about migrating one, each below its own folder",
+		"internal/build/":     "what makes files of this repository",
+		"internal/testing/":   "what tests need",
+		"applock/consumers_":  "what each of them links",
+		"applock/postgres/":   "its constructor",
+		"applock/mysql/":      "its constructor",
+		"applock/db2/":        "its constructor",
+		"applock/sqlite/":     "its constructor",
+		"applock/pgadvisory/": "locks of one product",
+		"applock/getlock/":    "locks of one product",
+	}
+}
+
+// Goal: differences between dialects live in SQL, in the drivers and in the two registries. Method: no other Go file
+// names a dialect in a literal.
 func TestStemsOneRegistry(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"../../applock", "../../cmd/applockctl", "."} {
-		entries, err := os.ReadDir(folder)
+	literal := regexp.MustCompile(`"(postgres|sqlite|mysql|mariadb|db2)"`)
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && slices.Contains([]string{"bench", "tools", ".git"}, name) { // other modules, and no code
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		for place := range dialectsNamed() {
+			if strings.HasPrefix(name, place) {
+				return nil
+			}
+		}
+		text, err := os.ReadFile(path)
+		if found := literal.FindString(string(text)); found != "" {
+			t.Errorf("%s names %s: that belongs into a driver or a registry", name, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: a dialect that is in one registry is in all. Method: the folders of the layers, and the lists of both registries.
+func TestStemsRegistriesAgree(t *testing.T) {
+	t.Parallel()
+	var dialects []string
+	for _, dialect := range open.Dialects() {
+		dialects = append(dialects, dialect.Name)
+		if _, err := migrate.Script(migrate.ScriptRequest{Dialect: dialect.Name}); err != nil {
+			t.Errorf("applock/migrate does not know %s: %v", dialect.Name, err)
+		}
+	}
+	for _, layer := range []string{"migrations", "internal/migrate"} {
+		for _, dialect := range dialects {
+			if _, err := os.Stat("../../" + layer + "/" + dialect); err != nil {
+				t.Errorf("%s is missing in %s", dialect, layer)
+			}
+		}
+		entries, err := os.ReadDir("../../" + layer)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, entry := range entries {
-			if entry.IsDir() || strings.HasSuffix(entry.Name(), "_test.go") || !strings.HasSuffix(entry.Name(), ".go") {
-				continue
-			}
-			text, err := os.ReadFile(folder + "/" + entry.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, dialect := range []string{"postgres", "sqlite", "mysql", "db2"} {
-				if strings.Contains(string(text), `case "`+dialect) {
-					t.Errorf("%s/%s decides by dialect: that belongs into the registry", folder, entry.Name())
-				}
+			if entry.IsDir() && !slices.Contains(dialects, entry.Name()) {
+				t.Errorf("%s/%s is in no registry", layer, entry.Name())
 			}
 		}
 	}

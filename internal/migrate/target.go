@@ -33,6 +33,8 @@ type Target struct {
 	Remove func(ctx context.Context) error
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
 	SessionLocker lock.SessionLocker
+	// Close releases what Target has opened; nil where that is nothing.
+	Close func() error
 }
 
 // Migration is one migration and when it was applied; AppliedAt is zero while it is pending.

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
@@ -93,15 +92,14 @@ func (d *Driver) in(tx queries.DBTX) *Driver {
 	return &Driver{pool: d.pool, client: tx, schema: d.schema, inTx: true, close: func() {}}
 }
 
-// Handle is the pool as database/sql.
+// Handle is the pool.
 func (d *Driver) Handle() (db.Handle, error) {
-	handle := stdlib.OpenDBFromPool(d.pool)
 	return db.Handle{
 		Dialect:   "postgres",
-		DB:        handle,
+		Pool:      d.pool,
 		Schema:    d.schema,
 		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
-		Close:     handle.Close,
+		Close:     func() error { return nil },
 	}, nil
 }
 

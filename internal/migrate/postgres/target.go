@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
@@ -34,6 +36,11 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	if err != nil {
 		return migrate.Target{}, err
 	}
+	pool, ok := handle.Pool.(*pgxpool.Pool)
+	if !ok {
+		return migrate.Target{}, fmt.Errorf("migrate a pool of type %T", handle.Pool)
+	}
+	handle.DB = stdlib.OpenDBFromPool(pool)
 	s := site{handle}
 	return migrate.Target{
 		DB:            handle.DB,
@@ -43,6 +50,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
 		SessionLocker: migrationLock{s},
+		Close:         handle.DB.Close,
 	}, nil
 }
 

@@ -60,6 +60,14 @@ func (y yesNo) MarshalJSON() ([]byte, error) {
 	return json.Marshal("N")
 }
 
+// seconds is how long something lasts.
+type seconds time.Duration
+
+// MarshalJSON returns whole seconds.
+func (s seconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(int64(time.Duration(s) / time.Second))
+}
+
 // timestamp is a time of the database; zero is the time of nothing.
 type timestamp time.Time
 

@@ -24,6 +24,7 @@ type transferAnswer struct {
 	OldDepartmentID string          `json:"old_department_id"`
 	Fence           applock.Fence   `json:"fence"`
 	ExpiresTS       timestamp       `json:"expires_ts"`
+	SecondsLeft     seconds         `json:"seconds_left"`
 }
 
 // cells shows who holds the object now.
@@ -40,7 +41,7 @@ func (t transferAnswer) cells() []string {
 func (a *app) transferCommand() *cobra.Command {
 	var from string
 	var to applock.Owner
-	ttl := duration(applock.DefaultTTL)
+	var ttl duration
 	command := &cobra.Command{
 		Use:   "transfer OBJECT --from O --to O [--to-department D] [--ttl 7d]",
 		Short: "Hand an object from one operator to another",
@@ -61,7 +62,7 @@ when somebody else than --from holds the object, or FREE when nobody does (exit 
 	command.Flags().StringVar(&from, "from", "", "who holds the object now")
 	command.Flags().StringVar(&to.Operator, "to", "", "who shall hold it")
 	command.Flags().StringVar(&to.Department, "to-department", "", "where the new holder works")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts")
+	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts; without it as long as the former one from its last renewal")
 	require(command, "from", "to")
 	return command
 }
@@ -86,14 +87,15 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 		case errors.As(err, &held):
 			answer.Outcome = applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
-			answer.ExpiresTS = timestamp(held.Holder.ExpiresAt)
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), seconds(held.Holder.Left)
 		case errors.Is(err, applock.ErrNotHeld):
 			answer.Outcome = applock.OutcomeFree
 		case err != nil:
 			return err
 		default:
 			answer.ReturnCD, answer.Outcome = yes, grant.Outcome
-			answer.Fence, answer.ExpiresTS = grant.Fence, timestamp(grant.ExpiresAt)
+			answer.Fence = grant.Fence
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), seconds(grant.Left)
 		}
 		return a.answer(answer.ReturnCD == yes, answer,
 			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")

@@ -67,7 +67,10 @@ func newPgBouncer(h host, base *promise) product {
 		},
 		base: base,
 		unpacking: unpacking{
-			name:     "pgbouncer-debian",
+			name: "pgbouncer-debian-unstable",
+			// Debian 12 has 1.18, which ends itself when a client cancels under load
+			// (https://github.com/pgbouncer/pgbouncer/issues/822, mended in 1.21).
+			suite:    "unstable",
 			packages: []string{"pgbouncer"},
 			programs: []string{"usr/sbin/pgbouncer"},
 			user:     pgbouncerAccount,

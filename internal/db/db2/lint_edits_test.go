@@ -75,6 +75,7 @@ func lintEdits() []lintEdit {
 
 		edit(inquire, "v_acquired_ts AS p_acquired_ts", "v_lock_ts AS p_acquired_ts", "row form: `v_lock_ts` is not what a row form has there"),
 		edit(purge, "        p_older_than_seconds, p_max_rows", "        p_max_rows, p_older_than_seconds", "row form: `p_max_rows` is not what a row form has there"),
+		edit(purge, "    END;\nEND\n", "    END\n", "row form: lacks `; end`", "balance: one END too few"),
 		edit(purge, "AS p_purged", "AS rows_removed", "row form: `rows_removed` is not what a row form has there"),
 
 		edit(list, "l.acquired_ts,\n                l.lock_ts", "l.lock_ts,\n                l.acquired_ts", "list columns: FOR SELECT l.object_type"),
@@ -262,8 +263,8 @@ func TestLintCanFail(t *testing.T) {
 	expectations := map[string]bool{}
 	for _, edit := range lintEdits() {
 		text := strings.Join(files[edit.file].lines, "\n")
-		if count := strings.Count(text, edit.old); count != 1 {
-			t.Errorf("%s has %q %d times, want it once", edit.file, edit.old, count)
+		if count := strings.Count(text, edit.old); count != 1 || len(edit.complaints) == 0 {
+			t.Errorf("%s has %q %d times, want it once, and %d complaints", edit.file, edit.old, count, len(edit.complaints))
 			continue
 		}
 		edited := parseSQL(edit.file, strings.Replace(text, edit.old, edit.new, 1))

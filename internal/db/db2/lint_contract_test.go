@@ -161,9 +161,9 @@ func rowFormOnlyCalls(r sqlRoutine) []string {
 	return nil
 }
 
-// columnsOf returns the columns of the table that a migration creates.
-func columnsOf(migration, table string) []string {
-	text, err := migrations.FS.ReadFile("db2/" + migration)
+// columnsOf returns the columns of a table.
+func columnsOf(table string) []string {
+	text, err := migrations.FS.ReadFile("db2/00001_appl_lock.sql")
 	if err != nil {
 		panic(err) // it is embedded
 	}
@@ -179,18 +179,14 @@ func columnsOf(migration, table string) []string {
 	return columns
 }
 
-func columnsOfApplLock() []string { return columnsOf("00001_appl_lock.sql", "appl_lock") }
-
-func columnsOfWaiter() []string { return columnsOf("00003_appl_lock_waiter.sql", "appl_lock_waiter") }
-
 // listColumnsAreTheTables: what is listed are the rows of a table.
 func listColumnsAreTheTables(r sqlRoutine) []string {
 	var wanted string
 	switch r.name {
 	case "list_appl_locks":
-		wanted = "l." + strings.Join(columnsOfApplLock(), ", l.") + " FROM appl_lock AS l"
+		wanted = "l." + strings.Join(columnsOf("appl_lock"), ", l.") + " FROM appl_lock AS l"
 	case "list_appl_lock_waiters":
-		wanted = "w." + strings.Join(columnsOfWaiter(), ", w.") + " FROM appl_lock_waiter AS w"
+		wanted = "w." + strings.Join(columnsOf("appl_lock_waiter"), ", w.") + " FROM appl_lock_waiter AS w"
 	default:
 		return nil
 	}

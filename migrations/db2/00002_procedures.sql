@@ -4,6 +4,83 @@
 -- CURRENT SCHEMA and CURRENT PATH name the schema: applockctl and the printed script set them.
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_refuse_text (
+    IN p_routine VARCHAR(64),
+    IN p_argument VARCHAR(64),
+    IN p_length BIGINT,
+    IN p_max_length BIGINT
+)
+SPECIFIC appl_lock_refuse_text
+LANGUAGE SQL
+NOT DETERMINISTIC
+CONTAINS SQL
+BEGIN
+    DECLARE v_message VARCHAR(256);
+    IF p_length = 0 THEN
+        SET v_message = p_routine || ': ' || p_argument || ' must not be empty';
+    ELSEIF p_length > p_max_length THEN
+        SET v_message = p_routine || ': ' || p_argument || ' is ' || CAST(p_length AS VARCHAR(20))
+            || ' characters, max ' || CAST(p_max_length AS VARCHAR(20));
+    ELSE
+        SET v_message = p_routine || ': ' || p_argument || ' must not contain ":"';
+    END IF;
+    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_refuse_text IS 'Internal to applock: raises LK001 for a text argument.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_refuse_number (
+    IN p_routine VARCHAR(64),
+    IN p_argument VARCHAR(64),
+    IN p_max BIGINT
+)
+SPECIFIC appl_lock_refuse_number
+LANGUAGE SQL
+NOT DETERMINISTIC
+CONTAINS SQL
+BEGIN
+    DECLARE v_message VARCHAR(256);
+    SET v_message = p_routine || ': ' || p_argument || ' must be 1 to ' || CAST(p_max AS VARCHAR(20));
+    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_refuse_number IS 'Internal to applock: raises LK001 for a number argument.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_check_database ()
+SPECIFIC appl_lock_check_database
+LANGUAGE SQL
+NOT DETERMINISTIC
+CONTAINS SQL
+BEGIN
+    DECLARE v_lower VARCHAR(1) DEFAULT 'a';
+    DECLARE v_upper VARCHAR(1) DEFAULT 'A';
+    DECLARE v_empty VARCHAR(1) DEFAULT '';
+    IF v_lower = v_upper THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'appl_lock: this database takes a and A for equal';
+    END IF;
+    IF v_empty IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'appl_lock: this database takes an empty string for NULL';
+    END IF;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_check_database IS 'Internal to applock: raises LK001 where it cannot work.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CALL appl_lock_check_database()
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE announce_appl_lock_waiter (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
@@ -140,83 +217,6 @@ END
 
 -- +goose StatementBegin
 COMMENT ON SPECIFIC PROCEDURE announce_appl_lock_waiter_row IS 'Say that an operator waits for an object, or still waits; the answer is one row.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE appl_lock_refuse_text (
-    IN p_routine VARCHAR(64),
-    IN p_argument VARCHAR(64),
-    IN p_length BIGINT,
-    IN p_max_length BIGINT
-)
-SPECIFIC appl_lock_refuse_text
-LANGUAGE SQL
-NOT DETERMINISTIC
-CONTAINS SQL
-BEGIN
-    DECLARE v_message VARCHAR(256);
-    IF p_length = 0 THEN
-        SET v_message = p_routine || ': ' || p_argument || ' must not be empty';
-    ELSEIF p_length > p_max_length THEN
-        SET v_message = p_routine || ': ' || p_argument || ' is ' || CAST(p_length AS VARCHAR(20))
-            || ' characters, max ' || CAST(p_max_length AS VARCHAR(20));
-    ELSE
-        SET v_message = p_routine || ': ' || p_argument || ' must not contain ":"';
-    END IF;
-    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE appl_lock_refuse_text IS 'Internal to applock: raises LK001 for a text argument.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE appl_lock_refuse_number (
-    IN p_routine VARCHAR(64),
-    IN p_argument VARCHAR(64),
-    IN p_max BIGINT
-)
-SPECIFIC appl_lock_refuse_number
-LANGUAGE SQL
-NOT DETERMINISTIC
-CONTAINS SQL
-BEGIN
-    DECLARE v_message VARCHAR(256);
-    SET v_message = p_routine || ': ' || p_argument || ' must be 1 to ' || CAST(p_max AS VARCHAR(20));
-    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE appl_lock_refuse_number IS 'Internal to applock: raises LK001 for a number argument.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE appl_lock_check_database ()
-SPECIFIC appl_lock_check_database
-LANGUAGE SQL
-NOT DETERMINISTIC
-CONTAINS SQL
-BEGIN
-    DECLARE v_lower VARCHAR(1) DEFAULT 'a';
-    DECLARE v_upper VARCHAR(1) DEFAULT 'A';
-    DECLARE v_empty VARCHAR(1) DEFAULT '';
-    IF v_lower = v_upper THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'appl_lock: this database takes a and A for equal';
-    END IF;
-    IF v_empty IS NULL THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'appl_lock: this database takes an empty string for NULL';
-    END IF;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE appl_lock_check_database IS 'Internal to applock: raises LK001 where it cannot work.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CALL appl_lock_check_database()
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1778,6 +1778,14 @@ DROP FUNCTION appl_lock_version
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE announce_appl_lock_waiter_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE announce_appl_lock_waiter
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE appl_lock_check_database
 -- +goose StatementEnd
 
@@ -1787,12 +1795,4 @@ DROP PROCEDURE appl_lock_refuse_number
 
 -- +goose StatementBegin
 DROP PROCEDURE appl_lock_refuse_text
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE announce_appl_lock_waiter_row
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE announce_appl_lock_waiter
 -- +goose StatementEnd

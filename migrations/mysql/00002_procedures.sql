@@ -5,6 +5,58 @@
 SET @applock_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
+DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
+-- +goose StatementBegin
+-- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument. Internal: nobody
+-- is granted these; the operations call them with their owner's rights, and only for a bad argument.
+--
+-- Contract   Each always raises.
+-- Raises     LK001 with the routine, the argument and the reason in the message.
+-- Locks      Nothing.
+-- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where the
+--            binary log is on, and a call for each good argument costs more than the operation.
+
+CREATE PROCEDURE appl_lock_refuse_text(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_length BIGINT,
+    IN p_max_length BIGINT
+)
+COMMENT 'Internal to applock: raises LK001 for a text argument.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
+        p_routine, ': ', p_argument,
+        CASE
+            WHEN p_length = 0 THEN ' must not be empty'
+            WHEN p_length > p_max_length THEN
+                CONCAT(' has ', p_length, ' characters, at most ', p_max_length, ' are allowed')
+            ELSE ' must not contain ":", which ends the type in type:id'
+        END
+    );
+    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_refuse_number(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max BIGINT
+)
+COMMENT 'Internal to applock: raises LK001 for a number argument.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
+        p_routine, ': ', p_argument, ' must lie between 1 and ', p_max
+    );
+    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
 -- +goose StatementBegin
 -- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
@@ -152,58 +204,6 @@ BEGIN
         p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
     );
     SELECT 'Y' AS p_return_cd;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
--- +goose StatementBegin
--- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument. Internal: nobody
--- is granted these; the operations call them with their owner's rights, and only for a bad argument.
---
--- Contract   Each always raises.
--- Raises     LK001 with the routine, the argument and the reason in the message.
--- Locks      Nothing.
--- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where the
---            binary log is on, and a call for each good argument costs more than the operation.
-
-CREATE PROCEDURE appl_lock_refuse_text(
-    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_length BIGINT,
-    IN p_max_length BIGINT
-)
-COMMENT 'Internal to applock: raises LK001 for a text argument.'
-CONTAINS SQL
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
-        p_routine, ': ', p_argument,
-        CASE
-            WHEN p_length = 0 THEN ' must not be empty'
-            WHEN p_length > p_max_length THEN
-                CONCAT(' has ', p_length, ' characters, at most ', p_max_length, ' are allowed')
-            ELSE ' must not contain ":", which ends the type in type:id'
-        END
-    );
-    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
--- +goose StatementBegin
-CREATE PROCEDURE appl_lock_refuse_number(
-    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_max BIGINT
-)
-COMMENT 'Internal to applock: raises LK001 for a number argument.'
-CONTAINS SQL
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
-        p_routine, ': ', p_argument, ' must lie between 1 and ', p_max
-    );
-    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
 END;
 -- +goose StatementEnd
 
@@ -2124,10 +2124,10 @@ DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 DROP PROCEDURE IF EXISTS appl_lock_version;
 DROP PROCEDURE IF EXISTS appl_lock_version_core;
-DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
-DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
+DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
+DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
 
 SET SESSION sql_mode = @applock_sql_mode;

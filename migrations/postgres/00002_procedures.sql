@@ -15,6 +15,82 @@ $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- appl_lock_text, appl_lock_number: check one argument of an operation. Internal: nobody is granted
+-- these; each operation calls them with its owner's rights.
+--
+-- Contract   appl_lock_text returns the value without trailing blanks (callers pad CHAR(8)), and an
+--            empty string for a NULL that is allowed. appl_lock_number returns the value, or
+--            p_default for NULL.
+-- Raises     LK001 with the routine and the argument in the message and the argument alone in the
+--            error's COLUMN field.
+-- Locks      Nothing.
+-- Differs    Nothing. No search_path of their own: the operations' is pinned, and pinning costs a call.
+
+CREATE OR REPLACE FUNCTION appl_lock_text(
+    p_routine text,
+    p_argument text,
+    p_value text,
+    p_max_length integer,
+    p_required boolean
+) RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    v_value text := coalesce(rtrim(p_value, ' '), '');
+    v_reason text;
+BEGIN
+    IF p_required AND v_value = '' THEN
+        v_reason := 'must not be empty';
+    ELSIF char_length(v_value) > p_max_length THEN
+        v_reason := format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
+    ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
+        v_reason := 'must not contain ":", which ends the type in type:id';
+    ELSE
+        RETURN v_value;
+    END IF;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK001',
+        MESSAGE = format('%s: %s %s', p_routine, p_argument, v_reason),
+        COLUMN = p_argument;
+END
+$$;
+
+COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
+    'Internal to applock: checks one text argument and trims its trailing blanks.';
+
+REVOKE ALL ON FUNCTION appl_lock_text(text, text, text, integer, boolean) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION appl_lock_number(
+    p_routine text,
+    p_argument text,
+    p_value bigint,
+    p_default bigint,
+    p_max bigint
+) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    v_value bigint := coalesce(p_value, p_default);
+BEGIN
+    IF v_value BETWEEN 1 AND p_max THEN
+        RETURN v_value;
+    END IF;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK001',
+        MESSAGE = format('%s: %s must lie between 1 and %s', p_routine, p_argument, p_max),
+        COLUMN = p_argument;
+END
+$$;
+
+COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
+    'Internal to applock: checks one number argument and applies its default.';
+
+REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
 --
 -- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
@@ -123,82 +199,6 @@ COMMENT ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, big
     'Say that an operator waits for an object, or still waits.';
 
 REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, bigint) FROM PUBLIC;
--- +goose StatementEnd
-
--- +goose StatementBegin
--- appl_lock_text, appl_lock_number: check one argument of an operation. Internal: nobody is granted
--- these; each operation calls them with its owner's rights.
---
--- Contract   appl_lock_text returns the value without trailing blanks (callers pad CHAR(8)), and an
---            empty string for a NULL that is allowed. appl_lock_number returns the value, or
---            p_default for NULL.
--- Raises     LK001 with the routine and the argument in the message and the argument alone in the
---            error's COLUMN field.
--- Locks      Nothing.
--- Differs    Nothing. No search_path of their own: the operations' is pinned, and pinning costs a call.
-
-CREATE OR REPLACE FUNCTION appl_lock_text(
-    p_routine text,
-    p_argument text,
-    p_value text,
-    p_max_length integer,
-    p_required boolean
-) RETURNS text
-LANGUAGE plpgsql IMMUTABLE
-AS $$
-DECLARE
-    v_value text := coalesce(rtrim(p_value, ' '), '');
-    v_reason text;
-BEGIN
-    IF p_required AND v_value = '' THEN
-        v_reason := 'must not be empty';
-    ELSIF char_length(v_value) > p_max_length THEN
-        v_reason := format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
-    ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
-        v_reason := 'must not contain ":", which ends the type in type:id';
-    ELSE
-        RETURN v_value;
-    END IF;
-    RAISE EXCEPTION USING
-        ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s %s', p_routine, p_argument, v_reason),
-        COLUMN = p_argument;
-END
-$$;
-
-COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
-    'Internal to applock: checks one text argument and trims its trailing blanks.';
-
-REVOKE ALL ON FUNCTION appl_lock_text(text, text, text, integer, boolean) FROM PUBLIC;
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE FUNCTION appl_lock_number(
-    p_routine text,
-    p_argument text,
-    p_value bigint,
-    p_default bigint,
-    p_max bigint
-) RETURNS bigint
-LANGUAGE plpgsql IMMUTABLE
-AS $$
-DECLARE
-    v_value bigint := coalesce(p_value, p_default);
-BEGIN
-    IF v_value BETWEEN 1 AND p_max THEN
-        RETURN v_value;
-    END IF;
-    RAISE EXCEPTION USING
-        ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s must lie between 1 and %s', p_routine, p_argument, p_max),
-        COLUMN = p_argument;
-END
-$$;
-
-COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
-    'Internal to applock: checks one number argument and applies its default.';
-
-REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1532,9 +1532,9 @@ DROP FUNCTION get_appl_lock_row;
 DROP PROCEDURE assert_appl_lock;
 DROP FUNCTION assert_appl_lock_row;
 DROP FUNCTION appl_lock_version;
-DROP FUNCTION appl_lock_number;
-DROP FUNCTION appl_lock_text;
 DROP PROCEDURE announce_appl_lock_waiter;
 DROP FUNCTION announce_appl_lock_waiter_row;
+DROP FUNCTION appl_lock_number;
+DROP FUNCTION appl_lock_text;
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);

@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/applock/applock/migrations"
@@ -96,11 +98,25 @@ func sourcesOf(dialect string) ([]string, error) {
 		_, texts, err := zosSources()
 		return texts, err
 	}
-	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
+	names, err := sourceNames(dialect)
 	if err != nil {
 		return nil, err
 	}
 	return readAll(procedures.FS, names)
+}
+
+// sourceNames returns the files of a dialect in the order of installing. What refuses arguments comes first: Db2
+// installs no caller before what it calls.
+func sourceNames(dialect string) ([]string, error) {
+	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
+	isCaller := func(name string) int {
+		if path.Base(name) == "appl_lock_argument.sql" {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return isCaller(a) - isCaller(b) })
+	return names, err
 }
 
 func readAll(fsys fs.ReadFileFS, names []string) ([]string, error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -63,7 +62,7 @@ const zosHeader = `-- For Db2 for z/OS 12, function level 507, and later. Made b
 
 // zosSources returns the names and texts of the sources for z/OS.
 func zosSources() (names, texts []string, err error) {
-	files, err := fs.Glob(procedures.FS, "db2/*.sql")
+	files, err := sourceNames("db2")
 	if err != nil {
 		return nil, nil, err
 	}

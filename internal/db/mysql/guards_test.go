@@ -106,7 +106,7 @@ func TestSessionSettings(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				contract.Scenarios(t, contract.Backend{
-					New:  (&places{owner: t, product: product, change: change, free: make(chan contract.Place, 100)}).take,
+					New:  lentPlaces(t, product, change),
 					Ways: []string{"facade", "call", "row"},
 				})
 			})

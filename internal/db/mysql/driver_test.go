@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		contract.Exercise(t, contract.Backend{
-			New:    (&places{owner: t, product: product, free: make(chan contract.Place, 100)}).take,
+			New:    lentPlaces(t, product, nil),
 			Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
 			Ways:   []string{"facade", "call", "row"},
 			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
@@ -59,44 +59,11 @@ func newPlace(t testing.TB, product string) contract.Place {
 	return placeOn(t, testdb.MySQL(t, product), nil)
 }
 
-// places lends places of a product one after the other to tests, because making one takes longer than most
-// of them.
-type places struct {
-	// owner is the test that outlives the others.
-	owner   testing.TB
-	product string
-	change  func(config *driver.Config)
-	free    chan contract.Place
-}
-
-// outliving is a test whose clean-up waits for another one's.
-type outliving struct {
-	testing.TB
-	owner testing.TB
-}
-
-func (o outliving) Cleanup(clean func()) { o.owner.Cleanup(clean) }
-
-// take returns an empty place, and takes it back empty when the test ends.
-func (p *places) take(t testing.TB) contract.Place {
-	t.Helper()
-	var place contract.Place
-	select {
-	case place = <-p.free:
-	default:
-		owned := outliving{TB: t, owner: p.owner}
-		place = placeOn(owned, testdb.MySQL(owned, p.product), p.change)
-	}
-	t.Cleanup(func() {
-		for _, statement := range []string{"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DROP TABLE IF EXISTS protected"} {
-			if _, err := place.SQL.ExecContext(context.Background(), statement); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		p.free <- place
-	})
-	return place
+// lentPlaces returns a lender of places of a product, to the tests below one test; nil changes nothing.
+func lentPlaces(owner testing.TB, product string, change func(config *driver.Config)) func(t testing.TB) contract.Place {
+	create := func(t testing.TB) contract.Place { return placeOn(t, testdb.MySQL(t, product), change) }
+	return contract.NewPlaces(owner, create,
+		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DROP TABLE IF EXISTS protected").Take
 }
 
 // placeOn migrates the database that dsn names. The calls go through pools with the client's default

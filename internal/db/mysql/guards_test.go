@@ -81,34 +81,32 @@ func numberOf(err error) uint16 {
 }
 
 // Goal: the operations are right whatever the session is set to, through the text and the prepared
-// protocol. Method: the contract's scenarios with each setting in turn, through all ways of calling.
+// protocol. Method: the contract's scenarios through all ways of calling, with settings that have nothing to do
+// with each other at the same time; each of them is in one of the groups.
 func TestSessionSettings(t *testing.T) {
 	t.Parallel()
-	session := func(name, value string) func(config *driver.Config) {
-		return func(config *driver.Config) { config.Params = map[string]string{name: "'" + value + "'"} }
-	}
 	settings := map[string]func(config *driver.Config){
-		"found rows":    func(config *driver.Config) { config.ClientFoundRows = true },
-		"text protocol": func(config *driver.Config) { config.InterpolateParams = true },
-		"parsed times":  func(config *driver.Config) { config.ParseTime = true },
-		"local times":   func(config *driver.Config) { config.ParseTime, config.Loc = true, time.FixedZone("", 9*3600) },
-		"lax mode":      session("sql_mode", ""),
-		"strict mode":   session("sql_mode", "TRADITIONAL,ONLY_FULL_GROUP_BY,NO_UNSIGNED_SUBTRACTION"),
-		"other syntax":  session("sql_mode", "ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE"),
-		"east of UTC":   session("time_zone", "+09:00"),
-		"west of UTC":   session("time_zone", "-11:00"),
-		"case-blind":    func(config *driver.Config) { config.Collation = "utf8mb4_general_ci" },
-		"other charset": func(config *driver.Config) { config.Collation = "utf8mb4_spanish_ci" },
+		"found rows, text protocol, lax mode, east of UTC, case-blind": func(config *driver.Config) {
+			config.ClientFoundRows, config.InterpolateParams = true, true
+			config.Collation = "utf8mb4_general_ci"
+			config.Params = map[string]string{"sql_mode": "''", "time_zone": "'+09:00'"}
+		},
+		"parsed times, strict mode, west of UTC, other charset": func(config *driver.Config) {
+			config.ParseTime = true
+			config.Collation = "utf8mb4_spanish_ci"
+			config.Params = map[string]string{"sql_mode": "'TRADITIONAL,ONLY_FULL_GROUP_BY,NO_UNSIGNED_SUBTRACTION'", "time_zone": "'-11:00'"}
+		},
+		"local times, other syntax": func(config *driver.Config) {
+			config.ParseTime, config.Loc = true, time.FixedZone("", 9*3600)
+			config.Params = map[string]string{"sql_mode": "'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE'"}
+		},
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		for name, change := range settings {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				contract.Scenarios(t, contract.Backend{
-					New:  (&places{owner: t, product: product, change: change, free: make(chan contract.Place, 100)}).take,
-					Ways: []string{"facade", "call", "row"},
-				})
+				contract.Scenarios(t, contract.Backend{New: lentPlaces(t, product, change), Ways: []string{"facade", "call", "row"}})
 			})
 		}
 	})
@@ -121,9 +119,10 @@ type storm struct {
 
 const stormConnections = 32
 
-// run calls work on each connection until ctx ends, and fails for any error but LK003 and a lock wait that
-// was cut off, which tell nothing about deadlocks.
-func (s *storm) run(ctx context.Context, t *testing.T, handle *sql.DB, work func(conn *sql.Conn, connection int) error) {
+// run calls work on each connection for so many rounds, numbered from 0, and fails for any error but LK003 and a lock
+// wait that was cut off, which tell nothing about deadlocks. Rounds and not seconds: a busy machine is to try as much as
+// an idle one.
+func (s *storm) run(t *testing.T, handle *sql.DB, rounds int, work func(conn *sql.Conn, connection, round int) error) {
 	t.Helper()
 	handle.SetMaxOpenConns(stormConnections + 2)
 	handle.SetMaxIdleConns(stormConnections + 2)
@@ -139,9 +138,9 @@ func (s *storm) run(ctx context.Context, t *testing.T, handle *sql.DB, work func
 		}
 		connections.Go(func() {
 			defer func() { _ = conn.Close() }() // gives it back to the pool
-			for ctx.Err() == nil {
+			for round := range rounds {
 				s.calls.Add(1)
-				err := work(conn, connection)
+				err := work(conn, connection, round)
 				switch db.KindOf(mysql.InterpretError(err)) {
 				case db.KindContention:
 					s.contended.Add(1)
@@ -161,20 +160,15 @@ func (s *storm) run(ctx context.Context, t *testing.T, handle *sql.DB, work func
 		s.calls.Load(), s.contended.Load(), s.busy.Load(), s.deadlocks.Load())
 }
 
-// Goal: no deadlock (1213) between single calls, however hot the objects are. Method: 60 s of get, release
-// and transfer from 32 connections on 10 objects, and on some that have no row; 5 s with -short. It runs
-// before the parallel tests: they would slow each other down.
+// Goal: no deadlock (1213) between single calls, however hot the objects are. Method: get, release and transfer from 32
+// connections on 10 objects, and on some that have no row. Without the guards the first deadlocks come among the first
+// hundreds of calls. It runs before the parallel tests: they would slow each other down.
 func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
-	duration := time.Minute
-	if testing.Short() {
-		duration = 5 * time.Second
-	}
+	const rounds = 200
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		ctx, cancel := context.WithTimeout(t.Context(), duration)
-		defer cancel()
-		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
+		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
 			operator := fmt.Sprint("OPERATOR", connection)
 			object := fmt.Sprint("hot", rand.IntN(10))
 			switch rand.IntN(8) {
@@ -208,25 +202,10 @@ func TestNewObjectHasOneWinner(t *testing.T) {
 		place := newPlace(t, product)
 		const rounds = 100
 		var granted [rounds]atomic.Int64
-		var next [stormConnections]int
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var finished atomic.Int64
-		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
-			round := next[connection]
-			if round == rounds {
-				if finished.Add(1) >= stormConnections {
-					cancel()
-				}
-				<-ctx.Done()
-				return nil
-			}
+		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, round int) error {
 			rows, err := contract.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
-			if err == nil {
-				next[connection]++
-				if rows[0]["p_outcome"] == "ACQUIRED" {
-					granted[round].Add(1)
-				}
+			if err == nil && rows[0]["p_outcome"] == "ACQUIRED" {
+				granted[round].Add(1)
 			}
 			return err
 		})
@@ -350,10 +329,9 @@ func TestSerializeHasNoDeadlock(t *testing.T) {
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, "CREATE TABLE counter (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)")
 		mustQuery(t, place.SQL, "INSERT INTO counter VALUES (0, 0), (1, 0), (2, 0)")
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
+		const rounds = 50
 		var committed atomic.Int64
-		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, _ int) error {
+		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, _, _ int) error {
 			object := rand.IntN(3)
 			tx, err := conn.BeginTx(t.Context(), nil)
 			if err != nil {
@@ -440,10 +418,37 @@ func TestDeadlockReachesTheCaller(t *testing.T) {
 	})
 }
 
+// withoutWaiting fails the test if a session waits for a row while call runs. It looks again and again, so it may miss a
+// wait on a busy machine, but never takes slowness for one.
+func withoutWaiting(t *testing.T, place contract.Place, call func()) {
+	t.Helper()
+	done, looked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looked)
+		for {
+			waiting, err := place.Waiting(t.Context())
+			if err != nil || waiting > 0 {
+				t.Errorf("%d sessions wait, %v, want none to", waiting, err)
+				return
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(pollInterval):
+			}
+		}
+	}()
+	defer func() { close(done); <-looked }() // also when call ends the test
+	call()
+}
+
+// pollInterval leaves the processor to those who are waited for.
+const pollInterval = 2 * time.Millisecond
+
 // untilWaiting returns when so many sessions wait for a row.
 func untilWaiting(t *testing.T, place contract.Place, sessions int) {
 	t.Helper()
-	for waiting := 0; waiting < sessions; {
+	for waiting := 0; waiting < sessions; time.Sleep(pollInterval) {
 		var err error
 		if waiting, err = place.Waiting(t.Context()); err != nil {
 			t.Fatal(err)
@@ -813,6 +818,7 @@ func untilNobodyWaits(t *testing.T, place contract.Place) {
 		if waiting == 0 {
 			return
 		}
+		time.Sleep(pollInterval)
 	}
 }
 

@@ -86,11 +86,11 @@ func TestRenewalsPassOverLockedRows(t *testing.T) {
 					}
 					defer func() { _ = conn.Close() }() // gives it back to the pool
 					mustQuery(t, conn, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
-					began := time.Now()
-					got := outcomes(t, conn, asserted, mine, moved)
-					if took := time.Since(began); got != "mine=RENEWED" || took > 900*time.Millisecond {
-						t.Errorf("%d other rows, %s: %q after %s, want mine=RENEWED at once", others, level, got, took)
-					}
+					withoutWaiting(t, place, func() {
+						if got := outcomes(t, conn, asserted, mine, moved); got != "mine=RENEWED" {
+							t.Errorf("%d other rows, %s: %q, want mine=RENEWED", others, level, got)
+						}
+					})
 				})
 			}
 			if got, want := outcomes(t, place.SQL, asserted, mine, moved), "asserted=RENEWED mine=RENEWED moved=RENEWED"; got != want {
@@ -484,19 +484,18 @@ func TestSafeUpdates(t *testing.T) {
 
 // Goal: renewals meet no deadlock and no other error, whatever else goes on and in whatever order they name their
 // grants; a grant that is live is never said to be lost, and one that has ended is never renewed. Method: 32
-// connections get, release, assert in transactions and renew on 40 objects for 5 s.
+// connections get, release, assert in transactions and renew on 40 objects.
 func TestRenewalsInAStorm(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
+		const rounds = 100
 		holders := make([]*holder, stormConnections)
 		for i := range holders {
 			holders[i] = &holder{operator: fmt.Sprint("OPERATOR", i), held: map[string]int64{}, ended: map[string]int64{}}
 		}
-		new(storm).run(ctx, t, place.SQL, func(conn *sql.Conn, connection int) error {
+		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
 			return holders[connection].act(t, conn, fmt.Sprint(rand.IntN(40)))
 		})
 	})

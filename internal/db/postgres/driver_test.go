@@ -21,8 +21,10 @@ import (
 // The contract, through the façade, through CALL and through the row functions.
 func TestContract(t *testing.T) {
 	t.Parallel()
+	create := func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) }
+	places := contract.NewPlaces(t, create, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter", "DROP TABLE IF EXISTS protected")
 	contract.Exercise(t, contract.Backend{
-		New:    func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) },
+		New:    places.Take,
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},

@@ -16,6 +16,7 @@ type listedWaiter struct {
 	SinceTS      timestamp `json:"since_ts"`
 	UntilTS      timestamp `json:"until_ts"`
 	ExpiresTS    timestamp `json:"expires_ts"`
+	SecondsLeft  int64     `json:"seconds_left"`
 }
 
 func (w listedWaiter) cells() []string {
@@ -38,6 +39,7 @@ func printWaiters(ctx context.Context, s session, p *printer, request applock.Wa
 			SinceTS:      timestamp(waiter.Since),
 			UntilTS:      timestamp(waiter.Until),
 			ExpiresTS:    timestamp(waiter.ExpiresAt),
+			SecondsLeft:  wholeSeconds(waiter.Left),
 		})
 		if err != nil {
 			return err

@@ -79,6 +79,9 @@ func (t timestamp) cell() string {
 	return time.Time(t).UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
+// wholeSeconds is a time that is left, as the operations say it.
+func wholeSeconds(left time.Duration) int64 { return int64(left / time.Second) }
+
 // fenceCell is the fence for people.
 func fenceCell(fence applock.Fence) string {
 	if fence == 0 {

@@ -24,6 +24,7 @@ type transferAnswer struct {
 	OldDepartmentID string          `json:"old_department_id"`
 	Fence           applock.Fence   `json:"fence"`
 	ExpiresTS       timestamp       `json:"expires_ts"`
+	SecondsLeft     int64           `json:"seconds_left"`
 }
 
 // cells shows who holds the object now.
@@ -40,12 +41,13 @@ func (t transferAnswer) cells() []string {
 func (a *app) transferCommand() *cobra.Command {
 	var from string
 	var to applock.Owner
-	ttl := duration(applock.DefaultTTL)
+	var ttl duration
 	command := &cobra.Command{
 		Use:   "transfer OBJECT --from O --to O [--to-department D] [--ttl 7d]",
 		Short: "Hand an object from one operator to another",
 		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder
-can neither renew nor release any more.
+can neither renew nor release any more. Without --ttl it lasts as long from now on as the lock that ends
+did when it was got or renewed.
 
 Prints TRANSFERRED with the fence and the end of the new lock (exit code 0), HELD with the holder
 when somebody else than --from holds the object, or FREE when nobody does (exit code 1).`,
@@ -61,7 +63,7 @@ when somebody else than --from holds the object, or FREE when nobody does (exit 
 	command.Flags().StringVar(&from, "from", "", "who holds the object now")
 	command.Flags().StringVar(&to.Operator, "to", "", "who shall hold it")
 	command.Flags().StringVar(&to.Department, "to-department", "", "where the new holder works")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts")
+	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
 	require(command, "from", "to")
 	return command
 }
@@ -86,14 +88,15 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 		case errors.As(err, &held):
 			answer.Outcome = applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
-			answer.ExpiresTS = timestamp(held.Holder.ExpiresAt)
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), wholeSeconds(held.Holder.Left)
 		case errors.Is(err, applock.ErrNotHeld):
 			answer.Outcome = applock.OutcomeFree
 		case err != nil:
 			return err
 		default:
 			answer.ReturnCD, answer.Outcome = yes, grant.Outcome
-			answer.Fence, answer.ExpiresTS = grant.Fence, timestamp(grant.ExpiresAt)
+			answer.Fence = grant.Fence
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
 		}
 		return a.answer(answer.ReturnCD == yes, answer,
 			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")

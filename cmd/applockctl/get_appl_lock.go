@@ -23,7 +23,7 @@ type getAnswer struct {
 	OldDepartmentID string          `json:"old_department_id"`
 	Fence           applock.Fence   `json:"fence"`
 	ExpiresTS       timestamp       `json:"expires_ts"`
-	SecondsLeft     seconds         `json:"seconds_left"`
+	SecondsLeft     int64           `json:"seconds_left"`
 }
 
 // cells shows who holds the object now.
@@ -44,9 +44,8 @@ func (a *app) getCommand() *cobra.Command {
 		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s]",
 		Short: "Get or renew the lock on an object",
 		Long: `Gets the lock on an object for an operator, or renews it when the operator holds it already. An
-expired lock is no lock.
-
-A renewal without --ttl and --department leaves them as they are.
+expired lock is no lock. Without --department or --ttl, renewing leaves the department, or the time that the
+lock lasts, as it is; a new lock then has no department, or lasts 7d.
 
 Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the
 holder and the end of that lock (exit code 1). With --wait it first waits for the holder as long as
@@ -65,8 +64,8 @@ may have got.`,
 		}),
 	}
 	command.Flags().StringVar(&owner.Operator, "operator", "", "who shall hold the object")
-	command.Flags().StringVar(&owner.Department, "department", "", "where the operator works; without it as before in a renewal")
-	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on; without it as long as before in a renewal, and 7d in a new lock")
+	command.Flags().StringVar(&owner.Department, "department", "", "where the operator works (as before, or nowhere for a new lock)")
+	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
 	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
 	require(command, "operator")
 	return command
@@ -95,12 +94,12 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 		case ctx.Err() == nil && errors.As(err, &held):
 			answer.LockFL, answer.Outcome = no, applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), seconds(held.Holder.Left)
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), wholeSeconds(held.Holder.Left)
 		case err != nil:
 			return err
 		default:
 			answer.Outcome, answer.Fence = grant.Outcome, grant.Fence
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), seconds(grant.Left)
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
 		}
 		return a.answer(answer.LockFL == yes, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
 	})

@@ -21,7 +21,7 @@ type inquireAnswer struct {
 	AcquiredTS   timestamp     `json:"acquired_ts"`
 	LockTS       timestamp     `json:"lock_ts"`
 	ExpiresTS    timestamp     `json:"expires_ts"`
-	SecondsLeft  seconds       `json:"seconds_left"`
+	SecondsLeft  int64         `json:"seconds_left"`
 }
 
 // cells shows the lock.
@@ -75,7 +75,7 @@ func (a *app) inquire(ctx context.Context, text string) error {
 			AcquiredTS:   timestamp(lock.AcquiredAt),
 			LockTS:       timestamp(lock.LockedAt),
 			ExpiresTS:    timestamp(lock.ExpiresAt),
-			SecondsLeft:  seconds(lock.Left),
+			SecondsLeft:  wholeSeconds(lock.Left),
 		}
 		if free {
 			answer.ReturnCD = no

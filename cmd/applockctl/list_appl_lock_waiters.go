@@ -16,7 +16,7 @@ type listedWaiter struct {
 	SinceTS      timestamp `json:"since_ts"`
 	UntilTS      timestamp `json:"until_ts"`
 	ExpiresTS    timestamp `json:"expires_ts"`
-	SecondsLeft  seconds   `json:"seconds_left"`
+	SecondsLeft  int64     `json:"seconds_left"`
 }
 
 func (w listedWaiter) cells() []string {
@@ -39,7 +39,7 @@ func printWaiters(ctx context.Context, s session, p *printer, request applock.Wa
 			SinceTS:      timestamp(waiter.Since),
 			UntilTS:      timestamp(waiter.Until),
 			ExpiresTS:    timestamp(waiter.ExpiresAt),
-			SecondsLeft:  seconds(waiter.Left),
+			SecondsLeft:  wholeSeconds(waiter.Left),
 		})
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ type listedLock struct {
 	AcquiredTS   timestamp     `json:"acquired_ts"`
 	LockTS       timestamp     `json:"lock_ts"`
 	ExpiresTS    timestamp     `json:"expires_ts"`
-	SecondsLeft  seconds       `json:"seconds_left"`
+	SecondsLeft  int64         `json:"seconds_left"`
 }
 
 func (l listedLock) cells() []string {
@@ -110,7 +110,7 @@ func printLocks(ctx context.Context, s session, p *printer, request applock.List
 			AcquiredTS:   timestamp(lock.AcquiredAt),
 			LockTS:       timestamp(lock.LockedAt),
 			ExpiresTS:    timestamp(lock.ExpiresAt),
-			SecondsLeft:  seconds(lock.Left),
+			SecondsLeft:  wholeSeconds(lock.Left),
 		})
 		if err != nil {
 			return err

@@ -93,13 +93,15 @@ func (r result) withoutNotice() result {
 var (
 	timeOfTable = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`)
 	timeOfJSON  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
+	secondsLeft = regexp.MustCompile(`"seconds_left":[1-9]\d*`)
 	fenceDigits = regexp.MustCompile(`\b\d{16}\b`)
 )
 
-// normalise replaces what differs from run to run by something of the same width.
+// normalise replaces what differs from run to run, in tables by something of the same width.
 func normalise(text string) string {
 	text = timeOfTable.ReplaceAllString(text, "yyyy-mm-dd hh:mm:ss UTC")
 	text = timeOfJSON.ReplaceAllString(text, "yyyy-mm-ddThh:mm:ss.ffffffZ")
+	text = secondsLeft.ReplaceAllString(text, `"seconds_left":<seconds>`)
 	return fenceDigits.ReplaceAllString(text, "<-----fence---->")
 }
 

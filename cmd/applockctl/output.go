@@ -60,14 +60,6 @@ func (y yesNo) MarshalJSON() ([]byte, error) {
 	return json.Marshal("N")
 }
 
-// seconds is how long something lasts.
-type seconds time.Duration
-
-// MarshalJSON returns whole seconds.
-func (s seconds) MarshalJSON() ([]byte, error) {
-	return json.Marshal(int64(time.Duration(s) / time.Second))
-}
-
 // timestamp is a time of the database; zero is the time of nothing.
 type timestamp time.Time
 
@@ -86,6 +78,9 @@ func (t timestamp) cell() string {
 	}
 	return time.Time(t).UTC().Format("2006-01-02 15:04:05 UTC")
 }
+
+// wholeSeconds is a time that is left, as the operations say it.
+func wholeSeconds(left time.Duration) int64 { return int64(left / time.Second) }
 
 // fenceCell is the fence for people.
 func fenceCell(fence applock.Fence) string {

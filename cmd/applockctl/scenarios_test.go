@@ -123,11 +123,7 @@ func cliAnswer(operation string, got result) (contract.Answer, error) {
 		rows = append(rows, row)
 	}
 	if operation == "list" {
-		var objects []string
-		for _, row := range rows {
-			objects = append(objects, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
-		}
-		return contract.ListAnswer(objects), nil
+		return contract.ListAnswer(rows), nil
 	}
 	return rowAnswer(rows[0], got.code)
 }

@@ -24,7 +24,7 @@ type transferAnswer struct {
 	OldDepartmentID string          `json:"old_department_id"`
 	Fence           applock.Fence   `json:"fence"`
 	ExpiresTS       timestamp       `json:"expires_ts"`
-	SecondsLeft     seconds         `json:"seconds_left"`
+	SecondsLeft     int64           `json:"seconds_left"`
 }
 
 // cells shows who holds the object now.
@@ -46,7 +46,8 @@ func (a *app) transferCommand() *cobra.Command {
 		Use:   "transfer OBJECT --from O --to O [--to-department D] [--ttl 7d]",
 		Short: "Hand an object from one operator to another",
 		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder
-can neither renew nor release any more.
+can neither renew nor release any more. Without --ttl it lasts as long from now on as the lock that ends
+did when it was got or renewed.
 
 Prints TRANSFERRED with the fence and the end of the new lock (exit code 0), HELD with the holder
 when somebody else than --from holds the object, or FREE when nobody does (exit code 1).`,
@@ -62,7 +63,7 @@ when somebody else than --from holds the object, or FREE when nobody does (exit 
 	command.Flags().StringVar(&from, "from", "", "who holds the object now")
 	command.Flags().StringVar(&to.Operator, "to", "", "who shall hold it")
 	command.Flags().StringVar(&to.Department, "to-department", "", "where the new holder works")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts; without it as long as the former one from its last renewal")
+	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
 	require(command, "from", "to")
 	return command
 }
@@ -87,7 +88,7 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 		case errors.As(err, &held):
 			answer.Outcome = applock.OutcomeHeld
 			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), seconds(held.Holder.Left)
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), wholeSeconds(held.Holder.Left)
 		case errors.Is(err, applock.ErrNotHeld):
 			answer.Outcome = applock.OutcomeFree
 		case err != nil:
@@ -95,7 +96,7 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 		default:
 			answer.ReturnCD, answer.Outcome = yes, grant.Outcome
 			answer.Fence = grant.Fence
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), seconds(grant.Left)
+			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
 		}
 		return a.answer(answer.ReturnCD == yes, answer,
 			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")

@@ -107,6 +107,7 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("WaitingAtOnce", func(t *testing.T) { waitingAtOnce(t, backend) })
 	t.Run("InTx", func(t *testing.T) { inTx(t, backend) })
 	t.Run("InTxAtOnce", func(t *testing.T) { inTxAtOnce(t, backend) })
+	t.Run("TimeLeft", func(t *testing.T) { timeLeft(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
 }

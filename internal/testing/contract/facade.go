@@ -69,7 +69,7 @@ func transferThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		return answer, nil
 	}
 	if errors.Is(err, applock.ErrNotHeld) {
-		return yesOrNo(db.No, db.Free, "", "", 0, time.Time{}), nil
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
 	}
 	return answerOrError(grantAnswer(grant), err)
 }
@@ -83,7 +83,7 @@ func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
-	return answerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, time.Time{}), err)
+	return answerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, end{}), err)
 }
 
 func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -98,11 +98,12 @@ func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args
 		AcquiredTS:   lock.AcquiredAt,
 		LockTS:       lock.LockedAt,
 		ExpiresTS:    lock.ExpiresAt,
+		SecondsLeft:  wholeSeconds(lock.Left),
 	}}), err)
 }
 
 func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	var objects []string
+	var rows []map[string]any
 	request := applock.ListRequest{
 		ObjectType: args["object_type"],
 		Operator:   args["operator_id"],
@@ -113,9 +114,11 @@ func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 		if err != nil {
 			return answerOrError(Answer{}, err)
 		}
-		objects = append(objects, lock.Object.String())
+		rows = append(rows, map[string]any{
+			"object_type": lock.Object.Type, "object_id": lock.Object.ID, "seconds_left": wholeSeconds(lock.Left),
+		})
 	}
-	return ListAnswer(objects), nil
+	return ListAnswer(rows), nil
 }
 
 func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -140,6 +143,7 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 			SinceTS:      waiter.Since,
 			UntilTS:      waiter.Until,
 			ExpiresTS:    waiter.ExpiresAt,
+			SecondsLeft:  wholeSeconds(waiter.Left),
 		})
 	}
 	return waitersAnswer(waiters), nil
@@ -153,12 +157,14 @@ func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 	return answerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
 }
 
-// ListAnswer is the answer to a list of objects.
-func ListAnswer(objects []string) Answer {
-	if len(objects) == 0 {
-		return Answer{Words: []string{"none"}}
+// ListAnswer has one word for each row of list_appl_locks, the object.
+func ListAnswer(rows []map[string]any) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range rows {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
+		answer.Values[nth("seconds_left", i+1)] = text(row["seconds_left"])
 	}
-	return Answer{Words: objects}
+	return orNone(answer)
 }
 
 // InquireAnswer is the answer of an inquiry.
@@ -173,26 +179,34 @@ func InquireAnswer(result db.InquireApplLockResult) Answer {
 			"acquired_ts":   timestamp(lock.AcquiredTS),
 			"lock_ts":       timestamp(lock.LockTS),
 			"expires_ts":    timestamp(lock.ExpiresTS),
+			"seconds_left":  strconv.FormatInt(lock.SecondsLeft, 10),
 			"ttl_seconds":   strconv.FormatFloat(lock.ExpiresTS.Sub(lock.LockTS).Round(time.Second).Seconds(), 'f', -1, 64),
 		},
 	}
 }
 
+// end is when a lock ends, and how long that is from the answer on.
+type end struct {
+	at   time.Time
+	left time.Duration
+}
+
 // yesOrNo is the answer of get, release and transfer.
-func yesOrNo(flag db.Flag, outcome db.Outcome, operator, department string, fence int64, expires time.Time) Answer {
+func yesOrNo(flag db.Flag, outcome db.Outcome, operator, department string, fence int64, ends end) Answer {
 	return Answer{
 		Words: []string{string(flag), string(outcome)},
 		Values: map[string]string{
 			"old_operator_id":   operator,
 			"old_department_id": department,
 			"fence":             strconv.FormatInt(fence, 10),
-			"expires_ts":        timestamp(expires),
+			"expires_ts":        timestamp(ends.at),
+			"seconds_left":      strconv.FormatInt(wholeSeconds(ends.left), 10),
 		},
 	}
 }
 
 func grantAnswer(grant applock.Grant) Answer {
-	return yesOrNo(db.Yes, db.Outcome(grant.Outcome), "", "", int64(grant.Fence), grant.ExpiresAt)
+	return yesOrNo(db.Yes, db.Outcome(grant.Outcome), "", "", int64(grant.Fence), end{at: grant.ExpiresAt, left: grant.Left})
 }
 
 func heldAnswer(err error) (Answer, bool) {
@@ -201,7 +215,7 @@ func heldAnswer(err error) (Answer, bool) {
 		return Answer{}, false
 	}
 	holder := held.Holder
-	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, holder.ExpiresAt), true
+	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, end{at: holder.ExpiresAt, left: holder.Left}), true
 }
 
 // answerOrError turns the errors that the contract knows into answers.
@@ -251,6 +265,8 @@ func object(args Args) applock.Object {
 func seconds(args Args, name string) time.Duration {
 	return time.Duration(number(args, name)) * time.Second
 }
+
+func wholeSeconds(duration time.Duration) int64 { return int64(duration / time.Second) }
 
 func number(args Args, name string) int64 {
 	value, _ := strconv.ParseInt(args[name], 10, 64) // a missing argument is zero

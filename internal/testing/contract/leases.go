@@ -115,6 +115,7 @@ func renewAnswer(renewed []db.RenewedGrant) Answer {
 		answer.Values[nth("old_operator_id", i+1)] = row.OldOperatorID
 		answer.Values[nth("old_department_id", i+1)] = row.OldDepartmentID
 		answer.Values[nth("expires_ts", i+1)] = timestamp(row.ExpiresTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
 	}
 	return orNone(answer)
 }
@@ -138,6 +139,7 @@ func waitersAnswer(waiters []db.Waiter) Answer {
 		answer.Values[nth("until_ts", i+1)] = timestamp(row.UntilTS)
 		answer.Values[nth("wait_seconds", i+1)] = secondsBetween(row.SinceTS, row.UntilTS)
 		answer.Values[nth("listed_seconds", i+1)] = secondsBetween(row.SinceTS, row.ExpiresTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
 	}
 	return orNone(answer)
 }
@@ -173,15 +175,16 @@ func renewedGrant(row map[string]any) db.RenewedGrant {
 		OldOperatorID:   text(row["old_operator_id"]),
 		OldDepartmentID: text(row["old_department_id"]),
 		ExpiresTS:       instant(row["expires_ts"]),
+		SecondsLeft:     whole(row["seconds_left"]),
 	}
 }
 
 func awaitedObject(row map[string]any) db.AwaitedObject {
-	free, err := strconv.ParseInt(text(row["free_in_us"]), 10, 64)
-	if err != nil {
-		free = -1 // nothing that a step asks for
+	return db.AwaitedObject{
+		ObjectType: text(row["object_type"]),
+		ObjectID:   text(row["object_id"]),
+		FreeInUS:   whole(row["free_in_us"]),
 	}
-	return db.AwaitedObject{ObjectType: text(row["object_type"]), ObjectID: text(row["object_id"]), FreeInUS: free}
 }
 
 func waiter(row map[string]any) db.Waiter {
@@ -194,7 +197,17 @@ func waiter(row map[string]any) db.Waiter {
 		SinceTS:      instant(row["since_ts"]),
 		UntilTS:      instant(row["until_ts"]),
 		ExpiresTS:    instant(row["expires_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
 	}
+}
+
+// whole is -1, which no step asks for, for what is no whole number.
+func whole(value any) int64 {
+	number, err := strconv.ParseInt(text(value), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return number
 }
 
 // instant is zero for NULL.

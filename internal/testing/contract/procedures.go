@@ -144,11 +144,7 @@ func RefusedParameter(message string) string {
 func rowsAnswer(operation string, rows []map[string]any) Answer {
 	switch operation {
 	case "list":
-		var objects []string
-		for _, row := range rows {
-			objects = append(objects, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
-		}
-		return ListAnswer(objects)
+		return ListAnswer(rows)
 	case "assert", "serialize", "announce", "retract":
 		return Answer{Words: []string{"ok"}}
 	case "renew":

@@ -145,7 +145,7 @@ func parseAnswer(answer string) ([]string, []term, error) {
 	answer = strings.TrimSpace(answer)
 	for answer != "" {
 		word, rest, _ := strings.Cut(answer, " ")
-		if strings.ContainsAny(word, "=>") {
+		if strings.ContainsAny(word, "=><") {
 			break
 		}
 		words = append(words, word)
@@ -158,7 +158,7 @@ func parseAnswer(answer string) ([]string, []term, error) {
 // null marks the value NULL; no bare word or JSON string gives it.
 const null = "\x00NULL"
 
-var termPattern = regexp.MustCompile(`^(\w+)(=|>)("(?:[^"\\]|\\.)*"|[^\s"*]+)(?:\*(\d+))?(?:\s+|$)`)
+var termPattern = regexp.MustCompile(`^(\w+)(=|>|<)("(?:[^"\\]|\\.)*"|[^\s"*]+)(?:\*(\d+))?(?:\s+|$)`)
 
 func parseTerms(text string) ([]term, error) {
 	var terms []term
@@ -266,5 +266,11 @@ func holds(got, operator, want string) bool {
 	}
 	gotNumber, gotErr := strconv.ParseInt(got, 10, 64)
 	wantNumber, wantErr := strconv.ParseInt(want, 10, 64)
-	return gotErr == nil && wantErr == nil && gotNumber > wantNumber
+	if gotErr != nil || wantErr != nil {
+		return false
+	}
+	if operator == ">" {
+		return gotNumber > wantNumber
+	}
+	return gotNumber < wantNumber
 }

@@ -32,6 +32,7 @@ func permittedGaps() map[string]string {
 func permittedExtras() map[string]string {
 	return map[string]string{
 		"procedures/postgres/appl_lock_argument.sql": "what the operations check their arguments with",
+		"procedures/postgres/appl_lock_time.sql":     "what the operations tell with how long a lock lasts",
 		"procedures/mysql/appl_lock_argument.sql":    "what the operations refuse their arguments with",
 		"procedures/db2/appl_lock_argument.sql":      "what the operations refuse their arguments with",
 		"procedures/db2/zos/appl_lock_argument.sql":  "what the operations refuse their arguments with",

@@ -202,6 +202,44 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- appl_lock_seconds_left, appl_lock_ttl: how long a lock lasts, from now on and as its holder asked for. Internal:
+-- nobody is granted these; the operations call them with their owner's rights.
+--
+-- Contract   appl_lock_seconds_left returns the whole seconds from now to p_expires_ts, rounded up: who waits as long
+--            finds the lock expired. It is for locks that were live a moment ago, and so never less than 1.
+--            appl_lock_ttl returns the ttl of the last get, renewal or transfer, in whole seconds, never less than 1.
+--            lock_ts is at most a microsecond later than that call, which rounding takes off, unless the clock
+--            was set back in the meantime: the ttl is shorter then.
+-- Raises     Nothing.
+-- Locks      Nothing.
+-- Differs    Nothing. One expression each, so that the planner puts it in place of the call.
+
+CREATE OR REPLACE FUNCTION appl_lock_seconds_left(p_expires_ts timestamptz) RETURNS bigint
+LANGUAGE sql VOLATILE
+AS $$
+    SELECT greatest(ceil(extract(epoch FROM p_expires_ts - clock_timestamp())), 1)::bigint;
+$$;
+
+COMMENT ON FUNCTION appl_lock_seconds_left(timestamptz) IS
+    'Internal to applock: the seconds until a lock ends.';
+
+REVOKE ALL ON FUNCTION appl_lock_seconds_left(timestamptz) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION appl_lock_ttl(p_lock_ts timestamptz, p_expires_ts timestamptz) RETURNS interval
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT make_interval(secs => greatest(round(extract(epoch FROM p_expires_ts - p_lock_ts)), 1)::double precision);
+$$;
+
+COMMENT ON FUNCTION appl_lock_ttl(timestamptz, timestamptz) IS
+    'Internal to applock: the ttl that a lock was last got, renewed or transferred with.';
+
+REVOKE ALL ON FUNCTION appl_lock_ttl(timestamptz, timestamptz) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- appl_lock_version: the version of the installed contract.
 --
 -- Contract   A whole number that grows when an operation is added or changes its signature or answers.
@@ -321,13 +359,14 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
---            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
+--            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl. What is NULL of
+--            p_department_id and p_ttl_seconds stays as the grant has it.
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
---            Trailing blanks are trimmed first.
+--            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
+--            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts.
+--            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row and decides; held
@@ -337,6 +376,7 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 --            waits, then ON CONFLICT locks the winner's row and its WHERE is judged on it.
 --            Expired row, two callers: S2 locks the row; the second judges the first one's version.
 --            Release while S2 waits: the clock is read again under the row lock, never before it.
+--            Renewal or release while S2 waits: what a NULL keeps is read under the row lock, too.
 --            Killed before commit: the row goes back to what it was, and the waiter goes on.
 --            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -352,7 +392,8 @@ CREATE OR REPLACE FUNCTION get_appl_lock_row(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
-    OUT p_expires_ts timestamptz
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -369,8 +410,8 @@ DECLARE
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: held by somebody else?
-        SELECT l.operator_id, l.department_id, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -383,8 +424,9 @@ BEGIN
             RETURN;
         END IF;
 
-        -- S2: take or renew. Time and fence of an existing row are computed in DO UPDATE, that is
-        -- under its lock: a value from before the wait could be smaller than a later grant's.
+        -- S2: take or renew. All that depends on an existing row is computed in DO UPDATE, that is
+        -- under its lock: a value from before the wait could be smaller than a later grant's, or another
+        -- grant's.
         INSERT INTO appl_lock AS l (
             object_type,
             object_id,
@@ -407,9 +449,12 @@ BEGIN
         FROM (SELECT clock_timestamp() AS now_ts) AS t
         ON CONFLICT ON CONSTRAINT appl_lock_pk DO UPDATE
         SET operator_id = excluded.operator_id,
-            department_id = excluded.department_id,
-            (fence, acquired_ts, lock_ts, expires_ts) = (
+            (department_id, fence, acquired_ts, lock_ts, expires_ts) = (
                 SELECT
+                    CASE
+                        WHEN r.renews AND p_department_id IS NULL THEN l.department_id
+                        ELSE excluded.department_id
+                    END,
                     CASE
                         WHEN r.renews THEN l.fence
                         ELSE greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint)
@@ -421,7 +466,10 @@ BEGIN
                         WHEN r.renews THEN greatest(t.now_ts, l.acquired_ts + interval '1 microsecond')
                         ELSE t.now_ts
                     END,
-                    t.now_ts + v_ttl
+                    t.now_ts + CASE
+                        WHEN r.renews AND p_ttl_seconds IS NULL THEN appl_lock_ttl(l.lock_ts, l.expires_ts)
+                        ELSE v_ttl
+                    END
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
                 CROSS JOIN LATERAL (
                     SELECT l.operator_id = excluded.operator_id AND l.expires_ts > t.now_ts AS renews
@@ -432,8 +480,9 @@ BEGIN
         RETURNING
             CASE WHEN l.lock_ts = l.acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END,
             l.fence,
-            l.expires_ts
-        INTO p_outcome, p_fence, p_expires_ts;
+            l.expires_ts,
+            coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
             p_lock_fl := 'Y';
             p_old_operator_id := '';
@@ -465,22 +514,23 @@ CREATE OR REPLACE PROCEDURE get_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
-    INOUT p_expires_ts timestamptz DEFAULT NULL
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_lock_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts
-    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    SELECT r.p_lock_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     FROM get_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) IS
+COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
     'Take or renew the lock on an object for one operator until it expires.';
 
-REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -489,7 +539,8 @@ REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character,
 -- Contract   Y and the lock, when somebody holds the object.
 --            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts.
+-- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
+--            p_seconds_left (from now to p_expires_ts, 0 when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -505,7 +556,8 @@ CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
     OUT p_fence bigint,
     OUT p_acquired_ts timestamptz,
     OUT p_lock_ts timestamptz,
-    OUT p_expires_ts timestamptz
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -514,8 +566,16 @@ DECLARE
     v_object_type text := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
 BEGIN
-    SELECT 'Y', l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.expires_ts
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    SELECT
+        'Y',
+        l.operator_id,
+        l.department_id,
+        l.fence,
+        l.acquired_ts,
+        l.lock_ts,
+        l.expires_ts,
+        appl_lock_seconds_left(l.expires_ts)
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -525,6 +585,7 @@ BEGIN
         p_operator_id := '';
         p_department_id := '';
         p_fence := 0;
+        p_seconds_left := 0;
     END IF;
 END
 $$;
@@ -545,22 +606,31 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock(
     INOUT p_fence bigint DEFAULT NULL,
     INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_lock_ts timestamptz DEFAULT NULL,
-    INOUT p_expires_ts timestamptz DEFAULT NULL
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_return_cd, r.p_operator_id, r.p_department_id, r.p_fence, r.p_acquired_ts, r.p_lock_ts, r.p_expires_ts
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    SELECT
+        r.p_return_cd,
+        r.p_operator_id,
+        r.p_department_id,
+        r.p_fence,
+        r.p_acquired_ts,
+        r.p_lock_ts,
+        r.p_expires_ts,
+        r.p_seconds_left
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
     FROM inquire_appl_lock_row(p_object_type, p_object_id) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) IS
+COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) IS
     'Who holds an object, since when and until when.';
 
-REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -573,7 +643,8 @@ REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, big
 -- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
 --            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
 --            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
--- Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+-- Out        The columns of appl_lock_waiter and seconds_left (from now to expires_ts), ordered by object_type,
+--            object_id, operator_id, client_id as bytes.
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  A page is one snapshot. One who waits through the whole listing is in it exactly once, because
@@ -589,8 +660,17 @@ CREATE OR REPLACE FUNCTION list_appl_lock_waiters(
     p_after_id text,
     p_after_operator_id text,
     p_after_client_id text,
-    p_max_rows bigint
-) RETURNS SETOF appl_lock_waiter
+    p_max_rows bigint,
+    OUT object_type text,
+    OUT object_id text,
+    OUT operator_id text,
+    OUT department_id text,
+    OUT client_id text,
+    OUT since_ts timestamptz,
+    OUT until_ts timestamptz,
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
+) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, an object becomes a range of the key.
@@ -609,14 +689,15 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT
-        w.object_type,
-        w.object_id,
-        w.operator_id,
-        w.department_id,
-        w.client_id,
+        w.object_type::text,
+        w.object_id::text,
+        w.operator_id::text,
+        w.department_id::text,
+        w.client_id::text,
         w.since_ts,
         w.until_ts,
-        w.expires_ts
+        w.expires_ts,
+        appl_lock_seconds_left(w.expires_ts)
     FROM appl_lock_waiter AS w
     WHERE (w.object_type, w.object_id, w.operator_id, w.client_id)
             > (v_after_type, v_after_id, v_after_operator_id, v_after_client_id)
@@ -644,7 +725,8 @@ REVOKE ALL ON FUNCTION list_appl_lock_waiters(text, text, text, text, text, text
 -- In         p_object_type 1..64, p_operator_id 1..64, p_department_id 0..64: NULL = any. p_after_type
 --            0..64, p_after_id 0..255: NULL = from the start. p_max_rows 1..10000, NULL = 1000.
 --            Trailing blanks are trimmed first.
--- Out        Rows of appl_lock, ordered by object_type, object_id as bytes.
+-- Out        The columns of appl_lock and seconds_left (from now to expires_ts), ordered by object_type, object_id
+--            as bytes.
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
@@ -657,8 +739,17 @@ CREATE OR REPLACE FUNCTION list_appl_locks(
     p_department_id text,
     p_after_type text,
     p_after_id text,
-    p_max_rows bigint
-) RETURNS SETOF appl_lock
+    p_max_rows bigint,
+    OUT object_type text,
+    OUT object_id text,
+    OUT operator_id text,
+    OUT department_id text,
+    OUT fence bigint,
+    OUT acquired_ts timestamptz,
+    OUT lock_ts timestamptz,
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
+) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, a type becomes a range of the key.
@@ -674,14 +765,15 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT
-        l.object_type,
-        l.object_id,
-        l.operator_id,
-        l.department_id,
+        l.object_type::text,
+        l.object_id::text,
+        l.operator_id::text,
+        l.department_id::text,
         l.fence,
         l.acquired_ts,
         l.lock_ts,
-        l.expires_ts
+        l.expires_ts,
+        appl_lock_seconds_left(l.expires_ts)
     FROM appl_lock AS l
     WHERE (l.object_type, l.object_id) > (v_after_type, v_after_id)
         AND (p_object_type IS NULL OR l.object_type = v_object_type)
@@ -1030,7 +1122,8 @@ REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, character, t
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
 --            blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), ordered by object_type, object_id as bytes.
+--            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
+--            as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the rows that it renews, in the order of their keys, to the end of the caller's
 --            transaction. Rows that somebody else has locked are passed over, never waited for.
@@ -1049,7 +1142,8 @@ CREATE OR REPLACE FUNCTION renew_appl_locks(
     OUT outcome text,
     OUT old_operator_id text,
     OUT old_department_id text,
-    OUT expires_ts timestamptz
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -1153,11 +1247,11 @@ BEGIN
         WHERE l.object_type = k.object_type
             AND l.object_id = k.object_id
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.object_type, l.object_id, l.expires_ts
+        RETURNING l.object_type, l.object_id, l.expires_ts, k.ttl_seconds
     )
-    SELECT a.object_type, a.object_id, a.outcome, a.old_operator_id, a.old_department_id, a.expires_ts
+    SELECT a.object_type, a.object_id, a.outcome, a.old_operator_id, a.old_department_id, a.expires_ts, a.seconds_left
     FROM (
-        SELECT r.object_type::text, r.object_id::text, 'RENEWED', '', '', r.expires_ts
+        SELECT r.object_type::text, r.object_id::text, 'RENEWED', '', '', r.expires_ts, r.ttl_seconds
         FROM renewed AS r
         UNION ALL
         SELECT
@@ -1166,7 +1260,8 @@ BEGIN
             CASE WHEN h.expires_ts IS NULL THEN 'FREE' ELSE 'HELD' END,
             coalesce(h.operator_id::text, ''),
             coalesce(h.department_id::text, ''),
-            h.expires_ts
+            h.expires_ts,
+            CASE WHEN h.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(h.expires_ts) END
         FROM wanted AS g
         LEFT JOIN appl_lock AS h
             ON h.object_type = g.object_type
@@ -1175,7 +1270,7 @@ BEGIN
         WHERE h.expires_ts IS NULL
             OR h.operator_id <> g.operator_id
             OR h.fence <> g.fence
-    ) AS a (object_type, object_id, outcome, old_operator_id, old_department_id, expires_ts)
+    ) AS a (object_type, object_id, outcome, old_operator_id, old_department_id, expires_ts, seconds_left)
     ORDER BY a.object_type COLLATE "C", a.object_id COLLATE "C";
 END
 $$;
@@ -1360,17 +1455,19 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = 604800 (7 days). Trailing blanks are trimmed first.
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE).
+--            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
+--            p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
 --            decides; held to the end of the caller's transaction.
 -- Race-free  Transfer against release, take-over or another transfer: S2 names the old operator and the
 --            expiry again and is judged on the row as it is once it is locked; of two transfers from
---            the same operator one wins and the other answers HELD. Time and fence are computed under
---            the row lock. REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+--            the same operator one wins and the other answers HELD. Time and fence are computed, and the
+--            ttl that a NULL keeps is read, under the row lock: a renewal that went first counts.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
@@ -1385,7 +1482,8 @@ CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
-    OUT p_expires_ts timestamptz
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -1397,14 +1495,15 @@ DECLARE
     v_from_operator_id text := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 64, true);
     v_to_operator_id text := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 64, true);
     v_to_department_id text := appl_lock_text('transfer_appl_lock', 'p_to_department_id', p_to_department_id, 64, false);
-    v_ttl interval := make_interval(
-        secs => appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000)
-    );
+    v_ttl interval := CASE
+        WHEN p_ttl_seconds IS NOT NULL
+            THEN make_interval(secs => appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, NULL, 315360000))
+    END;
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -1415,6 +1514,7 @@ BEGIN
             p_old_operator_id := '';
             p_old_department_id := '';
             p_fence := 0;
+            p_seconds_left := 0;
             RETURN;
         END IF;
         IF p_old_operator_id <> v_from_operator_id THEN
@@ -1433,15 +1533,15 @@ BEGIN
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
                     t.now_ts,
                     t.now_ts,
-                    t.now_ts + v_ttl
+                    t.now_ts + coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts))
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts
-        INTO p_fence, p_expires_ts;
+        RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
             p_return_cd := 'Y';
             p_outcome := 'TRANSFERRED';
@@ -1475,24 +1575,25 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
-    INOUT p_expires_ts timestamptz DEFAULT NULL
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts
-    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     FROM transfer_appl_lock_row(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) IS
+COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
     'Hand a held object from one operator to another.';
 
-REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
@@ -1532,6 +1633,8 @@ DROP FUNCTION get_appl_lock_row;
 DROP PROCEDURE assert_appl_lock;
 DROP FUNCTION assert_appl_lock_row;
 DROP FUNCTION appl_lock_version;
+DROP FUNCTION appl_lock_ttl;
+DROP FUNCTION appl_lock_seconds_left;
 DROP PROCEDURE announce_appl_lock_waiter;
 DROP FUNCTION announce_appl_lock_waiter_row;
 DROP FUNCTION appl_lock_number;

@@ -3,7 +3,8 @@
 -- Contract   Y and the lock, when somebody holds the object.
 --            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts.
+-- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
+--            p_seconds_left (from now to p_expires_ts, 0 when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -19,7 +20,8 @@ CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
     OUT p_fence bigint,
     OUT p_acquired_ts timestamptz,
     OUT p_lock_ts timestamptz,
-    OUT p_expires_ts timestamptz
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -28,8 +30,16 @@ DECLARE
     v_object_type text := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
 BEGIN
-    SELECT 'Y', l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.expires_ts
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    SELECT
+        'Y',
+        l.operator_id,
+        l.department_id,
+        l.fence,
+        l.acquired_ts,
+        l.lock_ts,
+        l.expires_ts,
+        appl_lock_seconds_left(l.expires_ts)
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -39,6 +49,7 @@ BEGIN
         p_operator_id := '';
         p_department_id := '';
         p_fence := 0;
+        p_seconds_left := 0;
     END IF;
 END
 $$;
@@ -52,22 +63,31 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock(
     INOUT p_fence bigint DEFAULT NULL,
     INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_lock_ts timestamptz DEFAULT NULL,
-    INOUT p_expires_ts timestamptz DEFAULT NULL
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_return_cd, r.p_operator_id, r.p_department_id, r.p_fence, r.p_acquired_ts, r.p_lock_ts, r.p_expires_ts
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    SELECT
+        r.p_return_cd,
+        r.p_operator_id,
+        r.p_department_id,
+        r.p_fence,
+        r.p_acquired_ts,
+        r.p_lock_ts,
+        r.p_expires_ts,
+        r.p_seconds_left
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
     FROM inquire_appl_lock_row(p_object_type, p_object_id) AS r;
 END
 $$;
 
 COMMENT ON FUNCTION inquire_appl_lock_row(text, text) IS
     'Who holds an object, since when and until when; the answer is one row.';
-COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) IS
+COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) IS
     'Who holds an object, since when and until when.';
 
 REVOKE ALL ON FUNCTION inquire_appl_lock_row(text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) FROM PUBLIC;

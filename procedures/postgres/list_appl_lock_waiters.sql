@@ -7,7 +7,8 @@
 -- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
 --            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
 --            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
--- Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+-- Out        The columns of appl_lock_waiter and seconds_left (from now to expires_ts), ordered by object_type,
+--            object_id, operator_id, client_id as bytes.
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  A page is one snapshot. One who waits through the whole listing is in it exactly once, because
@@ -23,8 +24,17 @@ CREATE OR REPLACE FUNCTION list_appl_lock_waiters(
     p_after_id text,
     p_after_operator_id text,
     p_after_client_id text,
-    p_max_rows bigint
-) RETURNS SETOF appl_lock_waiter
+    p_max_rows bigint,
+    OUT object_type text,
+    OUT object_id text,
+    OUT operator_id text,
+    OUT department_id text,
+    OUT client_id text,
+    OUT since_ts timestamptz,
+    OUT until_ts timestamptz,
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
+) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, an object becomes a range of the key.
@@ -43,14 +53,15 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT
-        w.object_type,
-        w.object_id,
-        w.operator_id,
-        w.department_id,
-        w.client_id,
+        w.object_type::text,
+        w.object_id::text,
+        w.operator_id::text,
+        w.department_id::text,
+        w.client_id::text,
         w.since_ts,
         w.until_ts,
-        w.expires_ts
+        w.expires_ts,
+        appl_lock_seconds_left(w.expires_ts)
     FROM appl_lock_waiter AS w
     WHERE (w.object_type, w.object_id, w.operator_id, w.client_id)
             > (v_after_type, v_after_id, v_after_operator_id, v_after_client_id)

@@ -5,7 +5,8 @@
 -- In         p_object_type 1..64, p_operator_id 1..64, p_department_id 0..64: NULL = any. p_after_type
 --            0..64, p_after_id 0..255: NULL = from the start. p_max_rows 1..10000, NULL = 1000.
 --            Trailing blanks are trimmed first.
--- Out        Rows of appl_lock, ordered by object_type, object_id as bytes.
+-- Out        The columns of appl_lock and seconds_left (from now to expires_ts), ordered by object_type, object_id
+--            as bytes.
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
@@ -18,8 +19,17 @@ CREATE OR REPLACE FUNCTION list_appl_locks(
     p_department_id text,
     p_after_type text,
     p_after_id text,
-    p_max_rows bigint
-) RETURNS SETOF appl_lock
+    p_max_rows bigint,
+    OUT object_type text,
+    OUT object_id text,
+    OUT operator_id text,
+    OUT department_id text,
+    OUT fence bigint,
+    OUT acquired_ts timestamptz,
+    OUT lock_ts timestamptz,
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
+) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, a type becomes a range of the key.
@@ -35,14 +45,15 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT
-        l.object_type,
-        l.object_id,
-        l.operator_id,
-        l.department_id,
+        l.object_type::text,
+        l.object_id::text,
+        l.operator_id::text,
+        l.department_id::text,
         l.fence,
         l.acquired_ts,
         l.lock_ts,
-        l.expires_ts
+        l.expires_ts,
+        appl_lock_seconds_left(l.expires_ts)
     FROM appl_lock AS l
     WHERE (l.object_type, l.object_id) > (v_after_type, v_after_id)
         AND (p_object_type IS NULL OR l.object_type = v_object_type)

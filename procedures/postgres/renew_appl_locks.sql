@@ -11,7 +11,8 @@
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
 --            blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), ordered by object_type, object_id as bytes.
+--            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
+--            as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the rows that it renews, in the order of their keys, to the end of the caller's
 --            transaction. Rows that somebody else has locked are passed over, never waited for.
@@ -30,7 +31,8 @@ CREATE OR REPLACE FUNCTION renew_appl_locks(
     OUT outcome text,
     OUT old_operator_id text,
     OUT old_department_id text,
-    OUT expires_ts timestamptz
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -134,11 +136,11 @@ BEGIN
         WHERE l.object_type = k.object_type
             AND l.object_id = k.object_id
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.object_type, l.object_id, l.expires_ts
+        RETURNING l.object_type, l.object_id, l.expires_ts, k.ttl_seconds
     )
-    SELECT a.object_type, a.object_id, a.outcome, a.old_operator_id, a.old_department_id, a.expires_ts
+    SELECT a.object_type, a.object_id, a.outcome, a.old_operator_id, a.old_department_id, a.expires_ts, a.seconds_left
     FROM (
-        SELECT r.object_type::text, r.object_id::text, 'RENEWED', '', '', r.expires_ts
+        SELECT r.object_type::text, r.object_id::text, 'RENEWED', '', '', r.expires_ts, r.ttl_seconds
         FROM renewed AS r
         UNION ALL
         SELECT
@@ -147,7 +149,8 @@ BEGIN
             CASE WHEN h.expires_ts IS NULL THEN 'FREE' ELSE 'HELD' END,
             coalesce(h.operator_id::text, ''),
             coalesce(h.department_id::text, ''),
-            h.expires_ts
+            h.expires_ts,
+            CASE WHEN h.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(h.expires_ts) END
         FROM wanted AS g
         LEFT JOIN appl_lock AS h
             ON h.object_type = g.object_type
@@ -156,7 +159,7 @@ BEGIN
         WHERE h.expires_ts IS NULL
             OR h.operator_id <> g.operator_id
             OR h.fence <> g.fence
-    ) AS a (object_type, object_id, outcome, old_operator_id, old_department_id, expires_ts)
+    ) AS a (object_type, object_id, outcome, old_operator_id, old_department_id, expires_ts, seconds_left)
     ORDER BY a.object_type COLLATE "C", a.object_id COLLATE "C";
 END
 $$;

@@ -5,17 +5,19 @@
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = 604800 (7 days). Trailing blanks are trimmed first.
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE).
+--            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
+--            p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
 --            decides; held to the end of the caller's transaction.
 -- Race-free  Transfer against release, take-over or another transfer: S2 names the old operator and the
 --            expiry again and is judged on the row as it is once it is locked; of two transfers from
---            the same operator one wins and the other answers HELD. Time and fence are computed under
---            the row lock. REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+--            the same operator one wins and the other answers HELD. Time and fence are computed, and the
+--            ttl that a NULL keeps is read, under the row lock: a renewal that went first counts.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
@@ -30,7 +32,8 @@ CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
-    OUT p_expires_ts timestamptz
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -42,14 +45,15 @@ DECLARE
     v_from_operator_id text := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 64, true);
     v_to_operator_id text := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 64, true);
     v_to_department_id text := appl_lock_text('transfer_appl_lock', 'p_to_department_id', p_to_department_id, 64, false);
-    v_ttl interval := make_interval(
-        secs => appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000)
-    );
+    v_ttl interval := CASE
+        WHEN p_ttl_seconds IS NOT NULL
+            THEN make_interval(secs => appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, NULL, 315360000))
+    END;
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -60,6 +64,7 @@ BEGIN
             p_old_operator_id := '';
             p_old_department_id := '';
             p_fence := 0;
+            p_seconds_left := 0;
             RETURN;
         END IF;
         IF p_old_operator_id <> v_from_operator_id THEN
@@ -78,15 +83,15 @@ BEGIN
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
                     t.now_ts,
                     t.now_ts,
-                    t.now_ts + v_ttl
+                    t.now_ts + coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts))
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts
-        INTO p_fence, p_expires_ts;
+        RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
             p_return_cd := 'Y';
             p_outcome := 'TRANSFERRED';
@@ -113,14 +118,15 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
-    INOUT p_expires_ts timestamptz DEFAULT NULL
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts
-    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     FROM transfer_appl_lock_row(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds
     ) AS r;
@@ -129,8 +135,8 @@ $$;
 
 COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) IS
     'Hand a held object from one operator to another; the answer is one row.';
-COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) IS
+COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
     'Hand a held object from one operator to another.';
 
 REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;

@@ -2,19 +2,22 @@
 --
 -- Contract   As procedures/postgres/get_appl_lock.sql. The driver runs S1, then S2, and starts again
 --            when S2 returns no row.
--- In         The arguments as the facade has checked and trimmed them, times in microseconds.
--- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, or no row.
+-- In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
+--            ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
+-- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
---            'now' is read once the write lock is held.
+--            'now' is read once the write lock is held, the same one throughout the statement. So is what
+--            a NULL keeps: nobody changes the row between S2's reading and its writing.
 -- Differs    S2 waits for any writer of the file, not only for one of this object.
 
 -- name: GetApplLockHolder :one
 SELECT
     operator_id,
     department_id,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock
 WHERE object_type = @object_type
     AND object_id = @object_id
@@ -36,12 +39,23 @@ SELECT
     @object_type,
     @object_id,
     @operator_id,
-    @department_id,
+    coalesce(sqlc.narg('department_id'), g.department_id, '') AS department_id,
     t.now_ts,
     t.now_ts,
     t.now_ts,
-    t.now_ts + CAST(@ttl_seconds AS INTEGER) * 1000000
+    -- The ttl of the grant, if there is one to renew, is that of its last get or renewal in whole seconds: the
+    -- microsecond that lock_ts may be ahead is rounded off.
+    t.now_ts + coalesce(
+        CAST(sqlc.narg('ttl_seconds') AS INTEGER),
+        max((g.expires_ts - g.lock_ts + 500000) / 1000000, 1),
+        604800
+    ) * 1000000 AS expires_ts
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+LEFT JOIN appl_lock AS g
+    ON g.object_type = @object_type
+    AND g.object_id = @object_id
+    AND g.operator_id = @operator_id
+    AND g.expires_ts > t.now_ts
 WHERE true
 ON CONFLICT (object_type, object_id) DO UPDATE
 SET operator_id = excluded.operator_id,
@@ -67,4 +81,5 @@ WHERE l.operator_id = excluded.operator_id
 RETURNING
     CAST(CASE WHEN lock_ts = acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END AS TEXT) AS outcome,
     fence,
-    expires_ts;
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left;

@@ -2,7 +2,7 @@
 --
 -- Contract   As procedures/postgres/inquire_appl_lock.sql; no row is the answer N.
 -- In         The arguments as the facade has checked and trimmed them.
--- Out        The lock, or no row.
+-- Out        The lock with seconds_left, or no row.
 -- Raises     Nothing of its own.
 -- Locks      None.
 -- Race-free  One read of one committed row version.
@@ -17,7 +17,8 @@ SELECT
     fence,
     acquired_ts,
     lock_ts,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock
 WHERE object_type = @object_type
     AND object_id = @object_id

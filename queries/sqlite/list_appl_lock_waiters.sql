@@ -3,7 +3,8 @@
 --
 -- Contract   As procedures/postgres/list_appl_lock_waiters.sql.
 -- In         The arguments as the facade has checked and trimmed them; a NULL filter is any.
--- Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+-- Out        Rows of appl_lock_waiter with seconds_left, ordered by object_type, object_id, operator_id, client_id as
+--            bytes.
 -- Raises     Nothing of its own.
 -- Locks      None.
 -- Race-free  A page is one snapshot.
@@ -18,7 +19,8 @@ SELECT
     client_id,
     since_ts,
     until_ts,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock_waiter
 WHERE (object_type, object_id, operator_id, client_id)
         > (@after_type, @after_id, @after_operator_id, @after_client_id)

@@ -2,7 +2,7 @@
 --
 -- Contract   As procedures/postgres/list_appl_locks.sql.
 -- In         The arguments as the facade has checked and trimmed them; a NULL filter is any.
--- Out        Rows of appl_lock, ordered by object_type, object_id as bytes.
+-- Out        Rows of appl_lock with seconds_left, ordered by object_type, object_id as bytes.
 -- Raises     Nothing of its own.
 -- Locks      None.
 -- Race-free  A page is one snapshot.
@@ -17,7 +17,8 @@ SELECT
     fence,
     acquired_ts,
     lock_ts,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock
 WHERE (object_type, object_id) > (@after_type, @after_id)
     AND object_type = coalesce(sqlc.narg('object_type'), object_type)

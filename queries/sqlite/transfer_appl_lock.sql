@@ -2,12 +2,12 @@
 --
 -- Contract   As procedures/postgres/transfer_appl_lock.sql. The driver runs S1 (the lock of
 --            inquire_appl_lock), then S2, and starts again when S2 returns no row.
--- In         The arguments as the facade has checked and trimmed them.
--- Out        S2: fence and expires_ts of the new grant, or no row.
+-- In         The arguments as the facade has checked and trimmed them; ttl_seconds NULL = that of the grant that ends.
+-- Out        S2: fence, expires_ts and seconds_left of the new grant, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
---            'now' is read once the write lock is held.
+--            'now' is read once the write lock is held, the same one throughout the statement.
 -- Differs    S2 waits for any writer of the file, not only for one of this object.
 
 -- name: TransferApplLock :one
@@ -18,11 +18,16 @@ SET operator_id = @to_operator_id,
     acquired_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     lock_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + CAST(@ttl_seconds AS INTEGER) * 1000000
+        -- The ttl of the grant that ends, in whole seconds: the microsecond that lock_ts may be ahead is rounded off.
+        + coalesce(
+            CAST(sqlc.narg('ttl_seconds') AS INTEGER),
+            max((expires_ts - lock_ts + 500000) / 1000000, 1)
+        ) * 1000000
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @from_operator_id
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 RETURNING
     fence,
-    expires_ts;
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left;

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
@@ -17,7 +15,7 @@ func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceA
 		OperatorID:   params.OperatorID,
 		DepartmentID: params.DepartmentID,
 		ClientID:     params.ClientID,
-		WaitSeconds:  pgtype.Int8{Int64: params.WaitSeconds, Valid: params.WaitSeconds != 0},
+		WaitSeconds:  nullIfZero(params.WaitSeconds),
 	})
 	return interpretError(err)
 }

@@ -15,7 +15,7 @@ import (
 
 // internalRoutines are in the catalogue but not in the contract: nobody is granted them.
 func internalRoutines() []string {
-	return []string{"appl_lock_number", "appl_lock_text"}
+	return []string{"appl_lock_number", "appl_lock_seconds_left", "appl_lock_text", "appl_lock_ttl"}
 }
 
 func typeName(parameterType db.Type) string {
@@ -28,18 +28,10 @@ func typeName(parameterType db.Type) string {
 	}[parameterType]
 }
 
-// listed are the tables whose rows an operation returns as they are.
-func listed() map[string]string {
-	return map[string]string{"list_appl_locks": "appl_lock", "list_appl_lock_waiters": "appl_lock_waiter"}
-}
-
 // signatures returns what the catalogue must hold for an operation: kind, name, parameters and result.
 func signatures(operation db.Operation) []string {
 	if operation.Version {
 		return []string{"function appl_lock_version() returns integer"}
-	}
-	if table, found := listed()[operation.Name]; found {
-		return []string{fmt.Sprintf("function %s(%s) returns SETOF %s", operation.Name, list(operation.Parameters), table)}
 	}
 	if operation.ResultSet() {
 		parameters := slices.Concat(operation.Parameters, operation.Columns)
@@ -96,30 +88,6 @@ func TestCatalogueEqualsContract(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("the catalogue differs from the contract\ngot\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// Goal: rows of a table have the columns of the contract. Method: compare the two.
-func TestTablesEqualContract(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	for _, operation := range db.Contract() {
-		table, found := listed()[operation.Name]
-		if !found {
-			continue
-		}
-		var want []string
-		for _, column := range operation.Columns {
-			want = append(want, column.Name+" "+typeName(column.Type))
-		}
-		got := column(t, pool, `
-			SELECT format('%s %s', a.attname, replace(format_type(a.atttypid, NULL), 'character varying', 'text'))
-			FROM pg_attribute AS a
-			WHERE a.attrelid = ('applock.' || $1)::regclass AND a.attnum > 0
-			ORDER BY a.attnum`, table)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s has the columns %q, want %q", table, got, want)
-		}
 	}
 }
 

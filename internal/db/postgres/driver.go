@@ -115,7 +115,12 @@ func utc(timestamp pgtype.Timestamptz) time.Time {
 	return timestamp.Time.UTC()
 }
 
-// anyIfEmpty returns NULL for an empty filter.
-func anyIfEmpty(filter string) pgtype.Text {
-	return pgtype.Text{String: filter, Valid: filter != ""}
+// nullIfEmpty returns NULL for what is not given.
+func nullIfEmpty(text string) pgtype.Text {
+	return pgtype.Text{String: text, Valid: text != ""}
+}
+
+// nullIfZero returns NULL for what is not given.
+func nullIfZero(number int64) pgtype.Int8 {
+	return pgtype.Int8{Int64: number, Valid: number != 0}
 }

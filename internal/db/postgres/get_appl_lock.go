@@ -13,8 +13,8 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 		ObjectType:   params.ObjectType,
 		ObjectID:     params.ObjectID,
 		OperatorID:   params.OperatorID,
-		DepartmentID: params.DepartmentID,
-		TtlSeconds:   params.TTLSeconds,
+		DepartmentID: nullIfEmpty(params.DepartmentID),
+		TtlSeconds:   nullIfZero(params.TTLSeconds),
 	})
 	if err != nil {
 		return db.GetApplLockResult{}, interpretError(err)
@@ -26,5 +26,6 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 		OldDepartmentID: row.OldDepartmentID,
 		Fence:           row.Fence,
 		ExpiresTS:       utc(row.ExpiresTs),
+		SecondsLeft:     row.SecondsLeft,
 	}, nil
 }

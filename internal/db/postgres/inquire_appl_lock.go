@@ -27,6 +27,7 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 			AcquiredTS:   utc(row.AcquiredTs),
 			LockTS:       utc(row.LockTs),
 			ExpiresTS:    utc(row.ExpiresTs),
+			SecondsLeft:  row.SecondsLeft,
 		}
 	}
 	return result, nil

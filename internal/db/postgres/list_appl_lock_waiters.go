@@ -10,10 +10,10 @@ import (
 // ListApplLockWaiters calls list_appl_lock_waiters.
 func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLockWaitersParams) ([]db.Waiter, error) {
 	rows, err := d.queries().ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{
-		ObjectType:      anyIfEmpty(params.ObjectType),
-		ObjectID:        anyIfEmpty(params.ObjectID),
-		OperatorID:      anyIfEmpty(params.OperatorID),
-		DepartmentID:    anyIfEmpty(params.DepartmentID),
+		ObjectType:      nullIfEmpty(params.ObjectType),
+		ObjectID:        nullIfEmpty(params.ObjectID),
+		OperatorID:      nullIfEmpty(params.OperatorID),
+		DepartmentID:    nullIfEmpty(params.DepartmentID),
 		AfterType:       params.AfterType,
 		AfterID:         params.AfterID,
 		AfterOperatorID: params.AfterOperatorID,
@@ -34,6 +34,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 			SinceTS:      utc(row.SinceTs),
 			UntilTS:      utc(row.UntilTs),
 			ExpiresTS:    utc(row.ExpiresTs),
+			SecondsLeft:  row.SecondsLeft,
 		}
 	}
 	return waiters, nil

@@ -10,9 +10,9 @@ import (
 // ListApplLocks calls list_appl_locks.
 func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
 	rows, err := d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
-		ObjectType:   anyIfEmpty(params.ObjectType),
-		OperatorID:   anyIfEmpty(params.OperatorID),
-		DepartmentID: anyIfEmpty(params.DepartmentID),
+		ObjectType:   nullIfEmpty(params.ObjectType),
+		OperatorID:   nullIfEmpty(params.OperatorID),
+		DepartmentID: nullIfEmpty(params.DepartmentID),
 		AfterType:    params.AfterType,
 		AfterID:      params.AfterID,
 		MaxRows:      params.MaxRows,
@@ -31,6 +31,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 			AcquiredTS:   utc(row.AcquiredTs),
 			LockTS:       utc(row.LockTs),
 			ExpiresTS:    utc(row.ExpiresTs),
+			SecondsLeft:  row.SecondsLeft,
 		}
 	}
 	return locks, nil

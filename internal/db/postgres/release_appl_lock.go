@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
@@ -15,7 +13,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,
-		Fence:      pgtype.Int8{Int64: params.Fence, Valid: params.Fence != 0},
+		Fence:      nullIfZero(params.Fence),
 	})
 	if err != nil {
 		return db.ReleaseApplLockResult{}, interpretError(err)

@@ -30,6 +30,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 			OldOperatorID:   row.OldOperatorID,
 			OldDepartmentID: row.OldDepartmentID,
 			ExpiresTS:       utc(row.ExpiresTs),
+			SecondsLeft:     row.SecondsLeft,
 		}
 	}
 	return answers, nil

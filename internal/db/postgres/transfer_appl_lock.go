@@ -15,7 +15,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 		FromOperatorID: params.FromOperatorID,
 		ToOperatorID:   params.ToOperatorID,
 		ToDepartmentID: params.ToDepartmentID,
-		TtlSeconds:     params.TTLSeconds,
+		TtlSeconds:     nullIfZero(params.TTLSeconds),
 	})
 	if err != nil {
 		return db.TransferApplLockResult{}, interpretError(err)
@@ -27,5 +27,6 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 		OldDepartmentID: row.OldDepartmentID,
 		Fence:           row.Fence,
 		ExpiresTS:       utc(row.ExpiresTs),
+		SecondsLeft:     row.SecondsLeft,
 	}, nil
 }

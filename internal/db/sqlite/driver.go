@@ -171,7 +171,17 @@ func utc(microseconds int64) time.Time {
 	return time.UnixMicro(microseconds).UTC()
 }
 
-func lock(row queries.ApplLock) db.Lock {
+// nullIfEmpty returns NULL for what is not given.
+func nullIfEmpty(text string) sql.NullString {
+	return sql.NullString{String: text, Valid: text != ""}
+}
+
+// nullIfZero returns NULL for what is not given.
+func nullIfZero(number int64) sql.NullInt64 {
+	return sql.NullInt64{Int64: number, Valid: number != 0}
+}
+
+func lock(row queries.InquireApplLockRow) db.Lock {
 	return db.Lock{
 		ObjectType:   row.ObjectType,
 		ObjectID:     row.ObjectID,
@@ -181,6 +191,7 @@ func lock(row queries.ApplLock) db.Lock {
 		AcquiredTS:   utc(row.AcquiredTs),
 		LockTS:       utc(row.LockTs),
 		ExpiresTS:    utc(row.ExpiresTs),
+		SecondsLeft:  row.SecondsLeft,
 	}
 }
 

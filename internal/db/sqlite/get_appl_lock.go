@@ -43,6 +43,7 @@ func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (db
 		OldOperatorID:   row.OperatorID,
 		OldDepartmentID: row.DepartmentID,
 		ExpiresTS:       utc(row.ExpiresTs),
+		SecondsLeft:     row.SecondsLeft,
 	}, nil
 }
 
@@ -52,16 +53,17 @@ func (d *Driver) takeOrRenew(ctx context.Context, params db.GetApplLockParams) (
 		ObjectType:   params.ObjectType,
 		ObjectID:     params.ObjectID,
 		OperatorID:   params.OperatorID,
-		DepartmentID: params.DepartmentID,
-		TtlSeconds:   params.TTLSeconds,
+		DepartmentID: nullIfEmpty(params.DepartmentID),
+		TtlSeconds:   nullIfZero(params.TTLSeconds),
 	})
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
 	return db.GetApplLockResult{
-		LockFL:    db.Yes,
-		Outcome:   db.Outcome(row.Column1), // sqlc drops the alias of an expression in RETURNING
-		Fence:     row.Fence,
-		ExpiresTS: utc(row.ExpiresTs),
+		LockFL:      db.Yes,
+		Outcome:     db.Outcome(row.Column1), // sqlc drops the alias of an expression in RETURNING
+		Fence:       row.Fence,
+		ExpiresTS:   utc(row.ExpiresTs),
+		SecondsLeft: row.Column4,
 	}, nil
 }

@@ -10,16 +10,16 @@ import (
 
 // ListApplLockWaiters runs the statement of list_appl_lock_waiters.
 func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLockWaitersParams) ([]db.Waiter, error) {
-	rows, err := patiently(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockWaiter, error) {
+	rows, err := patiently(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ListApplLockWaitersRow, error) {
 		return d.queries().ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{
 			AfterType:       params.AfterType,
 			AfterID:         params.AfterID,
 			AfterOperatorID: params.AfterOperatorID,
 			AfterClientID:   params.AfterClientID,
-			ObjectType:      anyIfEmpty(params.ObjectType),
-			ObjectID:        anyIfEmpty(params.ObjectID),
-			OperatorID:      anyIfEmpty(params.OperatorID),
-			DepartmentID:    anyIfEmpty(params.DepartmentID),
+			ObjectType:      nullIfEmpty(params.ObjectType),
+			ObjectID:        nullIfEmpty(params.ObjectID),
+			OperatorID:      nullIfEmpty(params.OperatorID),
+			DepartmentID:    nullIfEmpty(params.DepartmentID),
 			MaxRows:         params.MaxRows,
 		})
 	})
@@ -33,7 +33,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 	return waiters, nil
 }
 
-func waiter(row queries.ApplLockWaiter) db.Waiter {
+func waiter(row queries.ListApplLockWaitersRow) db.Waiter {
 	var until time.Time
 	if row.UntilTs.Valid {
 		until = utc(row.UntilTs.Int64)
@@ -47,5 +47,6 @@ func waiter(row queries.ApplLockWaiter) db.Waiter {
 		SinceTS:      utc(row.SinceTs),
 		UntilTS:      until,
 		ExpiresTS:    utc(row.ExpiresTs),
+		SecondsLeft:  row.SecondsLeft,
 	}
 }

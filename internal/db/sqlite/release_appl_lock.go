@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -35,7 +34,7 @@ func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 			OperatorID: params.OperatorID,
-			Fence:      sql.NullInt64{Int64: params.Fence, Valid: params.Fence != 0},
+			Fence:      nullIfZero(params.Fence),
 		})
 		if err != nil {
 			return db.ReleaseApplLockResult{}, err

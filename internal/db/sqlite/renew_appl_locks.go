@@ -47,7 +47,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 		TtlSeconds: grant.TTLSeconds,
 	})
 	if err == nil {
-		answer.Outcome, answer.ExpiresTS = db.Renewed, utc(expires)
+		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Renewed, utc(expires), grant.TTLSeconds
 		return answer, nil
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -60,7 +60,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	answer.Outcome = db.Free
 	if inquiry.ReturnCD == db.Yes {
 		holder := inquiry.Lock
-		answer.Outcome, answer.ExpiresTS = db.Held, holder.ExpiresTS
+		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Held, holder.ExpiresTS, holder.SecondsLeft
 		answer.OldOperatorID, answer.OldDepartmentID = holder.OperatorID, holder.DepartmentID
 	}
 	return answer, nil

@@ -33,6 +33,7 @@ func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams)
 				OldOperatorID:   holder.OperatorID,
 				OldDepartmentID: holder.DepartmentID,
 				ExpiresTS:       holder.ExpiresTS,
+				SecondsLeft:     holder.SecondsLeft,
 			}, nil
 		}
 		row, err := d.queries().TransferApplLock(ctx, queries.TransferApplLockParams{
@@ -41,7 +42,7 @@ func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams)
 			FromOperatorID: params.FromOperatorID,
 			ToOperatorID:   params.ToOperatorID,
 			ToDepartmentID: params.ToDepartmentID,
-			TtlSeconds:     params.TTLSeconds,
+			TtlSeconds:     nullIfZero(params.TTLSeconds),
 		})
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
@@ -50,10 +51,11 @@ func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams)
 			return db.TransferApplLockResult{}, err
 		}
 		return db.TransferApplLockResult{
-			ReturnCD:  db.Yes,
-			Outcome:   db.Transferred,
-			Fence:     row.Fence,
-			ExpiresTS: utc(row.ExpiresTs),
+			ReturnCD:    db.Yes,
+			Outcome:     db.Transferred,
+			Fence:       row.Fence,
+			ExpiresTS:   utc(row.ExpiresTs),
+			SecondsLeft: row.Column3, // sqlc drops the alias of an expression in RETURNING
 		}, nil
 	}
 	return db.TransferApplLockResult{}, contention("transfer_appl_lock", params.ObjectType, params.ObjectID)

@@ -18,9 +18,14 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
-    p_expires_ts AS expires_ts
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
 FROM get_appl_lock_row(
-    $1::text, $2::text, $3::text, $4::text, $5::bigint
+    $1::text,
+    $2::text,
+    $3::text,
+    $4::text,
+    $5::bigint
 )
 `
 
@@ -28,8 +33,8 @@ type GetApplLockParams struct {
 	ObjectType   string
 	ObjectID     string
 	OperatorID   string
-	DepartmentID string
-	TtlSeconds   int64
+	DepartmentID pgtype.Text
+	TtlSeconds   pgtype.Int8
 }
 
 type GetApplLockRow struct {
@@ -39,6 +44,7 @@ type GetApplLockRow struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTs       pgtype.Timestamptz
+	SecondsLeft     int64
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetApplLockRow, error) {
@@ -57,6 +63,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		&i.OldDepartmentID,
 		&i.Fence,
 		&i.ExpiresTs,
+		&i.SecondsLeft,
 	)
 	return i, err
 }

@@ -19,7 +19,8 @@ SELECT
     p_fence::bigint AS fence,
     p_acquired_ts AS acquired_ts,
     p_lock_ts AS lock_ts,
-    p_expires_ts AS expires_ts
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
 FROM inquire_appl_lock_row($1::text, $2::text)
 `
 
@@ -36,6 +37,7 @@ type InquireApplLockRow struct {
 	AcquiredTs   pgtype.Timestamptz
 	LockTs       pgtype.Timestamptz
 	ExpiresTs    pgtype.Timestamptz
+	SecondsLeft  int64
 }
 
 func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams) (InquireApplLockRow, error) {
@@ -49,6 +51,7 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 		&i.AcquiredTs,
 		&i.LockTs,
 		&i.ExpiresTs,
+		&i.SecondsLeft,
 	)
 	return i, err
 }

@@ -13,14 +13,15 @@ import (
 
 const listApplLockWaiters = `-- name: ListApplLockWaiters :many
 SELECT
-    object_type,
-    object_id,
-    operator_id,
-    department_id,
-    client_id,
-    since_ts,
-    until_ts,
-    expires_ts
+    object_type::text AS object_type,
+    object_id::text AS object_id,
+    operator_id::text AS operator_id,
+    department_id::text AS department_id,
+    client_id::text AS client_id,
+    since_ts::timestamptz AS since_ts,
+    until_ts::timestamptz AS until_ts,
+    expires_ts::timestamptz AS expires_ts,
+    seconds_left::bigint AS seconds_left
 FROM list_appl_lock_waiters(
     $1::text,
     $2::text,
@@ -46,7 +47,19 @@ type ListApplLockWaitersParams struct {
 	MaxRows         int64
 }
 
-func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaitersParams) ([]ApplLockWaiter, error) {
+type ListApplLockWaitersRow struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	SinceTs      pgtype.Timestamptz
+	UntilTs      pgtype.Timestamptz
+	ExpiresTs    pgtype.Timestamptz
+	SecondsLeft  int64
+}
+
+func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaitersParams) ([]ListApplLockWaitersRow, error) {
 	rows, err := q.db.Query(ctx, listApplLockWaiters,
 		arg.ObjectType,
 		arg.ObjectID,
@@ -62,9 +75,9 @@ func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaite
 		return nil, err
 	}
 	defer rows.Close()
-	var items []ApplLockWaiter
+	var items []ListApplLockWaitersRow
 	for rows.Next() {
-		var i ApplLockWaiter
+		var i ListApplLockWaitersRow
 		if err := rows.Scan(
 			&i.ObjectType,
 			&i.ObjectID,
@@ -74,6 +87,7 @@ func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaite
 			&i.SinceTs,
 			&i.UntilTs,
 			&i.ExpiresTs,
+			&i.SecondsLeft,
 		); err != nil {
 			return nil, err
 		}

@@ -13,14 +13,15 @@ import (
 
 const listApplLocks = `-- name: ListApplLocks :many
 SELECT
-    object_type,
-    object_id,
-    operator_id,
-    department_id,
-    fence,
-    acquired_ts,
-    lock_ts,
-    expires_ts
+    object_type::text AS object_type,
+    object_id::text AS object_id,
+    operator_id::text AS operator_id,
+    department_id::text AS department_id,
+    fence::bigint AS fence,
+    acquired_ts::timestamptz AS acquired_ts,
+    lock_ts::timestamptz AS lock_ts,
+    expires_ts::timestamptz AS expires_ts,
+    seconds_left::bigint AS seconds_left
 FROM list_appl_locks(
     $1::text,
     $2::text,
@@ -40,7 +41,19 @@ type ListApplLocksParams struct {
 	MaxRows      int64
 }
 
-func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([]ApplLock, error) {
+type ListApplLocksRow struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	Fence        int64
+	AcquiredTs   pgtype.Timestamptz
+	LockTs       pgtype.Timestamptz
+	ExpiresTs    pgtype.Timestamptz
+	SecondsLeft  int64
+}
+
+func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([]ListApplLocksRow, error) {
 	rows, err := q.db.Query(ctx, listApplLocks,
 		arg.ObjectType,
 		arg.OperatorID,
@@ -53,9 +66,9 @@ func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([
 		return nil, err
 	}
 	defer rows.Close()
-	var items []ApplLock
+	var items []ListApplLocksRow
 	for rows.Next() {
-		var i ApplLock
+		var i ListApplLocksRow
 		if err := rows.Scan(
 			&i.ObjectType,
 			&i.ObjectID,
@@ -65,6 +78,7 @@ func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([
 			&i.AcquiredTs,
 			&i.LockTs,
 			&i.ExpiresTs,
+			&i.SecondsLeft,
 		); err != nil {
 			return nil, err
 		}

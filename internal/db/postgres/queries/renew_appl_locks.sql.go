@@ -18,7 +18,8 @@ SELECT
     outcome::text AS outcome,
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
-    expires_ts::timestamptz AS expires_ts
+    expires_ts::timestamptz AS expires_ts,
+    seconds_left::bigint AS seconds_left
 FROM renew_appl_locks($1::text)
 `
 
@@ -33,6 +34,7 @@ type RenewApplLocksRow struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	ExpiresTs       pgtype.Timestamptz
+	SecondsLeft     int64
 }
 
 func (q *Queries) RenewApplLocks(ctx context.Context, arg RenewApplLocksParams) ([]RenewApplLocksRow, error) {
@@ -51,6 +53,7 @@ func (q *Queries) RenewApplLocks(ctx context.Context, arg RenewApplLocksParams) 
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
 			&i.ExpiresTs,
+			&i.SecondsLeft,
 		); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,8 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
-    p_expires_ts AS expires_ts
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
 FROM transfer_appl_lock_row(
     $1::text,
     $2::text,
@@ -35,7 +36,7 @@ type TransferApplLockParams struct {
 	FromOperatorID string
 	ToOperatorID   string
 	ToDepartmentID string
-	TtlSeconds     int64
+	TtlSeconds     pgtype.Int8
 }
 
 type TransferApplLockRow struct {
@@ -45,6 +46,7 @@ type TransferApplLockRow struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTs       pgtype.Timestamptz
+	SecondsLeft     int64
 }
 
 func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockParams) (TransferApplLockRow, error) {
@@ -64,6 +66,7 @@ func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockPara
 		&i.OldDepartmentID,
 		&i.Fence,
 		&i.ExpiresTs,
+		&i.SecondsLeft,
 	)
 	return i, err
 }

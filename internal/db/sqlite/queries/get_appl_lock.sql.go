@@ -7,6 +7,7 @@ package queries
 
 import (
 	"context"
+	"database/sql"
 )
 
 const getApplLock = `-- name: GetApplLock :one
@@ -24,12 +25,23 @@ SELECT
     ?1,
     ?2,
     ?3,
-    ?4,
+    coalesce(?4, g.department_id, '') AS department_id,
     t.now_ts,
     t.now_ts,
     t.now_ts,
-    t.now_ts + CAST(?5 AS INTEGER) * 1000000
+    -- The ttl of the grant, if there is one to renew, is that of its last get or renewal in whole seconds: the
+    -- microsecond that lock_ts may be ahead is rounded off.
+    t.now_ts + coalesce(
+        CAST(?5 AS INTEGER),
+        max((g.expires_ts - g.lock_ts + 500000) / 1000000, 1),
+        604800
+    ) * 1000000 AS expires_ts
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+LEFT JOIN appl_lock AS g
+    ON g.object_type = ?1
+    AND g.object_id = ?2
+    AND g.operator_id = ?3
+    AND g.expires_ts > t.now_ts
 WHERE true
 ON CONFLICT (object_type, object_id) DO UPDATE
 SET operator_id = excluded.operator_id,
@@ -55,21 +67,23 @@ WHERE l.operator_id = excluded.operator_id
 RETURNING
     CAST(CASE WHEN lock_ts = acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END AS TEXT) AS outcome,
     fence,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 `
 
 type GetApplLockParams struct {
 	ObjectType   string
 	ObjectID     string
 	OperatorID   string
-	DepartmentID string
-	TtlSeconds   int64
+	DepartmentID sql.NullString
+	TtlSeconds   sql.NullInt64
 }
 
 type GetApplLockRow struct {
 	Column1   string
 	Fence     int64
 	ExpiresTs int64
+	Column4   int64
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetApplLockRow, error) {
@@ -81,7 +95,12 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		arg.TtlSeconds,
 	)
 	var i GetApplLockRow
-	err := row.Scan(&i.Column1, &i.Fence, &i.ExpiresTs)
+	err := row.Scan(
+		&i.Column1,
+		&i.Fence,
+		&i.ExpiresTs,
+		&i.Column4,
+	)
 	return i, err
 }
 
@@ -90,7 +109,8 @@ const getApplLockHolder = `-- name: GetApplLockHolder :one
 SELECT
     operator_id,
     department_id,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock
 WHERE object_type = ?1
     AND object_id = ?2
@@ -108,6 +128,7 @@ type GetApplLockHolderRow struct {
 	OperatorID   string
 	DepartmentID string
 	ExpiresTs    int64
+	SecondsLeft  int64
 }
 
 // get_appl_lock: take or renew the lock on an object for one operator until it expires.
@@ -116,18 +137,27 @@ type GetApplLockHolderRow struct {
 //
 //	when S2 returns no row.
 //
-// In         The arguments as the facade has checked and trimmed them, times in microseconds.
-// Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, or no row.
+// In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
+//
+//	ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
+//
+// Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
 //
-//	'now' is read once the write lock is held.
+//	'now' is read once the write lock is held, the same one throughout the statement. So is what
+//	a NULL keeps: nobody changes the row between S2's reading and its writing.
 //
 // Differs    S2 waits for any writer of the file, not only for one of this object.
 func (q *Queries) GetApplLockHolder(ctx context.Context, arg GetApplLockHolderParams) (GetApplLockHolderRow, error) {
 	row := q.db.QueryRowContext(ctx, getApplLockHolder, arg.ObjectType, arg.ObjectID, arg.OperatorID)
 	var i GetApplLockHolderRow
-	err := row.Scan(&i.OperatorID, &i.DepartmentID, &i.ExpiresTs)
+	err := row.Scan(
+		&i.OperatorID,
+		&i.DepartmentID,
+		&i.ExpiresTs,
+		&i.SecondsLeft,
+	)
 	return i, err
 }

@@ -19,7 +19,8 @@ SELECT
     fence,
     acquired_ts,
     lock_ts,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock
 WHERE object_type = ?1
     AND object_id = ?2
@@ -31,18 +32,30 @@ type InquireApplLockParams struct {
 	ObjectID   string
 }
 
+type InquireApplLockRow struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	Fence        int64
+	AcquiredTs   int64
+	LockTs       int64
+	ExpiresTs    int64
+	SecondsLeft  int64
+}
+
 // inquire_appl_lock: who holds an object, since when and until when.
 //
 // Contract   As procedures/postgres/inquire_appl_lock.sql; no row is the answer N.
 // In         The arguments as the facade has checked and trimmed them.
-// Out        The lock, or no row.
+// Out        The lock with seconds_left, or no row.
 // Raises     Nothing of its own.
 // Locks      None.
 // Race-free  One read of one committed row version.
 // Differs    Nothing.
-func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams) (ApplLock, error) {
+func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams) (InquireApplLockRow, error) {
 	row := q.db.QueryRowContext(ctx, inquireApplLock, arg.ObjectType, arg.ObjectID)
-	var i ApplLock
+	var i InquireApplLockRow
 	err := row.Scan(
 		&i.ObjectType,
 		&i.ObjectID,
@@ -52,6 +65,7 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 		&i.AcquiredTs,
 		&i.LockTs,
 		&i.ExpiresTs,
+		&i.SecondsLeft,
 	)
 	return i, err
 }

@@ -20,7 +20,8 @@ SELECT
     client_id,
     since_ts,
     until_ts,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock_waiter
 WHERE (object_type, object_id, operator_id, client_id)
         > (?1, ?2, ?3, ?4)
@@ -45,17 +46,32 @@ type ListApplLockWaitersParams struct {
 	MaxRows         int64
 }
 
+type ListApplLockWaitersRow struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	SinceTs      int64
+	UntilTs      sql.NullInt64
+	ExpiresTs    int64
+	SecondsLeft  int64
+}
+
 // list_appl_lock_waiters: one page of those who wait, in key order, all or those for a type or an object, or of
 // an operator or department.
 //
 // Contract   As procedures/postgres/list_appl_lock_waiters.sql.
 // In         The arguments as the facade has checked and trimmed them; a NULL filter is any.
-// Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+// Out        Rows of appl_lock_waiter with seconds_left, ordered by object_type, object_id, operator_id, client_id as
+//
+//	bytes.
+//
 // Raises     Nothing of its own.
 // Locks      None.
 // Race-free  A page is one snapshot.
 // Differs    Nothing.
-func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaitersParams) ([]ApplLockWaiter, error) {
+func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaitersParams) ([]ListApplLockWaitersRow, error) {
 	rows, err := q.db.QueryContext(ctx, listApplLockWaiters,
 		arg.AfterType,
 		arg.AfterID,
@@ -71,9 +87,9 @@ func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaite
 		return nil, err
 	}
 	defer rows.Close()
-	var items []ApplLockWaiter
+	var items []ListApplLockWaitersRow
 	for rows.Next() {
-		var i ApplLockWaiter
+		var i ListApplLockWaitersRow
 		if err := rows.Scan(
 			&i.ObjectType,
 			&i.ObjectID,
@@ -83,6 +99,7 @@ func (q *Queries) ListApplLockWaiters(ctx context.Context, arg ListApplLockWaite
 			&i.SinceTs,
 			&i.UntilTs,
 			&i.ExpiresTs,
+			&i.SecondsLeft,
 		); err != nil {
 			return nil, err
 		}

@@ -20,7 +20,8 @@ SELECT
     fence,
     acquired_ts,
     lock_ts,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 FROM appl_lock
 WHERE (object_type, object_id) > (?1, ?2)
     AND object_type = coalesce(?3, object_type)
@@ -40,16 +41,28 @@ type ListApplLocksParams struct {
 	MaxRows      int64
 }
 
+type ListApplLocksRow struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	Fence        int64
+	AcquiredTs   int64
+	LockTs       int64
+	ExpiresTs    int64
+	SecondsLeft  int64
+}
+
 // list_appl_locks: one page of the live locks in key order, all or those of a type, operator or department.
 //
 // Contract   As procedures/postgres/list_appl_locks.sql.
 // In         The arguments as the facade has checked and trimmed them; a NULL filter is any.
-// Out        Rows of appl_lock, ordered by object_type, object_id as bytes.
+// Out        Rows of appl_lock with seconds_left, ordered by object_type, object_id as bytes.
 // Raises     Nothing of its own.
 // Locks      None.
 // Race-free  A page is one snapshot.
 // Differs    Nothing.
-func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([]ApplLock, error) {
+func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([]ListApplLocksRow, error) {
 	rows, err := q.db.QueryContext(ctx, listApplLocks,
 		arg.AfterType,
 		arg.AfterID,
@@ -62,9 +75,9 @@ func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([
 		return nil, err
 	}
 	defer rows.Close()
-	var items []ApplLock
+	var items []ListApplLocksRow
 	for rows.Next() {
-		var i ApplLock
+		var i ListApplLocksRow
 		if err := rows.Scan(
 			&i.ObjectType,
 			&i.ObjectID,
@@ -74,6 +87,7 @@ func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([
 			&i.AcquiredTs,
 			&i.LockTs,
 			&i.ExpiresTs,
+			&i.SecondsLeft,
 		); err != nil {
 			return nil, err
 		}

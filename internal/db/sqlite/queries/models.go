@@ -3,29 +3,3 @@
 //   sqlc v1.31.1
 
 package queries
-
-import (
-	"database/sql"
-)
-
-type ApplLock struct {
-	ObjectType   string
-	ObjectID     string
-	OperatorID   string
-	DepartmentID string
-	Fence        int64
-	AcquiredTs   int64
-	LockTs       int64
-	ExpiresTs    int64
-}
-
-type ApplLockWaiter struct {
-	ObjectType   string
-	ObjectID     string
-	OperatorID   string
-	DepartmentID string
-	ClientID     string
-	SinceTs      int64
-	UntilTs      sql.NullInt64
-	ExpiresTs    int64
-}

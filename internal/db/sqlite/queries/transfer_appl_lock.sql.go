@@ -7,6 +7,7 @@ package queries
 
 import (
 	"context"
+	"database/sql"
 )
 
 const transferApplLock = `-- name: TransferApplLock :one
@@ -18,20 +19,25 @@ SET operator_id = ?1,
     acquired_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     lock_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + CAST(?3 AS INTEGER) * 1000000
+        -- The ttl of the grant that ends, in whole seconds: the microsecond that lock_ts may be ahead is rounded off.
+        + coalesce(
+            CAST(?3 AS INTEGER),
+            max((expires_ts - lock_ts + 500000) / 1000000, 1)
+        ) * 1000000
 WHERE object_type = ?4
     AND object_id = ?5
     AND operator_id = ?6
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 RETURNING
     fence,
-    expires_ts
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 `
 
 type TransferApplLockParams struct {
 	ToOperatorID   string
 	ToDepartmentID string
-	TtlSeconds     int64
+	TtlSeconds     sql.NullInt64
 	ObjectType     string
 	ObjectID       string
 	FromOperatorID string
@@ -40,6 +46,7 @@ type TransferApplLockParams struct {
 type TransferApplLockRow struct {
 	Fence     int64
 	ExpiresTs int64
+	Column3   int64
 }
 
 // transfer_appl_lock: hand a held object from one operator to another.
@@ -48,13 +55,13 @@ type TransferApplLockRow struct {
 //
 //	inquire_appl_lock), then S2, and starts again when S2 returns no row.
 //
-// In         The arguments as the facade has checked and trimmed them.
-// Out        S2: fence and expires_ts of the new grant, or no row.
+// In         The arguments as the facade has checked and trimmed them; ttl_seconds NULL = that of the grant that ends.
+// Out        S2: fence, expires_ts and seconds_left of the new grant, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
 //
-//	'now' is read once the write lock is held.
+//	'now' is read once the write lock is held, the same one throughout the statement.
 //
 // Differs    S2 waits for any writer of the file, not only for one of this object.
 func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockParams) (TransferApplLockRow, error) {
@@ -67,6 +74,6 @@ func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockPara
 		arg.FromOperatorID,
 	)
 	var i TransferApplLockRow
-	err := row.Scan(&i.Fence, &i.ExpiresTs)
+	err := row.Scan(&i.Fence, &i.ExpiresTs, &i.Column3)
 	return i, err
 }

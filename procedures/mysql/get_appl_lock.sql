@@ -4,15 +4,19 @@
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
+--            p_department_id 0..64; p_ttl_seconds 1..315360000. NULL = as the grant has it in a renewal; in a
+--            new grant an empty department and 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
+--            in whole seconds, rounded up, at least 1.
 --            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts.
+--            p_fence (0 when HELD), p_expires_ts, p_seconds_left (whole seconds from now to
+--            p_expires_ts, rounded up).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
 -- Locks      S1 locks the object's one row (exclusive, no gap) and decides; held to the end of the caller's
---            transaction, also after HELD. S2, which tells who holds it, locks the same row.
+--            transaction, also after HELD. S2, which tells who holds it, or until when a renewal with the
+--            grant's own ttl goes, locks the same row.
 -- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
 --            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
@@ -21,11 +25,16 @@
 --            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
 --            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
 --            time is older than the release; a released grant never comes back.
+--            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
+--            room for that ttl beside the fence, so that S2 reads the end of the renewed grant, by its fence,
+--            unless the ttl is 7 days. A grant that somebody has ended between S1 and S2 is not answered:
+--            S1 decides once more, as if the caller had called again.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
 --            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
---            before a wait, so that a grant may begin up to 1 s before its answer. No 40001: InnoDB judges
---            the newest row. What a session's settings can do: procedures/README.md.
+--            before a wait, so that a grant may begin up to 1 s before its answer; what is left of it is the
+--            whole ttl even so, because it is rounded up. No 40001: InnoDB judges the newest row. What a
+--            session's settings can do: procedures/README.md.
 
 DELIMITER $$
 
@@ -40,7 +49,8 @@ CREATE PROCEDURE get_appl_lock_core(
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
-    OUT p_expires_ts DATETIME(6)
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
 )
 COMMENT 'Internal to applock: the operation get_appl_lock.'
 MODIFIES SQL DATA
@@ -53,13 +63,11 @@ main: BEGIN
     DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_operator_id, ''));
     DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_department_id, ''));
-    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 604800);
+        DEFAULT RTRIM(p_department_id);
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_now DATETIME(6);
-    DECLARE v_now_us BIGINT;
     DECLARE v_decision BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_old_operator_id = NULL;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -69,6 +77,8 @@ main: BEGIN
         RESIGNAL;
     END;
 
+    -- The ttl of a new grant, and what is left of it at first.
+    SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
     IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
     ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
@@ -77,7 +87,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
     ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+    ELSEIF p_seconds_left NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
     END IF;
 
@@ -85,12 +95,12 @@ main: BEGIN
     WHILE v_round < 3 DO
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);
-        SET v_now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
-        SET p_expires_ts = v_now + INTERVAL v_ttl_seconds SECOND;
+        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
 
         -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
         -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
-        -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED, 0 for a refusal.
+        -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
+        -- with a ttl that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
         INSERT INTO appl_lock (
             object_type,
             object_id,
@@ -105,31 +115,46 @@ main: BEGIN
             v_object_type,
             v_object_id,
             v_operator_id,
-            v_department_id,
-            LAST_INSERT_ID(v_now_us * 4 + 1) DIV 4,
+            COALESCE(v_department_id, ''),
+            LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now) * 4 + 1) DIV 4,
             v_now,
             v_now,
             p_expires_ts
         )
         ON DUPLICATE KEY UPDATE
             fence = LAST_INSERT_ID(CASE
-                WHEN expires_ts <= v_now OR operator_id = '' THEN GREATEST(fence + 1, v_now_us) * 4 + 1
-                WHEN operator_id = v_operator_id THEN fence * 4 + 2
-                ELSE fence * 4
-            END) DIV 4,
+                WHEN expires_ts <= v_now OR operator_id = ''
+                    THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
+                WHEN operator_id <> v_operator_id THEN fence * 4
+                WHEN p_ttl_seconds IS NULL
+                    AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
+                    THEN fence * 4 + 3
+                ELSE fence * 4 + 2
+            END),
             -- Not before the release that S1 has waited for.
-            acquired_ts = IF(expires_ts <= v_now OR operator_id = '', GREATEST(v_now, expires_ts), acquired_ts),
-            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
-            lock_ts = CASE
-                WHEN expires_ts <= v_now OR operator_id = '' THEN acquired_ts
-                WHEN operator_id = v_operator_id THEN GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
-                ELSE lock_ts
+            acquired_ts = IF(fence MOD 4 = 1, GREATEST(v_now, expires_ts), acquired_ts),
+            operator_id = IF(fence MOD 4 = 1, v_operator_id, operator_id),
+            department_id = CASE fence MOD 4
+                WHEN 0 THEN department_id
+                WHEN 1 THEN COALESCE(v_department_id, '')
+                ELSE COALESCE(v_department_id, department_id)
             END,
-            operator_id = IF(expires_ts <= v_now OR operator_id = '', v_operator_id, operator_id),
-            department_id = IF(operator_id = v_operator_id, v_department_id, department_id),
-            expires_ts = IF(operator_id = v_operator_id, p_expires_ts, expires_ts);
+            -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
+            expires_ts = CASE fence MOD 4
+                WHEN 0 THEN expires_ts
+                WHEN 3 THEN v_now + INTERVAL
+                    GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) SECOND
+                ELSE p_expires_ts
+            END,
+            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+            lock_ts = CASE fence MOD 4
+                WHEN 0 THEN lock_ts
+                WHEN 1 THEN acquired_ts
+                ELSE GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
+            END,
+            fence = fence DIV 4;
         SET v_decision = LAST_INSERT_ID();
-        IF v_decision MOD 4 > 0 THEN
+        IF v_decision MOD 4 IN (1, 2) THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             DO LAST_INSERT_ID(v_insert_id);
             SET p_lock_fl = 'Y';
@@ -140,21 +165,27 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: held by somebody else?
-        SELECT l.operator_id, l.department_id, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts
+        -- S2: held by somebody else? Or the grant that S1 has renewed, which has no old operator.
+        SELECT
+            IF(l.operator_id = v_operator_id, '', l.operator_id),
+            IF(l.operator_id = v_operator_id, '', l.department_id),
+            l.expires_ts,
+            (TIMESTAMPDIFF(MICROSECOND, IF(l.operator_id = v_operator_id, v_now, UTC_TIMESTAMP(6)), l.expires_ts) + 999999)
+                DIV 1000000
+        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
-            AND l.operator_id NOT IN (v_operator_id, '')
+            AND l.operator_id <> ''
+            AND (l.operator_id <> v_operator_id OR (v_decision MOD 4 = 3 AND l.fence = v_decision DIV 4))
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF p_old_operator_id IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             DO LAST_INSERT_ID(v_insert_id);
-            SET p_lock_fl = 'N';
-            SET p_outcome = 'HELD';
-            SET p_fence = 0;
+            SET p_lock_fl = IF(p_old_operator_id = '', 'Y', 'N');
+            SET p_outcome = IF(p_old_operator_id = '', 'RENEWED', 'HELD');
+            SET p_fence = IF(p_old_operator_id = '', v_decision DIV 4, 0);
             LEAVE main;
         END IF;
     END WHILE;
@@ -172,7 +203,8 @@ CREATE PROCEDURE get_appl_lock(
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
-    OUT p_expires_ts DATETIME(6)
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
 )
 COMMENT 'Take or renew the lock on an object for one operator until it expires.'
 MODIFIES SQL DATA
@@ -183,7 +215,7 @@ BEGIN
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END$$
 
@@ -204,12 +236,13 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SELECT
         v_lock_fl AS p_lock_fl,
@@ -217,7 +250,8 @@ BEGIN
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
         v_fence AS p_fence,
-        v_expires_ts AS p_expires_ts;
+        v_expires_ts AS p_expires_ts,
+        v_seconds_left AS p_seconds_left;
 END$$
 
 DELIMITER ;

@@ -7,7 +7,8 @@
 -- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
 --            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
 --            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
--- Out        Rows of appl_lock_waiter, ordered by object_type, object_id, operator_id, client_id as bytes.
+-- Out        The columns of appl_lock_waiter and seconds_left (whole seconds from now to expires_ts, rounded up),
+--            ordered by object_type, object_id, operator_id, client_id as bytes.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  A page is one snapshot. One who waits through the whole listing is in it exactly once, because
@@ -80,7 +81,8 @@ BEGIN
         w.client_id,
         w.since_ts,
         w.until_ts,
-        w.expires_ts
+        w.expires_ts,
+        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), w.expires_ts) + 999999) DIV 1000000 AS seconds_left
     FROM appl_lock_waiter AS w
     WHERE (w.object_type > v_after_type OR (w.object_type = v_after_type
             AND (w.object_id > v_after_id OR (w.object_id = v_after_id

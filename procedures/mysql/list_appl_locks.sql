@@ -5,7 +5,8 @@
 -- In         p_object_type 1..64, p_operator_id 1..64, p_department_id 0..64: NULL = any. p_after_type
 --            0..64, p_after_id 0..255: NULL = from the start. p_max_rows 1..10000, NULL = 1000.
 --            Trailing blanks are trimmed first.
--- Out        Rows of appl_lock, ordered by object_type, object_id as bytes.
+-- Out        The columns of appl_lock and seconds_left (whole seconds from now to expires_ts, rounded up), ordered by
+--            object_type, object_id as bytes.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
@@ -63,7 +64,8 @@ BEGIN
         l.fence,
         l.acquired_ts,
         l.lock_ts,
-        l.expires_ts
+        l.expires_ts,
+        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left
     FROM appl_lock AS l
     WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
         AND (p_object_type IS NULL OR l.object_type = v_object_type)

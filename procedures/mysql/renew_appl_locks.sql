@@ -11,7 +11,8 @@
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
 --            blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), ordered by object_type, object_id as bytes.
+--            (NULL when FREE), seconds_left (whole seconds from now to expires_ts, rounded up: the ttl when RENEWED, 0
+--            when FREE), ordered by object_type, object_id as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. LK003 when an upgrade is replacing the routine.
 -- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. Rows that somebody else has
 --            locked are passed over: S1 never waits, and so can be in no deadlock, whatever the order of the
@@ -193,7 +194,12 @@ BEGIN
         END AS outcome,
         IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.operator_id, '')) AS old_operator_id,
         IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.department_id, '')) AS old_department_id,
-        l.expires_ts
+        l.expires_ts,
+        IF(
+            l.operator_id = g.operator_id AND l.fence = g.fence,
+            g.ttl_seconds,
+            COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000, 0)
+        ) AS seconds_left
     FROM (
         SELECT
             RTRIM(j.object_type) AS object_type,

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -18,7 +17,7 @@ func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceA
 			OperatorID:   params.OperatorID,
 			DepartmentID: params.DepartmentID,
 			ClientID:     params.ClientID,
-			WaitSeconds:  sql.NullInt64{Int64: params.WaitSeconds, Valid: params.WaitSeconds != 0},
+			WaitSeconds:  nullIfZero(params.WaitSeconds),
 		})
 	}, into(&returnCD))
 }

@@ -55,7 +55,12 @@ func into(dest ...any) func(row *sql.Rows) error {
 	return func(row *sql.Rows) error { return row.Scan(dest...) }
 }
 
-// anyIfEmpty returns NULL for an empty filter.
-func anyIfEmpty(filter string) sql.NullString {
-	return sql.NullString{String: filter, Valid: filter != ""}
+// nullIfEmpty returns NULL for an empty text, which is how a filter or an optional argument is left out.
+func nullIfEmpty(text string) sql.NullString {
+	return sql.NullString{String: text, Valid: text != ""}
+}
+
+// nullIfZero returns NULL for zero, which is how an optional number is left out.
+func nullIfZero(number int64) sql.NullInt64 {
+	return sql.NullInt64{Int64: number, Valid: number != 0}
 }

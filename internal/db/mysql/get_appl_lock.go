@@ -15,10 +15,13 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 			ObjectType:   params.ObjectType,
 			ObjectID:     params.ObjectID,
 			OperatorID:   params.OperatorID,
-			DepartmentID: params.DepartmentID,
-			TtlSeconds:   params.TTLSeconds,
+			DepartmentID: nullIfEmpty(params.DepartmentID),
+			TtlSeconds:   nullIfZero(params.TTLSeconds),
 		})
-	}, into(&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence, db.UTC(&result.ExpiresTS)))
+	}, into(
+		&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
+		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
+	))
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}

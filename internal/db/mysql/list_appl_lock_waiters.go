@@ -13,10 +13,10 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 	var waiters []db.Waiter
 	err := d.call(ctx, func(q *queries.Queries) error {
 		return q.ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{
-			ObjectType:      anyIfEmpty(params.ObjectType),
-			ObjectID:        anyIfEmpty(params.ObjectID),
-			OperatorID:      anyIfEmpty(params.OperatorID),
-			DepartmentID:    anyIfEmpty(params.DepartmentID),
+			ObjectType:      nullIfEmpty(params.ObjectType),
+			ObjectID:        nullIfEmpty(params.ObjectID),
+			OperatorID:      nullIfEmpty(params.OperatorID),
+			DepartmentID:    nullIfEmpty(params.DepartmentID),
 			AfterType:       params.AfterType,
 			AfterID:         params.AfterID,
 			AfterOperatorID: params.AfterOperatorID,
@@ -27,7 +27,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 		var waiter db.Waiter
 		err := row.Scan(
 			&waiter.ObjectType, &waiter.ObjectID, &waiter.OperatorID, &waiter.DepartmentID, &waiter.ClientID,
-			db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), db.UTC(&waiter.ExpiresTS),
+			db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), db.UTC(&waiter.ExpiresTS), &waiter.SecondsLeft,
 		)
 		waiters = append(waiters, waiter)
 		return err

@@ -13,9 +13,9 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 	var locks []db.Lock
 	err := d.call(ctx, func(q *queries.Queries) error {
 		return q.ListApplLocks(ctx, queries.ListApplLocksParams{
-			ObjectType:   anyIfEmpty(params.ObjectType),
-			OperatorID:   anyIfEmpty(params.OperatorID),
-			DepartmentID: anyIfEmpty(params.DepartmentID),
+			ObjectType:   nullIfEmpty(params.ObjectType),
+			OperatorID:   nullIfEmpty(params.OperatorID),
+			DepartmentID: nullIfEmpty(params.DepartmentID),
 			AfterType:    params.AfterType,
 			AfterID:      params.AfterID,
 			MaxRows:      params.MaxRows,
@@ -24,7 +24,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 		var lock db.Lock
 		err := row.Scan(
 			&lock.ObjectType, &lock.ObjectID, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
-			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS),
+			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft,
 		)
 		locks = append(locks, lock)
 		return err

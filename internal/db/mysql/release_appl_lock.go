@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -16,7 +15,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 			OperatorID: params.OperatorID,
-			Fence:      sql.NullInt64{Int64: params.Fence, Valid: params.Fence != 0},
+			Fence:      nullIfZero(params.Fence),
 		})
 	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
 	if err != nil {

@@ -26,7 +26,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 		var answer db.RenewedGrant
 		err := row.Scan(
 			&answer.ObjectType, &answer.ObjectID, &answer.Outcome,
-			&answer.OldOperatorID, &answer.OldDepartmentID, db.UTC(&answer.ExpiresTS),
+			&answer.OldOperatorID, &answer.OldDepartmentID, db.UTC(&answer.ExpiresTS), &answer.SecondsLeft,
 		)
 		answers = append(answers, answer)
 		return err

@@ -17,9 +17,12 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			FromOperatorID: params.FromOperatorID,
 			ToOperatorID:   params.ToOperatorID,
 			ToDepartmentID: params.ToDepartmentID,
-			TtlSeconds:     params.TTLSeconds,
+			TtlSeconds:     nullIfZero(params.TTLSeconds),
 		})
-	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence, db.UTC(&result.ExpiresTS)))
+	}, into(
+		&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
+		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
+	))
 	if err != nil {
 		return db.TransferApplLockResult{}, err
 	}

@@ -43,20 +43,24 @@ VALIDATE BIND
 DISALLOW DEBUG MODE
 BEGIN
     DECLARE v_object_id VARCHAR(20);
-    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_department_id VARCHAR(256);
+    DECLARE v_ttl_seconds BIGINT DEFAULT 604800;
     DECLARE v_lock_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
+    SET v_department_id = COALESCE(p_department_id, '');
     CALL get_appl_lock(
-        'customer', v_object_id, p_operator_id, p_department_id,
+        'customer', v_object_id, p_operator_id, v_department_id,
         v_ttl_seconds,
         v_lock_fl, v_outcome,
-        v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
     );
     IF LENGTH(v_old_operator_id) > 8
         OR LENGTH(v_old_department_id) > 8
@@ -132,6 +136,7 @@ BEGIN
     DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     DECLARE v_operator_id VARCHAR(256);
     DECLARE v_department_id VARCHAR(256);
 
@@ -139,7 +144,8 @@ BEGIN
     CALL inquire_appl_lock(
         'customer', v_object_id,
         v_return_cd, v_operator_id, v_department_id,
-        v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
+        v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
+        v_seconds_left
     );
     IF LENGTH(v_operator_id) > 8
         OR LENGTH(v_department_id) > 8
@@ -173,11 +179,12 @@ VALIDATE BIND
 DISALLOW DEBUG MODE
 BEGIN
     DECLARE v_object_id VARCHAR(20);
-    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_ttl_seconds BIGINT DEFAULT 604800;
     DECLARE v_return_cd CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 
@@ -186,7 +193,8 @@ BEGIN
         'customer', v_object_id, p_from_operator_id,
         p_to_operator_id, p_to_department_id, v_ttl_seconds,
         v_return_cd, v_outcome,
-        v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
     );
     IF LENGTH(v_old_operator_id) > 8
         OR LENGTH(v_old_department_id) > 8

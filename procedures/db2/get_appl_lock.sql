@@ -4,19 +4,23 @@
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = 604800 (7 days).
+--            p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
+--            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, which is expires_ts - lock_ts in whole
+--            seconds, at least 1; in a new grant 604800 (7 days).
 --            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts (UTC).
+--            p_fence (0 when HELD), p_expires_ts (UTC), p_seconds_left (from now to p_expires_ts, rounded up; the
+--            holder's when HELD). Now is when S1 had read: a wait of S2 is not taken off, and is the caller's to count.
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            -911/40001 after 1 s of waiting for another transaction (reason 68) or as a deadlock's victim
 --            (reason 2): Db2 has rolled the whole transaction back then. -913/57033 where only the statement
 --            was rolled back: roll back and begin again.
 -- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD. S2 locks
 --            the object's one row or its key and decides; held to the end of the caller's transaction.
--- Race-free  S2 changes the row only if it is still the very row that S1 read (same fence, same expiry), so
---            its row count is the decision and what it wrote is known. Whoever was quicker makes it 0, and
---            the next round reads the new row.
+-- Race-free  S2 changes the row only if it is still the very row that S1 read (same fence, lock_ts and expires_ts), so
+--            its row count is the decision, and what it wrote is known, the ttl that a renewal keeps, too. A
+--            department that it keeps S2 takes from the row that it has locked. Whoever was quicker makes it 0,
+--            and the next round reads the new row.
 --            Free object, two callers: both insert, the primary key lets one; the other waits, gets 23505,
 --            and the next round reads the winner's row.
 --            Release during the call: the clock is read after S1, so it is later than a release that S1 saw.
@@ -37,7 +41,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
-    OUT p_expires_ts TIMESTAMP
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
 )
 SPECIFIC get_appl_lock
 LANGUAGE SQL
@@ -49,6 +54,7 @@ main: BEGIN
     DECLARE v_operator_id VARCHAR(4000);
     DECLARE v_department_id VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_ttl_us BIGINT;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -57,6 +63,7 @@ main: BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_acquired_ts TIMESTAMP;
+    DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
@@ -70,11 +77,11 @@ main: BEGIN
     SET p_old_department_id = '';
     SET p_fence = 0;
     SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
-    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
-    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 604800);
+    SET v_department_id = RTRIM(p_department_id);
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -83,7 +90,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
     END IF;
 
@@ -92,8 +99,12 @@ main: BEGIN
         SET v_round = v_round + 1;
 
         -- S1: what is there? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
+            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts)
+        INTO
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
+            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -104,10 +115,14 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
             LEAVE main;
         END IF;
 
-        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_department_id = RTRIM(p_department_id);
+        SET v_ttl_seconds = p_ttl_seconds;
         IF v_rows = 1 AND v_old_expires_ts > v_now THEN
             SET v_outcome = 'RENEWED';
             SET v_fence = v_old_fence;
@@ -116,6 +131,13 @@ main: BEGIN
             -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
             IF v_lock_ts <= v_acquired_ts THEN
                 SET v_lock_ts = v_acquired_ts + (0.000001) SECOND;
+            END IF;
+            -- The grant's ttl, to the nearest second, because that microsecond is missing in it; never less than 1.
+            IF v_ttl_seconds IS NULL THEN
+                SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
+                    + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
+                    + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
+                SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
             END IF;
         ELSE
             SET v_outcome = 'ACQUIRED';
@@ -127,13 +149,16 @@ main: BEGIN
             END IF;
             SET v_acquired_ts = v_now;
             SET v_lock_ts = v_now;
+            SET v_department_id = COALESCE(v_department_id, '');
+            SET v_ttl_seconds = COALESCE(v_ttl_seconds, 604800);
         END IF;
+        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
 
         -- S2: take or renew, if it is still so.
         IF v_rows = 1 THEN
             UPDATE appl_lock AS l
             SET operator_id = v_operator_id,
-                department_id = v_department_id,
+                department_id = COALESCE(v_department_id, l.department_id),
                 fence = v_fence,
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
@@ -141,6 +166,7 @@ main: BEGIN
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
+                AND l.lock_ts = v_old_lock_ts
                 AND l.expires_ts = v_old_expires_ts;
             GET DIAGNOSTICS v_changed = ROW_COUNT;
         ELSE
@@ -174,6 +200,7 @@ main: BEGIN
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
     END WHILE;
@@ -200,9 +227,11 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     CALL get_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -212,7 +241,8 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
-                v_expires_ts AS p_expires_ts
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;

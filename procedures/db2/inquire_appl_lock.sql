@@ -1,10 +1,10 @@
 -- inquire_appl_lock: who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object.
---            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
+--            N and blanks (empty strings, fence and seconds 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
---            (UTC).
+--            (UTC), p_seconds_left (from now to p_expires_ts, rounded up; 0 when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; it reads what is committed without waiting (cur_commit, the default).
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -22,7 +22,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     OUT p_fence BIGINT,
     OUT p_acquired_ts TIMESTAMP,
     OUT p_lock_ts TIMESTAMP,
-    OUT p_expires_ts TIMESTAMP
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
 )
 SPECIFIC inquire_appl_lock
 LANGUAGE SQL
@@ -47,6 +48,7 @@ main: BEGIN
     SET p_acquired_ts = NULL;
     SET p_lock_ts = NULL;
     SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -73,6 +75,9 @@ main: BEGIN
         SET p_acquired_ts = v_acquired_ts;
         SET p_lock_ts = v_lock_ts;
         SET p_expires_ts = v_expires_ts;
+        SET p_seconds_left = CAST(DAYS(v_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+            + MIDNIGHT_SECONDS(v_expires_ts) - MIDNIGHT_SECONDS(v_now)
+            + CASE WHEN MICROSECOND(v_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
     END IF;
 END main
 @
@@ -94,9 +99,11 @@ BEGIN
     DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     CALL inquire_appl_lock(
         p_object_type, p_object_id,
-        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
+        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
+        v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -107,7 +114,8 @@ BEGIN
                 v_fence AS p_fence,
                 v_acquired_ts AS p_acquired_ts,
                 v_lock_ts AS p_lock_ts,
-                v_expires_ts AS p_expires_ts
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;

@@ -5,7 +5,8 @@
 -- In         p_object_type 1..64, p_operator_id 1..64, p_department_id 0..64: NULL = any. p_after_type
 --            0..64, p_after_id 0..255: NULL = from the start. p_max_rows 1..10000, NULL = 1000.
 --            Trailing blanks are trimmed first.
--- Out        A result set: the rows of appl_lock in the order of their key.
+-- Out        A result set: the rows of appl_lock in the order of their key, and seconds_left (from now to expires_ts,
+--            rounded up).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; it reads what is committed without waiting (cur_commit, the default).
 -- Race-free  A lock that lives through the whole listing is in it exactly once, because its key does not
@@ -70,7 +71,11 @@ BEGIN
                 l.fence,
                 l.acquired_ts,
                 l.lock_ts,
-                l.expires_ts
+                l.expires_ts,
+                CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                AS seconds_left
             FROM appl_lock AS l
             WHERE l.object_type >= v_after_type
                 AND (l.object_type > v_after_type OR l.object_id > v_after_id)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,34 @@ func TestZOSEqualsDeltas(t *testing.T) {
 	for _, delta := range zosDeltas() {
 		if !delta.luw.MatchString(strings.Join(all, "")) {
 			t.Errorf("no text needs the delta %s (%s)", delta.luw, delta.why)
+		}
+	}
+}
+
+// Goal: Db2, which looks for what a procedure calls when it creates the procedure, finds it. Method: in the migration that
+// installs everything each routine that another calls is created before.
+func TestDb2CreatesFirstWhatIsCalled(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{"db2", zosFolder} {
+		text, err := renderNewest(dialect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, _, _ := strings.Cut(text, "-- +goose Down\n")
+		calls := 0
+		created := map[string]bool{}
+		for _, match := range regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?PROCEDURE (\w+)|^ *CALL (\w+)`).FindAllStringSubmatch(up, -1) {
+			if match[1] != "" {
+				created[match[1]] = true
+				continue
+			}
+			calls++
+			if !created[match[2]] {
+				t.Errorf("%s: %s is called before it is created", dialect, match[2])
+			}
+		}
+		if calls == 0 {
+			t.Errorf("%s: nothing is called", dialect)
 		}
 	}
 }

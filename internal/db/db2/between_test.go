@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
@@ -79,6 +80,42 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		}
 		if got, _ := callBetween(t, bridge, fmt.Sprintf("restful%d", i), 2, insert("JDOE", inAnHour), restless, call); got[0] != 'Y' {
 			t.Errorf("%s with two changes: %s, want yes in the third round", call, got)
+		}
+	}
+}
+
+// Goal: what NULL keeps is that of the row that is changed, not of the one that was read. Method: as above; the row then.
+func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
+	insert := func(operator, department, ttl string) string {
+		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '" + department + "', 5, " +
+			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00' - INTERVAL '" + ttl + "' SECOND, TIMESTAMP '2099-01-01 00:00:00')"
+	}
+	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
+	const (
+		get      = "CALL applock.get_appl_lock_row('a', '1', 'JDOE', NULL, NULL)"
+		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', 'HQ', NULL)"
+		longer   = "lock_ts = TIMESTAMP '2098-12-31 23:00:00'"
+		ends     = "expires_ts = TIMESTAMP '2026-01-02 00:00:00'"
+	)
+	for i, test := range []struct{ before, meanwhile, call, want string }{
+		{insert("JDOE", "CS", "60"), change("department_id = 'HQ'"), get, "JDOE HQ 1m0s"},
+		{insert("JDOE", "CS", "60"), change(longer), get, "JDOE CS 1h0m0s"},
+		{insert("JDOE", "CS", "60"), change(ends), get, "JDOE  168h0m0s"},
+		{"", insert("JDOE", "CS", "60"), get, "JDOE CS 1m0s"},
+		{insert("JDOE", "CS", "60"), change(longer), transfer, "ASMITH HQ 1h0m0s"},
+	} {
+		database := fmt.Sprintf("null%d", i)
+		callBetween(t, bridge, database, 1, test.before, test.meanwhile, test.call)
+		handle := bridge.Again(database)
+		defer func() { _ = handle.Close() }()
+		rows, err := query(t.Context(), handle, "SELECT operator_id, department_id, lock_ts, expires_ts FROM applock.appl_lock")
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%v, %v, want one row", rows, err)
+		}
+		row := rows[0]
+		ttl := row["expires_ts"].(time.Time).Sub(row["lock_ts"].(time.Time))
+		if got := fmt.Sprint(row["operator_id"], " ", row["department_id"], " ", ttl); got != test.want {
+			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)
 		}
 	}
 }

@@ -300,10 +300,18 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o"}},
-		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
 			return err
-		}, []driver.Value{"t", "i", "o", "", int64(1)}},
+		}, []driver.Value{"t", "i", "o", int64(1)}},
+		{"GetWithoutTTL", "CALL applock.get_appl_lock_row(?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", DepartmentID: "d"})
+			return err
+		}, []driver.Value{"t", "i", "o", "d"}},
+		{"TransferWithoutTTL", "CALL applock.transfer_appl_lock_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.TransferApplLock(ctx, db.TransferApplLockParams{ObjectType: "t", ObjectID: "i", FromOperatorID: "o", ToOperatorID: "p"})
+			return err
+		}, []driver.Value{"t", "i", "o", "p", ""}},
 		{"ListAll", "CALL applock.list_appl_locks(NULL, NULL, NULL, ?, ?, ?)",
 			list(db.ListApplLocksParams{MaxRows: 5}), []driver.Value{"", "", int64(5)}},
 		{"ListType", "CALL applock.list_appl_locks(?, NULL, NULL, ?, ?, ?)",
@@ -345,16 +353,16 @@ func TestAnswersWithoutLock(t *testing.T) {
 		want any
 	}{
 		"inquire_appl_lock": {
-			[]driver.Value{[]byte("N"), none, none, int64(0), nil, nil, nil},
+			[]driver.Value{[]byte("N"), none, none, int64(0), nil, nil, nil, int64(0)},
 			db.InquireApplLockResult{ReturnCD: db.No},
 		},
 		"transfer_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil},
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
 			db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free},
 		},
 		"get_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts")},
-			db.GetApplLockResult{LockFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts")},
+			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60)},
+			db.GetApplLockResult{LockFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60},
 		},
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
@@ -363,15 +371,15 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
 		"list_appl_locks":  {nil, []db.Lock(nil)},
 		"renew_appl_locks": {
-			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil},
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil, int64(0)},
 			[]db.RenewedGrant{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},
 		},
 		"poll_appl_locks": {nil, []db.AwaitedObject(nil)},
 		"list_appl_lock_waiters": {
-			[]driver.Value{[]byte("customer"), []byte("42"), []byte("KIM"), none, []byte("p1"), moment("since_ts"), nil, moment("expires_ts")},
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("KIM"), none, []byte("p1"), moment("since_ts"), nil, moment("expires_ts"), int64(60)},
 			[]db.Waiter{{
 				ObjectType: "customer", ObjectID: "42", OperatorID: "KIM", ClientID: "p1",
-				SinceTS: moment("since_ts"), ExpiresTS: moment("expires_ts"),
+				SinceTS: moment("since_ts"), ExpiresTS: moment("expires_ts"), SecondsLeft: 60,
 			}},
 		},
 	} {
@@ -453,7 +461,7 @@ func TestConnectionIsGivenBack(t *testing.T) {
 		"NoResultSet":  {},
 		"RowsFail":     {columns: []string{"1"}, rowsErr: failure},
 		"CloseFails":   {columns: []string{"1"}, closeErr: failure},
-		"WrongColumns": {columns: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, rows: [][]driver.Value{make([]driver.Value, 9)}},
+		"WrongColumns": {columns: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}, rows: [][]driver.Value{make([]driver.Value, 10)}},
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {

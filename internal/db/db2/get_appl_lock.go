@@ -10,10 +10,10 @@ import (
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	var result db.GetApplLockResult
 	err := d.call(ctx, "get_appl_lock_row",
-		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.TTLSeconds},
+		[]any{params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.DepartmentID), nullIfZero(params.TTLSeconds)},
 		Into(
 			&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
-			&result.Fence, db.UTC(&result.ExpiresTS),
+			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft,
 		))
 	if err != nil {
 		return db.GetApplLockResult{}, err

@@ -13,10 +13,20 @@ const (
 	readClock    = "SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE"
 	microseconds = "CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000" +
 		" + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now)"
-	microsecondsLeft = "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000" +
-		" + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000" +
-		" + MICROSECOND(l.expires_ts) - MICROSECOND(v_now)"
 )
+
+// microsecondsBetween is the time from one moment to a later one.
+func microsecondsBetween(from, to string) string {
+	return strings.NewReplacer("from", from, "to", to).Replace("CAST(DAYS(to) - DAYS(from) AS BIGINT) * 86400000000" +
+		" + CAST(MIDNIGHT_SECONDS(to) - MIDNIGHT_SECONDS(from) AS BIGINT) * 1000000" +
+		" + MICROSECOND(to) - MICROSECOND(from)")
+}
+
+// secondsLeft is the time from now to a later moment, rounded up.
+func secondsLeft(to string) string {
+	return strings.ReplaceAll("CAST(DAYS(to) - DAYS(v_now) AS BIGINT) * 86400 + MIDNIGHT_SECONDS(to) - MIDNIGHT_SECONDS(v_now)"+
+		" + CASE WHEN MICROSECOND(to) > MICROSECOND(v_now) THEN 1 ELSE 0 END", "to", to)
+}
 
 // setLockTimeout: 1 s for all but the renewal, where one lock must not delay the others.
 func setLockTimeout(r sqlRoutine) string {
@@ -218,17 +228,39 @@ func durationIsParenthesised(r sqlRoutine, i int) string {
 	return ""
 }
 
-// epochIsBigint: a day has more microseconds than an INTEGER holds.
-func epochIsBigint(r sqlRoutine, i int) string {
+// permittedTimes are the steps that count time, by how they begin or what stands in them.
+func permittedTimes() (assigned map[string][]string, selected []string) {
+	assigned = map[string][]string{
+		"SET v_fence =":        {microseconds},
+		"SET v_now_us =":       {microseconds},
+		"SET v_ttl_us =":       {microsecondsBetween("v_old_lock_ts", "v_old_expires_ts")},
+		"SET p_seconds_left =": {secondsLeft("v_old_expires_ts"), secondsLeft("v_expires_ts")},
+	}
+	selected = []string{
+		"WHEN l.expires_ts > v_now THEN " + microsecondsBetween("v_now", "l.expires_ts") + " ELSE 0 END AS free_in_us",
+		"WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
+		"l.expires_ts, " + secondsLeft("l.expires_ts") + " AS seconds_left",
+		"w.expires_ts, " + secondsLeft("w.expires_ts") + " AS seconds_left",
+	}
+	return assigned, selected
+}
+
+// timeIsCountedInBigint: a day has more microseconds than an INTEGER holds, and 69 years more seconds.
+func timeIsCountedInBigint(r sqlRoutine, i int) string {
 	step := r.steps[i]
-	for _, function := range []string{"DAYS (", "MIDNIGHT_SECONDS", "MICROSECOND ("} {
-		const target = 3 // SET name =
-		isTime := step.verb() == "set" && step.sqlTokens[target:].is(microseconds)
-		if step.has(function) && !isTime && !step.has("THEN "+microsecondsLeft+" ELSE") {
-			return fmt.Sprintf("`%s`: want `%s` or `%s`", step, microseconds, microsecondsLeft)
+	if !step.has("DAYS (") && !step.has("MIDNIGHT_SECONDS") && !step.has("MICROSECOND (") {
+		return ""
+	}
+	assigned, selected := permittedTimes()
+	for target, values := range assigned {
+		if step.begins(target) && slices.ContainsFunc(values, step.sqlTokens[len(tokenize(target, 0)):].is) {
+			return ""
 		}
 	}
-	return ""
+	if slices.ContainsFunc(selected, step.has) {
+		return ""
+	}
+	return fmt.Sprintf("`%s`: want one of %q or %q", step, assigned, selected)
 }
 
 var lengthCall = regexp.MustCompile(`\b\w*length\(\w+[,)]( codeunits32\))?`)
@@ -319,13 +351,16 @@ func selectGivesOneRow(r sqlRoutine, i int) string {
 	return ""
 }
 
-// permittedConditions are those of the changes of a table: of the row that was read, or of a waiter, which has nothing
-// to decide but whether it is live.
-func permittedConditions(table string) []string {
+// permittedConditions are those of the changes of a table: of the row that was read, with its lock_ts where the ttl of the
+// grant is kept, or of a waiter, which has nothing to decide but whether it is live.
+func permittedConditions(r sqlRoutine, table string) []string {
 	const (
 		key       = "object_type = v_object_type AND object_id = v_object_id"
 		waiterKey = key + " AND operator_id = v_operator_id AND client_id = v_client_id"
 	)
+	if table == "appl_lock" && r.isOneOf("get_appl_lock", "transfer_appl_lock") {
+		return []string{key + " AND fence = v_old_fence AND lock_ts = v_old_lock_ts AND expires_ts = v_old_expires_ts"}
+	}
 	return map[string][]string{
 		"appl_lock": {
 			key + " AND fence = v_old_fence AND expires_ts = v_old_expires_ts",
@@ -353,7 +388,7 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 	}
 	_, condition, _ := strings.Cut(step.String(), " where ")
 	got := tokenize(alias.ReplaceAllString(condition, ""), 0)
-	if permitted := permittedConditions(table); !slices.ContainsFunc(permitted, got.is) {
+	if permitted := permittedConditions(r, table); !slices.ContainsFunc(permitted, got.is) {
 		return fmt.Sprintf("a change of %s is `WHERE %s`, want %q", table, condition, permitted)
 	}
 	return ""

@@ -179,14 +179,14 @@ func columnsOf(table string) []string {
 	return columns
 }
 
-// listColumnsAreTheTables: what is listed are the rows of a table.
+// listColumnsAreTheTables: what is listed are the rows of a table, and how long each will be there.
 func listColumnsAreTheTables(r sqlRoutine) []string {
 	var wanted string
 	switch r.name {
 	case "list_appl_locks":
-		wanted = "l." + strings.Join(columnsOf("appl_lock"), ", l.") + " FROM appl_lock AS l"
+		wanted = "l." + strings.Join(columnsOf("appl_lock"), ", l.") + ", " + secondsLeft("l.expires_ts") + " AS seconds_left FROM appl_lock AS l"
 	case "list_appl_lock_waiters":
-		wanted = "w." + strings.Join(columnsOf("appl_lock_waiter"), ", w.") + " FROM appl_lock_waiter AS w"
+		wanted = "w." + strings.Join(columnsOf("appl_lock_waiter"), ", w.") + ", " + secondsLeft("w.expires_ts") + " AS seconds_left FROM appl_lock_waiter AS w"
 	default:
 		return nil
 	}

@@ -30,6 +30,7 @@ func lintEdits() []lintEdit {
 		renew     = "procedures/db2/renew_appl_locks.sql"
 		serialize = "procedures/db2/serialize_appl_lock.sql"
 		retract   = "procedures/db2/retract_appl_lock_waiter.sql"
+		transfer  = "procedures/db2/transfer_appl_lock.sql"
 		version   = "procedures/db2/appl_lock_version.sql"
 		waiters   = "procedures/db2/list_appl_lock_waiters.sql"
 
@@ -79,6 +80,8 @@ func lintEdits() []lintEdit {
 		edit(purge, "AS p_purged", "AS rows_removed", "row form: `rows_removed` is not what a row form has there"),
 
 		edit(list, "l.acquired_ts,\n                l.lock_ts", "l.lock_ts,\n                l.acquired_ts", "list columns: FOR SELECT l.object_type"),
+		edit(list, "                AS seconds_left\n", "                AS free_in_seconds\n", "list columns: FOR SELECT l.object_type",
+			"bigint: else 0 end as free_in_seconds from appl_lock as l"),
 		edit(list, "WITH RETURN ", "", "list columns: DECLARE answer CURSOR WITH RETURN"),
 		edit(waiters, "w.since_ts,\n                w.until_ts", "w.until_ts,\n                w.since_ts", "list columns: FOR SELECT w.object_type"),
 
@@ -148,6 +151,15 @@ func lintEdits() []lintEdit {
 		edit(purge, "(v_older_than_seconds) SECOND", "COALESCE(v_older_than_seconds, 1) SECOND", "durations: a duration is written as (x) SECOND"),
 
 		edit(poll, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400000000"),
+		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts))",
+			"bigint: set v_ttl_us =(days(v_old_expires_ts)"),
+		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_now))",
+			"bigint: set p_seconds_left =(days(v_old_expires_ts)"),
+		edit(inquire, "MICROSECOND(v_expires_ts) > MICROSECOND(v_now)", "MICROSECOND(v_expires_ts) >= MICROSECOND(v_now)",
+			"bigint: case when microsecond(v_expires_ts) >= microsecond(v_now)"),
+		edit(renew, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(l.expires_ts) - DAYS(v_now))", "bigint: then(days(l.expires_ts)"),
+		edit(renew, "MICROSECOND(v_now) THEN 1 ELSE 0 END\n                    ELSE 0", "MICROSECOND(v_now) THEN 1 ELSE 0 END",
+			"bigint: then 1 else 0 end end as seconds_left"),
 		edit(purge, "CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT)", "(DAYS(v_now) - DAYS(DATE('1970-01-01')))", "bigint: set v_now_us =(days(v_now)"),
 		edit(purge, "CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT)", "MIDNIGHT_SECONDS(v_now)", "bigint: + midnight_seconds(v_now) * 1000000"),
 
@@ -180,6 +192,8 @@ func lintEdits() []lintEdit {
 		edit(inquire, "COUNT(*)", "1", "one row: may give no row"),
 
 		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
+		edit(get, "                AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
+		edit(transfer, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(poll, " AND w.until_ts > w.expires_ts));", "));", "row read: a change of appl_lock_waiter"),
 		edit(purge, "\n            AND expires_ts = c_expires_ts", "", "row read: a change of appl_lock is `WHERE object_type"),
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),

@@ -36,7 +36,7 @@ func lintRules() []lintRule {
 		{"out only set", eachStep(outParameterIsOnlySet)},
 		{"registers", eachStep(currentIsClockOrTimeout)},
 		{"durations", eachStep(durationIsParenthesised)},
-		{"bigint", eachStep(epochIsBigint)},
+		{"bigint", eachStep(timeIsCountedInBigint)},
 		{"clock", eachStep(clockIsReadBehindRow)},
 		{"lock timeout", eachRoutine(lockTimeoutIsSet)},
 		{"isolation", eachStep(readHasIsolation)},

@@ -20,7 +20,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 			var waiter db.Waiter
 			err := row.Scan(
 				&waiter.ObjectType, &waiter.ObjectID, &waiter.OperatorID, &waiter.DepartmentID, &waiter.ClientID,
-				db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), db.UTC(&waiter.ExpiresTS),
+				db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), db.UTC(&waiter.ExpiresTS), &waiter.SecondsLeft,
 			)
 			waiters = append(waiters, waiter)
 			return err

@@ -68,7 +68,7 @@ func (d *Driver) renewAtOnce(ctx context.Context, grants []db.RenewableGrant) ([
 			var grant db.RenewedGrant
 			err := row.Scan(
 				&grant.ObjectType, &grant.ObjectID, &grant.Outcome,
-				&grant.OldOperatorID, &grant.OldDepartmentID, db.UTC(&grant.ExpiresTS),
+				&grant.OldOperatorID, &grant.OldDepartmentID, db.UTC(&grant.ExpiresTS), &grant.SecondsLeft,
 			)
 			renewed = append(renewed, grant)
 			return err

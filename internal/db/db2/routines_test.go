@@ -363,6 +363,90 @@ func renewalAfterTheClockIsSetBack(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
+// Goal: the ttl that NULL keeps is that of the grant to the nearest second, since a renewal may have moved lock_ts by a
+// microsecond, and never less than one. Method: rows whose times differ by that and by more.
+func nullKeepsWholeSeconds(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	const stamp = "TIMESTAMP '2006-01-02 15:04:05.000000'"
+	expires := time.Date(2099, 1, 1, 0, 0, 0, 250000000, time.UTC)
+	for kept, want := range map[time.Duration]int64{
+		time.Minute:                           60,
+		time.Minute - time.Microsecond:        60,
+		time.Minute - 500*time.Millisecond:    60,
+		time.Minute + 499999*time.Microsecond: 60,
+		time.Minute + 500*time.Millisecond:    61,
+		1499999 * time.Microsecond:            1,
+		time.Microsecond:                      1,
+		0:                                     1,
+		-25 * time.Hour:                       1,
+		25*time.Hour - time.Microsecond:       25 * 3600,
+		315360000 * time.Second:               315360000,
+	} {
+		for _, call := range []string{
+			"CALL applock.get_appl_lock_row('a', '1', 'o', NULL, NULL)",
+			"CALL applock.transfer_appl_lock_row('a', '1', 'o', 'p', NULL, NULL)",
+		} {
+			if _, err := place.SQL.ExecContext(t.Context(), "DELETE FROM applock.appl_lock"); err != nil {
+				t.Fatal(err)
+			}
+			insertGrant(t, place.SQL, "'a', '1', 'o'", 5, expires.Format(stamp))
+			if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock SET lock_ts = "+expires.Add(-kept).Format(stamp)); err != nil {
+				t.Fatal(err)
+			}
+			rows, err := query(t.Context(), place.SQL, call)
+			if err != nil || len(rows) != 1 || rows[0]["p_seconds_left"] != want {
+				t.Errorf("%s of %s: %v, %v, want %d s", call, kept, rows, err, want)
+			}
+		}
+	}
+}
+
+// Goal: the seconds that are left are right over any number of midnights, and rounded up. Method: the times of the rows, in
+// Go's arithmetic, between two readings of the clock, which is that of the database but for the part of a microsecond.
+func secondsLeftOverMidnights(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	for i, end := range []time.Duration{
+		time.Minute, 13 * time.Hour, 23*time.Hour + 999999*time.Microsecond, 25 * time.Hour, 40*24*time.Hour - time.Second,
+		400*24*time.Hour + time.Microsecond, 100 * 366 * 24 * time.Hour,
+	} {
+		id := fmt.Sprintf("%d", i)
+		expires := time.Now().UTC().Add(end).Truncate(time.Microsecond)
+		literal := expires.Format("TIMESTAMP '2006-01-02 15:04:05.000000'")
+		insertGrant(t, place.SQL, "'a', '"+id+"', 'o'", 5, literal)
+		insertWaiter(t, place, "'a', '"+id+"', 'o', '', 'p'", "NULL", literal)
+		for column, calls := range map[string][]string{
+			"p_seconds_left": {
+				"CALL applock.get_appl_lock_row('a', '" + id + "', 'q', NULL, NULL)",
+				"CALL applock.transfer_appl_lock_row('a', '" + id + "', 'q', 'r', NULL, NULL)",
+				"CALL applock.inquire_appl_lock_row('a', '" + id + "')",
+			},
+			"seconds_left": {
+				"CALL applock.renew_appl_locks('1:a1:" + id + "1:q1:51:9')",
+				"CALL applock.list_appl_locks(NULL, NULL, NULL, 'a', '" + fmt.Sprint(i-1) + "', 1)",
+				"CALL applock.list_appl_lock_waiters('a', '" + id + "', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+			},
+		} {
+			for _, call := range calls {
+				before := time.Now()
+				rows, err := query(t.Context(), place.SQL, call)
+				after := time.Now()
+				if err != nil || len(rows) != 1 {
+					t.Fatalf("%s: %v, %v, want one row", call, rows, err)
+				}
+				left, _ := rows[0][column].(int64)
+				if longest, shortest := secondsUp(expires.Sub(before)+time.Microsecond), secondsUp(expires.Sub(after)); left > longest || left < shortest {
+					t.Errorf("%s: %v s left, want %d to %d", call, rows[0][column], shortest, longest)
+				}
+			}
+		}
+	}
+}
+
+// secondsUp rounds up.
+func secondsUp(duration time.Duration) int64 {
+	return int64((duration + time.Second - time.Nanosecond) / time.Second)
+}
+
 // Goal: poll tells how long a lock lasts to the microsecond, over any number of midnights. Method: the times of the row,
 // in Go's arithmetic.
 func pollTellsMicroseconds(t *testing.T, bridge *hsqldb.Bridge) {

@@ -12,11 +12,11 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 	err := d.call(ctx, "transfer_appl_lock_row",
 		[]any{
 			params.ObjectType, params.ObjectID,
-			params.FromOperatorID, params.ToOperatorID, params.ToDepartmentID, params.TTLSeconds,
+			params.FromOperatorID, params.ToOperatorID, params.ToDepartmentID, nullIfZero(params.TTLSeconds),
 		},
 		Into(
 			&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
-			&result.Fence, db.UTC(&result.ExpiresTS),
+			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft,
 		))
 	if err != nil {
 		return db.TransferApplLockResult{}, err

@@ -322,7 +322,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
-    OUT p_expires_ts TIMESTAMP
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -338,6 +339,7 @@ main: BEGIN
     DECLARE v_operator_id VARCHAR(4000);
     DECLARE v_department_id VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_ttl_us BIGINT;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -346,6 +348,7 @@ main: BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_acquired_ts TIMESTAMP;
+    DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
@@ -359,11 +362,11 @@ main: BEGIN
     SET p_old_department_id = '';
     SET p_fence = 0;
     SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
-    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
-    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 604800);
+    SET v_department_id = RTRIM(p_department_id);
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -372,7 +375,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
     END IF;
 
@@ -380,8 +383,12 @@ main: BEGIN
         SET v_round = v_round + 1;
 
         -- S1: what is there? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
+            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts)
+        INTO
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
+            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -392,10 +399,14 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
             LEAVE main;
         END IF;
 
-        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_department_id = RTRIM(p_department_id);
+        SET v_ttl_seconds = p_ttl_seconds;
         IF v_rows = 1 AND v_old_expires_ts > v_now THEN
             SET v_outcome = 'RENEWED';
             SET v_fence = v_old_fence;
@@ -404,6 +415,13 @@ main: BEGIN
             -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
             IF v_lock_ts <= v_acquired_ts THEN
                 SET v_lock_ts = v_acquired_ts + (0.000001) SECOND;
+            END IF;
+            -- The grant's ttl, to the nearest second, because that microsecond is missing in it; never less than 1.
+            IF v_ttl_seconds IS NULL THEN
+                SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
+                    + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
+                    + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
+                SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
             END IF;
         ELSE
             SET v_outcome = 'ACQUIRED';
@@ -415,13 +433,16 @@ main: BEGIN
             END IF;
             SET v_acquired_ts = v_now;
             SET v_lock_ts = v_now;
+            SET v_department_id = COALESCE(v_department_id, '');
+            SET v_ttl_seconds = COALESCE(v_ttl_seconds, 604800);
         END IF;
+        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
 
         -- S2: take or renew, if it is still so.
         IF v_rows = 1 THEN
             UPDATE appl_lock AS l
             SET operator_id = v_operator_id,
-                department_id = v_department_id,
+                department_id = COALESCE(v_department_id, l.department_id),
                 fence = v_fence,
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
@@ -429,6 +450,7 @@ main: BEGIN
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
+                AND l.lock_ts = v_old_lock_ts
                 AND l.expires_ts = v_old_expires_ts;
             GET DIAGNOSTICS v_changed = ROW_COUNT;
         ELSE
@@ -462,6 +484,7 @@ main: BEGIN
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
     END WHILE;
@@ -493,9 +516,11 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     CALL get_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -505,7 +530,8 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
-                v_expires_ts AS p_expires_ts
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -522,7 +548,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     OUT p_fence BIGINT,
     OUT p_acquired_ts TIMESTAMP,
     OUT p_lock_ts TIMESTAMP,
-    OUT p_expires_ts TIMESTAMP
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -551,6 +578,7 @@ main: BEGIN
     SET p_acquired_ts = NULL;
     SET p_lock_ts = NULL;
     SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -577,6 +605,9 @@ main: BEGIN
         SET p_acquired_ts = v_acquired_ts;
         SET p_lock_ts = v_lock_ts;
         SET p_expires_ts = v_expires_ts;
+        SET p_seconds_left = CAST(DAYS(v_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+            + MIDNIGHT_SECONDS(v_expires_ts) - MIDNIGHT_SECONDS(v_now)
+            + CASE WHEN MICROSECOND(v_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
     END IF;
 END main
 -- +goose StatementEnd
@@ -603,9 +634,11 @@ BEGIN
     DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     CALL inquire_appl_lock(
         p_object_type, p_object_id,
-        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
+        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
+        v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -616,7 +649,8 @@ BEGIN
                 v_fence AS p_fence,
                 v_acquired_ts AS p_acquired_ts,
                 v_lock_ts AS p_lock_ts,
-                v_expires_ts AS p_expires_ts
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -698,7 +732,11 @@ BEGIN
                 w.client_id,
                 w.since_ts,
                 w.until_ts,
-                w.expires_ts
+                w.expires_ts,
+                CAST(DAYS(w.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(w.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(w.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                AS seconds_left
             FROM appl_lock_waiter AS w
             WHERE w.object_type >= v_after_type
                 AND (w.object_type > v_after_type
@@ -779,7 +817,11 @@ BEGIN
                 l.fence,
                 l.acquired_ts,
                 l.lock_ts,
-                l.expires_ts
+                l.expires_ts,
+                CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                AS seconds_left
             FROM appl_lock AS l
             WHERE l.object_type >= v_after_type
                 AND (l.object_type > v_after_type OR l.object_id > v_after_id)
@@ -1170,7 +1212,7 @@ BEGIN
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_verdict CHAR(1);
     DECLARE v_told INTEGER DEFAULT 0;
-    DECLARE v_answers VARCHAR(21000) DEFAULT '';
+    DECLARE v_answers VARCHAR(30000) DEFAULT '';
 
     IF COALESCE(CHARACTER_LENGTH(p_grants, CODEUNITS32), 0) = 0 THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'renew_appl_locks: p_grants must not be empty';
@@ -1296,11 +1338,12 @@ BEGIN
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
                 END IF;
                 IF v_changed = 1 THEN
-                    -- What became of it, and where p_grants has its key: 21 characters for each.
+                    -- What became of it, where p_grants has its key, and its ttl: 30 characters for each.
                     SET v_told = v_told + 1;
                     SET v_answers = v_answers || v_verdict
                         || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
-                        || CAST(v_id_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_id, CODEUNITS32) AS CHAR(5));
+                        || CAST(v_id_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_id, CODEUNITS32) AS CHAR(5))
+                        || CAST(v_ttl_seconds AS CHAR(9));
                 END IF;
             END IF;
         END IF;
@@ -1326,10 +1369,10 @@ BEGIN
                 UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
             ),
             place (base) AS (
-                SELECT 21 * (100 * a.d + 10 * b.d + c.d)
+                SELECT 30 * (100 * a.d + 10 * b.d + c.d)
                 FROM digit AS a, digit AS b, digit AS c
             ),
-            told (verdict, object_type, object_id) AS (
+            told (verdict, object_type, object_id, ttl_seconds) AS (
                 -- There is nothing at most places, and NULL is that as a number.
                 SELECT
                     SUBSTR(v_answers, p.base + 1, 1),
@@ -1344,9 +1387,10 @@ BEGIN
                         CAST(NULLIF(SUBSTR(v_answers, p.base + 12, 5), '') AS INTEGER),
                         CAST(NULLIF(SUBSTR(v_answers, p.base + 17, 5), '') AS INTEGER),
                         CODEUNITS32
-                    ) AS VARCHAR(1020))
+                    ) AS VARCHAR(1020)),
+                    CAST(NULLIF(SUBSTR(v_answers, p.base + 22, 9), '') AS BIGINT)
                 FROM place AS p
-                WHERE p.base < 21 * v_told
+                WHERE p.base < 30 * v_told
             )
             SELECT
                 t.object_type,
@@ -1358,7 +1402,15 @@ BEGIN
                 END AS outcome,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
-                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts
+                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
+                CASE
+                    WHEN t.verdict = 'R' THEN t.ttl_seconds
+                    WHEN l.expires_ts > v_now THEN
+                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                    ELSE 0
+                END AS seconds_left
             FROM told AS t
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = t.object_type
@@ -1519,7 +1571,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
-    OUT p_expires_ts TIMESTAMP
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -1536,6 +1589,7 @@ main: BEGIN
     DECLARE v_to_operator_id VARCHAR(4000);
     DECLARE v_to_department_id VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_ttl_us BIGINT;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -1543,6 +1597,7 @@ main: BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
+    DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
@@ -1553,12 +1608,12 @@ main: BEGIN
     SET p_old_department_id = '';
     SET p_fence = 0;
     SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
     SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
     SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
-    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 604800);
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -1569,7 +1624,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
     END IF;
 
@@ -1577,8 +1632,8 @@ main: BEGIN
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -1593,9 +1648,20 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
             LEAVE main;
         END IF;
 
+        SET v_ttl_seconds = p_ttl_seconds;
+        -- That of the grant, to the nearest second, because a renewal may have moved lock_ts; never less than 1.
+        IF v_ttl_seconds IS NULL THEN
+            SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
+                + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
+                + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
+            SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
+        END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
         SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
             + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
@@ -1615,6 +1681,7 @@ main: BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
+            AND l.lock_ts = v_old_lock_ts
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
@@ -1622,6 +1689,7 @@ main: BEGIN
             SET p_outcome = 'TRANSFERRED';
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
     END WHILE;
@@ -1654,9 +1722,11 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     CALL transfer_appl_lock(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -1666,7 +1736,8 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
-                v_expires_ts AS p_expires_ts
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;

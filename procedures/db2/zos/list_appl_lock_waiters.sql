@@ -12,7 +12,8 @@
 -- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
 --            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
 --            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
--- Out        A result set: the rows of appl_lock_waiter in the order of their key.
+-- Out        A result set: the rows of appl_lock_waiter in the order of their key, and seconds_left (from now to
+--            expires_ts, rounded up).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; it reads what is committed without waiting (cur_commit, the default).
 -- Race-free  One who waits through the whole listing is in it exactly once, because the key does not change;
@@ -96,7 +97,11 @@ BEGIN
                 w.client_id,
                 w.since_ts,
                 w.until_ts,
-                w.expires_ts
+                w.expires_ts,
+                CAST(DAYS(w.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(w.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(w.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                AS seconds_left
             FROM appl_lock_waiter AS w
             WHERE w.object_type >= v_after_type
                 AND (w.object_type > v_after_type

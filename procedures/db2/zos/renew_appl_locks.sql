@@ -15,7 +15,9 @@
 --            number of its characters, a colon, and these: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE
 --            on customer:42, for 30 s. No object may come twice. Trailing blanks of values are trimmed.
 -- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD),
---            expires_ts (UTC, NULL when FREE), ordered by object_type, object_id.
+--            expires_ts (UTC, NULL when FREE), seconds_left (from now to expires_ts, rounded up; 0 when FREE),
+--            ordered by object_type, object_id. Now is when the grant was renewed, and for HELD when S1 had read the
+--            last one.
 -- Raises     LK001 invalid argument: nothing has been renewed. -911/40001 with reason 68, or -913/57033, at once,
 --            when another transaction has locked a row that would be renewed: -911 means that nothing has been
 --            renewed and that the caller's transaction is over. Then renew the halves, and so on.
@@ -80,7 +82,7 @@ BEGIN
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_verdict CHAR(1);
     DECLARE v_told INTEGER DEFAULT 0;
-    DECLARE v_answers VARCHAR(21000) DEFAULT '';
+    DECLARE v_answers VARCHAR(30000) DEFAULT '';
 
     IF COALESCE(CHARACTER_LENGTH(p_grants, CODEUNITS32), 0) = 0 THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'renew_appl_locks: p_grants must not be empty';
@@ -206,11 +208,12 @@ BEGIN
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
                 END IF;
                 IF v_changed = 1 THEN
-                    -- What became of it, and where p_grants has its key: 21 characters for each.
+                    -- What became of it, where p_grants has its key, and its ttl: 30 characters for each.
                     SET v_told = v_told + 1;
                     SET v_answers = v_answers || v_verdict
                         || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
-                        || CAST(v_id_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_id, CODEUNITS32) AS CHAR(5));
+                        || CAST(v_id_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_id, CODEUNITS32) AS CHAR(5))
+                        || CAST(v_ttl_seconds AS CHAR(9));
                 END IF;
             END IF;
         END IF;
@@ -236,10 +239,10 @@ BEGIN
                 UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
             ),
             place (base) AS (
-                SELECT 21 * (100 * a.d + 10 * b.d + c.d)
+                SELECT 30 * (100 * a.d + 10 * b.d + c.d)
                 FROM digit AS a, digit AS b, digit AS c
             ),
-            told (verdict, object_type, object_id) AS (
+            told (verdict, object_type, object_id, ttl_seconds) AS (
                 -- There is nothing at most places, and NULL is that as a number.
                 SELECT
                     SUBSTR(v_answers, p.base + 1, 1),
@@ -254,9 +257,10 @@ BEGIN
                         CAST(NULLIF(SUBSTR(v_answers, p.base + 12, 5), '') AS INTEGER),
                         CAST(NULLIF(SUBSTR(v_answers, p.base + 17, 5), '') AS INTEGER),
                         CODEUNITS32
-                    ) AS VARCHAR(1020))
+                    ) AS VARCHAR(1020)),
+                    CAST(NULLIF(SUBSTR(v_answers, p.base + 22, 9), '') AS BIGINT)
                 FROM place AS p
-                WHERE p.base < 21 * v_told
+                WHERE p.base < 30 * v_told
             )
             SELECT
                 t.object_type,
@@ -268,7 +272,15 @@ BEGIN
                 END AS outcome,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
-                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts
+                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
+                CASE
+                    WHEN t.verdict = 'R' THEN t.ttl_seconds
+                    WHEN l.expires_ts > v_now THEN
+                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                    ELSE 0
+                END AS seconds_left
             FROM told AS t
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = t.object_type

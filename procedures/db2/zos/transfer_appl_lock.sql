@@ -10,16 +10,19 @@
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = 604800 (7 days). Trailing blanks are trimmed first.
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that it ends, which is expires_ts - lock_ts in
+--            whole seconds, at least 1. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 unless TRANSFERRED), p_expires_ts (UTC, NULL when FREE).
+--            p_fence (0 unless TRANSFERRED), p_expires_ts (UTC, NULL when FREE), p_seconds_left (from now to
+--            p_expires_ts, rounded up; the holder's when HELD, 0 when FREE). Now is when S1 had read.
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            -911 and -913 as get_appl_lock.
 -- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE.
 --            S2 locks the object's one row and decides; held to the end of the caller's transaction.
 -- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still
---            the very row that S1 read; of two transfers from the same operator one wins, and the other's
---            next round answers HELD. The fence is greater than that row's.
+--            the very row that S1 read (same fence, lock_ts and expires_ts); of two transfers from the same
+--            operator one wins, and the other's next round answers HELD. The fence is greater than that row's, and
+--            the ttl that it keeps is that row's.
 -- Differs    As get_appl_lock.
 
 --#SET TERMINATOR @
@@ -36,7 +39,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
-    OUT p_expires_ts TIMESTAMP
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -53,6 +57,7 @@ main: BEGIN
     DECLARE v_to_operator_id VARCHAR(4000);
     DECLARE v_to_department_id VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_ttl_us BIGINT;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -60,6 +65,7 @@ main: BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
+    DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
@@ -70,12 +76,12 @@ main: BEGIN
     SET p_old_department_id = '';
     SET p_fence = 0;
     SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
     SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
     SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
-    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 604800);
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -86,7 +92,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
     END IF;
 
@@ -94,8 +100,8 @@ main: BEGIN
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -110,9 +116,20 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
             LEAVE main;
         END IF;
 
+        SET v_ttl_seconds = p_ttl_seconds;
+        -- That of the grant, to the nearest second, because a renewal may have moved lock_ts; never less than 1.
+        IF v_ttl_seconds IS NULL THEN
+            SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
+                + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
+                + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
+            SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
+        END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
         SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
             + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
@@ -132,6 +149,7 @@ main: BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
+            AND l.lock_ts = v_old_lock_ts
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
@@ -139,6 +157,7 @@ main: BEGIN
             SET p_outcome = 'TRANSFERRED';
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
     END WHILE;
@@ -170,9 +189,11 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
     CALL transfer_appl_lock(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -182,7 +203,8 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
-                v_expires_ts AS p_expires_ts
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;

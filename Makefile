@@ -47,6 +47,22 @@ test-race: ## Run the tests of all that is concurrent with the race detector, on
 	@test -n "$(RACE)" || { echo "the race detector needs a C compiler" >&2; exit 1; }
 	$(WITH_SERVERS) $(REPORT) $(RACE) -timeout=20m -- $(CONCURRENT)
 
+# What the servers of make test are not: the oldest, a middle and the newest PostgreSQL, and a newer MariaDB.
+POSTGRES_VERSIONS := 14.20.0 16.11.0 18.1.0
+MARIADB_VERSIONS := 11.4.5
+
+.PHONY: test-versions
+test-versions: $(POSTGRES_VERSIONS:%=test-postgres-%) $(MARIADB_VERSIONS:%=test-mariadb-%) ## Run the contract on other versions of the servers, which mvn fetches.
+
+# The contract has the scenarios, the interleavings and what else holds everywhere.
+test-postgres-%:
+	APPLOCK_TEST_POSTGRES_VERSION=$* APPLOCK_TEST_REQUIRE=postgres go run ./internal/testing/testserver --only postgres -- \
+		$(REPORT) -timeout=10m -run='^TestContract$$' -- ./internal/db/postgres
+
+test-mariadb-%:
+	APPLOCK_TEST_MARIADB_VERSION=$* APPLOCK_TEST_REQUIRE=mariadb go run ./internal/testing/testserver --only mariadb -- \
+		$(REPORT) -timeout=10m -run='^TestContract$$/^mariadb$$' -- ./internal/db/mysql
+
 .PHONY: test-db2
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; other servers are for make test.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
@@ -88,4 +104,4 @@ golden: ## Rewrite the golden files and the generated documentation; review the 
 	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(GOLDEN)' $(PACKAGES)
 
 .PHONY: all
-all: demo verify lint test ## What to run before a change is handed in; CI also runs test-race and test-db2.
+all: demo verify lint test ## What to run before a change is handed in; CI also runs test-race, test-versions and test-db2.

@@ -33,7 +33,7 @@ func (o outliving) Cleanup(clean func()) { o.owner.Cleanup(clean) }
 
 func (o outliving) Context() context.Context { return o.owner.Context() }
 
-// Take returns an empty place, and takes it back when the test ends. The place of a test that failed is not lent again.
+// Take returns an empty place, and takes it back when the test ends. A place that cannot be emptied is not lent again.
 func (p *Places) Take(t testing.TB) Place {
 	t.Helper()
 	var place Place
@@ -43,9 +43,6 @@ func (p *Places) Take(t testing.TB) Place {
 		place = p.create(outliving{TB: t, owner: p.owner})
 	}
 	t.Cleanup(func() {
-		if t.Failed() {
-			return
-		}
 		for _, statement := range p.empty {
 			if _, err := place.SQL.ExecContext(context.WithoutCancel(t.Context()), statement); err != nil {
 				t.Error(err)

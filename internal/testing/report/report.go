@@ -188,7 +188,7 @@ func (r *report) testEnds(p *packageRun, e event) bool {
 		if !childFailed {
 			p.failed++
 		}
-		fmt.Fprintf(r.w, "FAIL %s %s (%.1f s)\n%s", p.name, e.Test, e.Elapsed, strings.Join(output, ""))
+		fmt.Fprintf(r.w, "FAIL %s %s (%.1f s)\n%s", p.name, e.Test, e.Elapsed, strings.Join(said(output), ""))
 		return true
 	case "skip":
 		p.skipped++
@@ -238,12 +238,13 @@ func (r *report) packageEnds(p *packageRun, e event) bool {
 // showRest shows what a package and its unfinished tests have said: a panic or a time limit is told there.
 func (r *report) showRest(p *packageRun) {
 	for _, test := range slices.Sorted(maps.Keys(p.output)) {
-		for _, line := range p.output[test] {
-			if !strings.HasPrefix(line, "=== ") {
-				fmt.Fprint(r.w, line)
-			}
-		}
+		fmt.Fprint(r.w, strings.Join(said(p.output[test]), ""))
 	}
+}
+
+// said leaves out what go test says about the order of its work.
+func said(output []string) []string {
+	return slices.DeleteFunc(slices.Clone(output), func(line string) bool { return strings.HasPrefix(line, "=== ") })
 }
 
 // running says what is running, after some time without other news.

@@ -71,6 +71,7 @@ func TestFailuresAreShownAtOnceAndCountedOnce(t *testing.T) {
 		`{"Action":"run","Package":"p","Test":"TestA"}`,
 		`{"Action":"run","Package":"p","Test":"TestA/x"}`,
 		`{"Action":"run","Package":"p","Test":"TestA/x/y"}`,
+		`{"Action":"output","Package":"p","Test":"TestA/x/y","Output":"=== CONT  TestA/x/y\n"}`,
 		`{"Action":"output","Package":"p","Test":"TestA/x/y","Output":"    a_test.go:3: wrong\n"}`,
 		`{"Action":"fail","Package":"p","Test":"TestA/x/y","Elapsed":0.1}`,
 	}

@@ -16,7 +16,12 @@ import (
 	"time"
 )
 
-const clusterUser = "applock"
+const (
+	clusterUser = "applock"
+
+	// clusterAccount is the operating system user that the server runs as if we are root, which it refuses to run as.
+	clusterAccount = "postgres"
+)
 
 const clusterSettings = `
 listen_addresses = '127.0.0.1'
@@ -39,7 +44,7 @@ func startCluster(ctx context.Context, programs installation) (*server, error) {
 
 func (c cluster) product() string { return "postgres" }
 
-func (c cluster) user() string { return "postgres" }
+func (c cluster) user() string { return clusterAccount }
 
 // initialise runs initdb and configures what it made.
 func (c cluster) initialise(ctx context.Context, s *privateServer) error {

@@ -52,6 +52,9 @@ func (l *launcher) run(args []string) int {
 		l.say("%v", err)
 		return exitUsage
 	}
+	if len(o.only) > 0 {
+		l.backends = slices.DeleteFunc(slices.Clone(l.backends), func(b backend) bool { return !slices.Contains(o.only, b.name) })
+	}
 	var outcomes []outcome
 	interrupt := untilSignal(l.signals, func(ctx context.Context) {
 		outcomes, err = l.supply(ctx, o.require)

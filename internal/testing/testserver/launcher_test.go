@@ -237,3 +237,16 @@ func TestASignalReachesTheCommandsGroup(t *testing.T) {
 	}
 	l.wantOutput(t, "inner", "backends: ")
 }
+
+// Goal: --only starts what it names and nothing else. Method: of two products, one would fail the run.
+func TestOnlyStartsWhatItNames(t *testing.T) {
+	t.Parallel()
+	l := newTestLauncher(
+		backend{name: "one", sources: []source{present(&server{version: "1", origin: "o"})}},
+		backend{name: "two", sources: []source{func(context.Context) (*server, error) { return nil, errors.New("was started") }}},
+	)
+	if got := l.run([]string{"--only", "one", "--", "true"}); got != 0 {
+		t.Errorf("exit code = %d", got)
+	}
+	l.wantOutput(t, "backends: sqlite (embedded); one 1 (o)\n")
+}

@@ -5,11 +5,15 @@
 //
 //	go run ./internal/testing/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb] -- go test ./...
 //
+// --only lists the products to start; without it, all are.
+//
 // For each product it takes the first of: a server named by APPLOCK_TEST_<PRODUCT>_DSN (never started, never stopped),
 // server binaries of this machine (a private server in a temporary directory), those of Debian, docker compose. Debian's
 // PostgreSQL, MariaDB and Galera are installed. Its PgBouncer and Redis, whose packages would start services, and its
 // MySQL, which only the unstable suite has, are unpacked into the directory that APPLOCK_TEST_CACHE names, or the user's
 // own for such things, and stay there: delete them to get newer ones.
+// APPLOCK_TEST_POSTGRES_VERSION and APPLOCK_TEST_MARIADB_VERSION ask for one of the versions that Maven's registry has, see
+// maven.go; they are fetched with mvn and kept in the same directory.
 // A PgBouncer stands in front of the PostgreSQL of the same run. Galera is a cluster of two nodes of MariaDB.
 // HSQLDB, on which the Db2 procedures run, is a library: APPLOCK_TEST_HSQLDB_JAR names it, or it is Debian's.
 // A product that none of them supplies is left out, with the reason, unless --require or APPLOCK_TEST_REQUIRE names it.
@@ -88,6 +92,7 @@ func commandInput(stdin *os.File) io.Reader {
 // options are the command line, with the environment's requirements added to it.
 type options struct {
 	require []string
+	only    []string // the products to start; none is all
 	command []string
 }
 
@@ -97,17 +102,21 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	o := options{require: splitList(environment)}
 	flags := flag.NewFlagSet("testserver", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.Func("require", "products that must be there, separated by commas", func(list string) error {
-		for _, name := range splitList(list) {
-			if !slices.Contains(known, name) {
-				return fmt.Errorf("unknown product %q, use one of %s", name, strings.Join(known, ", "))
+	products := func(list *[]string) func(string) error {
+		return func(names string) error {
+			for _, name := range splitList(names) {
+				if !slices.Contains(known, name) {
+					return fmt.Errorf("unknown product %q, use one of %s", name, strings.Join(known, ", "))
+				}
+				if !slices.Contains(*list, name) {
+					*list = append(*list, name)
+				}
 			}
-			if !slices.Contains(o.require, name) {
-				o.require = append(o.require, name)
-			}
+			return nil
 		}
-		return nil
-	})
+	}
+	flags.Func("require", "products that must be there, separated by commas", products(&o.require))
+	flags.Func("only", "products to start, separated by commas", products(&o.only))
 	if err := flags.Parse(args); err != nil {
 		return options{}, fmt.Errorf("%w; %s", err, usage)
 	}
@@ -118,7 +127,8 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	return o, nil
 }
 
-const usage = "usage: testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb] -- COMMAND [ARG]"
+const usage = "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] -- COMMAND [ARG]; " +
+	"products are postgres, pgbouncer, mariadb, galera, mysql, redis and hsqldb"
 
 // newSay returns the function that tells people, on w, what the launcher does. Servers that start at the same time may
 // call it at the same time.

@@ -65,6 +65,7 @@ func kindMySQL() mysqlKind {
 func newMariaDB(h host) product {
 	p := newMySQLProduct(h, kindMariaDB())
 	p.title = "MariaDB"
+	p.packages, p.user = mariadbPackages(), mysqldAccount
 	p.service = service{dsn: "mysql://root:applock@127.0.0.1:33068/applock", port: 33068}
 	p.fetch = func(ctx context.Context, p product) (installation, error) {
 		return p.installPackage(ctx, "mariadb-server-core", apt.installMariaDB)

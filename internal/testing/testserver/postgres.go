@@ -40,6 +40,8 @@ func newPostgres(h host) product {
 		},
 		probe:        probePostgres,
 		startPrivate: startCluster,
+		packages:     postgresPackages(),
+		user:         clusterAccount,
 	}
 }
 

@@ -45,6 +45,11 @@ type product struct {
 	// startPrivate starts a private server.
 	startPrivate func(ctx context.Context, programs installation) (*server, error)
 
+	// packages are the versions that can be asked for, and user the operating system user that the server runs as if we
+	// are root.
+	packages map[string]mavenPackage
+	user     string
+
 	// base is the server that a private one stands on; nil for most.
 	base *promise
 }
@@ -82,8 +87,8 @@ func (p product) backend() backend {
 func (p product) given(ctx context.Context) (*server, error) {
 	name := p.variable("DSN")
 	dsn := p.host.getenv(name)
-	if dsn == "" {
-		return nil, absent("%s is not set", name)
+	if dsn == "" || p.version() != "" {
+		return nil, absent("%s is not set, or another version is wanted", name)
 	}
 	version, err := p.probeOnce(ctx, dsn)
 	if err != nil {
@@ -101,7 +106,11 @@ func (p product) probeOnce(ctx context.Context, dsn string) (string, error) {
 
 // installed starts a private server with the programs of this machine.
 func (p product) installed(ctx context.Context) (*server, error) {
-	programs, err := p.find(ctx, p.host)
+	find := p.find
+	if p.version() != "" {
+		find = func(ctx context.Context, _ host) (installation, error) { return p.versionPrograms(ctx) }
+	}
+	programs, err := find(ctx, p.host)
 	if err != nil {
 		return nil, err
 	}

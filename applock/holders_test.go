@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/internal/fakebackend"
 )
 
 // The tests of this file have several holders of one operator or of one client, which the database cannot tell apart.
@@ -15,7 +16,7 @@ import (
 // that takes 2 s, and a re-entry after one.
 func TestReentryDuringTheLastRelease(t *testing.T) {
 	t.Parallel()
-	backend := &playedTable{before: slowOnce("release", 2*time.Second)}
+	backend := unpolledFake(once(fakebackend.Release, fakebackend.Fault{Before: 2 * time.Second}))
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
 		outer := mustAcquire(t, leases, request)
@@ -23,7 +24,7 @@ func TestReentryDuringTheLastRelease(t *testing.T) {
 		time.Sleep(time.Second)
 		err := leases.Do(context.WithoutCancel(outer.Context()), request, func(_ context.Context, lease *applock.Lease) error {
 			time.Sleep(10 * time.Second)
-			if left := backend.lockedFor(nightly); left <= 0 || lease.Context().Err() != nil {
+			if left := -backend.FreeFor(nightly); left <= 0 || lease.Context().Err() != nil {
 				t.Errorf("the lease ended with %v, and the object is locked for %s, want both to last", context.Cause(lease.Context()), left)
 			}
 			return nil
@@ -38,7 +39,7 @@ func TestReentryDuringTheLastRelease(t *testing.T) {
 // same operator tries again at once; nobody else gets the object.
 func TestCancelledCallSparesTheNext(t *testing.T) {
 	t.Parallel()
-	backend := &playedTable{after: slowOnce("take", 2*time.Second)}
+	backend := unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second}))
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -48,7 +49,7 @@ func TestCancelledCallSparesTheNext(t *testing.T) {
 		}
 		next := mustAcquire(t, leases, request)
 		time.Sleep(10 * time.Second)
-		if left := backend.lockedFor(nightly); left <= 0 || next.Context().Err() != nil {
+		if left := -backend.FreeFor(nightly); left <= 0 || next.Context().Err() != nil {
 			t.Errorf("the lease ended with %v, and the object is locked for %s, want both to last", context.Cause(next.Context()), left)
 		}
 	})

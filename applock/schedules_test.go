@@ -198,7 +198,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 }
 
 // fault makes the weather. It depends on the seed, the call and the time only.
-func (s *schedule) fault(call fakebackend.Call) fakebackend.Fault {
+func (s *schedule) fault(_ context.Context, call fakebackend.Call) fakebackend.Fault {
 	s.mutex.Lock()
 	isCalm := s.calm
 	s.mutex.Unlock()

@@ -64,7 +64,7 @@ var ErrConnection = errors.New("connection reset")
 // is used. It is an applock.Backend and nothing more; Polled and Program make more of it.
 type Backend struct {
 	// Fault, if set, returns what happens to a call. It may block.
-	Fault func(call Call) Fault
+	Fault func(ctx context.Context, call Call) Fault
 	// Granted, if set, is called when a new grant begins, in the moment of the decision. It must not call the backend.
 	Granted func(grant applock.Grant)
 	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
@@ -93,7 +93,7 @@ func New() *Backend {
 // travel takes a call to the backend and its answer back. decide is the moment in which the backend decides; it is called
 // with the mutex held.
 func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
-	fault := b.faultOf(call)
+	fault := b.faultOf(ctx, call)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // nothing has been sent
 	}
@@ -127,7 +127,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (b *Backend) faultOf(call Call) Fault {
+func (b *Backend) faultOf(ctx context.Context, call Call) Fault {
 	b.mutex.Lock()
 	b.numbers[call.Operation]++
 	call.Number = b.numbers[call.Operation]
@@ -135,7 +135,7 @@ func (b *Backend) faultOf(call Call) Fault {
 	if b.Fault == nil {
 		return Fault{}
 	}
-	return b.Fault(call)
+	return b.Fault(ctx, call)
 }
 
 func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {

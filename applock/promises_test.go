@@ -56,6 +56,17 @@ func (p program) with(operation string, fault fakebackend.Fault) {
 	}
 }
 
+// takeAll takes several objects for AcquireAllBy.
+func (p program) takeAll(
+	ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration,
+) ([]applock.Grant, error) {
+	claims := make([]fakebackend.Claim, len(objects))
+	for i, object := range objects {
+		claims[i] = fakebackend.Claim{Object: object, Owner: owner, TTL: term}
+	}
+	return p.backend.TakeAll(ctx, claims)
+}
+
 func anHour(object applock.Object) applock.AcquireRequest {
 	return applock.AcquireRequest{Object: object, MaxHold: time.Hour}
 }
@@ -333,10 +344,7 @@ var lossWays = map[string]func(ctx context.Context, here, there program, lease *
 	"Set": func(ctx context.Context, here, there program, _ *applock.Lease) error {
 		request := all(account(1), account(2))
 		request.TTL = time.Second
-		set, err := here.AcquireAllBy(ctx, request, func(ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration) ([]applock.Grant, error) {
-			claims := []fakebackend.Claim{{Object: objects[0], Owner: owner, TTL: term}, {Object: objects[1], Owner: owner, TTL: term}}
-			return here.backend.TakeAll(ctx, claims)
-		})
+		set, err := here.AcquireAllBy(ctx, request, here.takeAll)
 		if err != nil {
 			return err
 		}
@@ -515,6 +523,25 @@ func TestCancelledWaiterDoesNotWaitForTheBackend(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Goal: a waiter that is cancelled while it is being listed is not listed afterwards. Method: a server that goes on with a
+// statement whose client has gone, so that it would come after the retraction.
+func TestCancelledAnnouncementIsRetracted(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		there.acquire(t, anHour(nightly))
+		here.with(fakebackend.Announce, fakebackend.Fault{Before: 300 * time.Millisecond, Ghost: true})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := here.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("acquire: %v, want that ctx has ended", err)
+		}
+		time.Sleep(5 * time.Second)
+		if n := here.backend.Waiting(); n > 0 {
+			t.Errorf("%d are listed as waiting", n)
+		}
+	})
 }
 
 // Goal: after Close everything is ErrClosed; what was held is free, and its holders hear of it. Method: a lease, waiters in

@@ -53,6 +53,8 @@ type Fault struct {
 	Lose bool
 	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and for a release the first.
 	Duplicate bool
+	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
+	Ghost bool
 	// PassOver has a renewal say nothing about any of its grants, which it does not renew.
 	PassOver bool
 }
@@ -98,7 +100,7 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 		return context.Cause(ctx) // nothing has been sent
 	}
 	if err := fault.wait(ctx, fault.Before); err != nil {
-		return err // it has not arrived, and never will
+		return b.cutOff(fault, decide, err)
 	}
 	if fault.Refuse != nil {
 		return firstOf(fault.wait(ctx, fault.After), fault.Refuse)
@@ -115,6 +117,15 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 		return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, firstOf(gone, ErrConnection))
 	}
 	return err
+}
+
+// cutOff is a call whose context ended on its way: it never arrives, or late.
+func (b *Backend) cutOff(fault Fault, decide func(fault Fault) error, cause error) error {
+	if !fault.Ghost || fault.Refuse != nil {
+		return cause
+	}
+	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody hears the answer
+	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, cause)
 }
 
 // firstOf returns the first error that there is.

@@ -15,4 +15,53 @@
 // [*HeldError] that tells the holder, [ErrNotHeld], [ErrLost]. Misuse is [ErrInvalid] with an
 // [*InvalidError] that names the argument; nothing has been sent then. A call that may have taken effect
 // although its answer is missing is [ErrOutcomeUnknown]: repeat it.
+//
+// # The lease protocol
+//
+// A lease here stands for a grant in the backend, which alone decides who has an object. Several leases share one grant when
+// they re-enter; all that is said of a lease holds for them together. In this process a lease goes through these states:
+//
+//	          refused, busy               taken                 last Release
+//	(request) ------------> waiting --------------> live ------------------------> released
+//	    |     <------------    |                     |  \-- Transfer -------------> transferred
+//	    |      woken: ask      |                     |
+//	    |                      | ctx, MaxWait,       | not found by the backend,
+//	    v                      v Close               v Deadline passed, Close
+//	 refused               gave up                 lost
+//
+// Who trusts what, until when. The backend keeps a grant until its own clock passes the end that the last call gave it. The
+// lease is trusted until [Lease.Deadline]: the moment before that call was sent plus what it asked for, less a margin of a
+// tenth of it and at most 1 s, on the monotonic clock of this process. A slow call therefore shortens the trust and never
+// the safety, and clocks that differ do no harm. Trust never goes beyond MaxHold after the call that took the grant, or the last
+// [Lease.Renew]. [Lease.Context] ends when trust does. A holder that is paused does not notice: what it writes then is kept
+// out by the fence, with Assert in the transaction that writes.
+//
+// What is bound to which grant. Renewing, releasing and transferring name the fence of one grant (or what takes its place
+// in a backend without fences), so that a late call never touches a successor's. Only one call at a time changes a grant from
+// here. A release without a fence is made only for a take that may have had an effect, by an operator that nobody else has.
+//
+// Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
+// when the object is released here, when a message or a poll says that it could be free, and every five minutes. All of
+// that is hints: only the backend's answer to a take counts. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
+// of a [Notifier] every 5 s at the latest.
+//
+// What happens on each failure:
+//
+//   - The caller's context ends during a take: the caller leaves at once. The call is not broken off; what it takes is given
+//     back, and until then it is nobody's turn here.
+//   - A take has no answer ([ErrOutcomeUnknown]): with an operator that nobody else has, the object is released; with a given
+//     one a lock may stay, for the next call of that operator to re-enter.
+//   - The answer to a take comes when the trust is over already: the grant is given back and asked for again.
+//   - A renewal fails or is passed over: that is no loss. It is tried again after a ninth of the TTL, at most 1 s, until the
+//     deadline, at which the lease is lost.
+//   - A renewal or a release does not find the grant: the lease is lost, with a [*LostError] as its cause. That is [ErrLost] and
+//     never [ErrHeld], whoever has the object now.
+//   - A release fails: it is repeated for 5 s. Then the lease is over here, and the object is free when the lock expires.
+//   - A transfer has no answer: the lease is lost, and the object is the new owner's or free.
+//   - The process dies: the object is free after TTL, or after MaxHold without one.
+//   - The process is stopped beyond the deadline: the lease is lost as soon as the process runs again.
+//   - The backend is unreachable: who holds goes on until the deadline. Who comes gets the error at once, and who waits already
+//     gets it when polls have failed for 30 s.
+//   - [Leases.Close]: who waits gets [ErrClosed], leases are lost with that cause and released. What the backend does not answer
+//     within 5 s stays until it expires, and the error of Close says so.
 package applock

@@ -44,7 +44,7 @@ func TestFencing(t *testing.T) {
 			f.process.pause(t)
 			all = append(all, f)
 		}
-		for i := range all { // the first one waits for all of them
+		for i := range all {
 			all[i].next = all[i].depositAsNext(t)
 		}
 		for _, f := range all {
@@ -184,9 +184,10 @@ func (f fencing) check(t *testing.T) {
 	}
 }
 
-// depositAsNext takes over when the lease has expired, deposits, releases, and returns the fence.
+// depositAsNext has the lease expire, takes over, deposits, releases, and returns the fence.
 func (f fencing) depositAsNext(t *testing.T) applock.Fence {
 	t.Helper()
+	expire(t, f.dsn, accountObject(f.job.Account))
 	fence, err := f.depositNext(t.Context())
 	if err != nil {
 		t.Fatal(err)

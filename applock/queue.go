@@ -140,7 +140,7 @@ func (l *Leases) queue(
 	limited, cancel := withLimit(ctx, maxWait)
 	defer cancel()
 	w := &wait{leases: l, claim: claim, self: self, maxWait: maxWait, attempt: attempt}
-	defer w.unlist()
+	defer w.unlist() //nolint:contextcheck // also when the caller has gone
 	for {
 		if done, err := w.tryTurn(limited); done {
 			return err

@@ -4,112 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/internal/fakebackend"
 )
 
 // The tests of this file wait, or give up waiting, while the backend is slow or fails.
 
-// playedTable is a table in memory with the answers of the database. It has no poller. The functions, if set, are called
-// on the way of a take, a renewal or a release to the table, and on the way back.
-type playedTable struct {
-	before, after func(ctx context.Context, operation string)
-
-	mutex  sync.Mutex
-	grants map[applock.Object]applock.Grant
-	fence  applock.Fence
+// unpolledFake returns a fake backend that is nothing more than a backend, so that no poll wakes anybody.
+func unpolledFake(fault func(ctx context.Context, call fakebackend.Call) fakebackend.Fault) *fakebackend.Backend {
+	backend := fakebackend.New()
+	backend.Fault = fault
+	return backend
 }
 
-func (b *playedTable) Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
-	defer b.travel(ctx, "take")()
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	grant := b.grants[object]
-	live := isLive(grant)
-	if live && grant.Owner.Operator != owner.Operator {
-		return applock.Grant{}, &applock.HeldError{Object: object, Holder: applock.Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}}
-	}
-	grant.Outcome = applock.OutcomeRenewed
-	if !live {
-		grant.Outcome = applock.OutcomeAcquired
-		b.fence++
-		grant = applock.Grant{Object: object, Owner: owner, Fence: b.fence}
-	}
-	grant.ExpiresAt = time.Now().Add(ttl)
-	b.put(grant)
-	return grant, nil
-}
-
-func (b *playedTable) Release(ctx context.Context, grant applock.Grant) error {
-	defer b.travel(ctx, "release")()
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	now := b.grants[grant.Object]
-	if !isLive(now) || now.Owner.Operator != grant.Owner.Operator || grant.Fence != 0 && grant.Fence != now.Fence {
-		return applock.ErrNotHeld
-	}
-	delete(b.grants, grant.Object)
-	return nil
-}
-
-func (b *playedTable) Renew(ctx context.Context, renewals []applock.Renewal) ([]applock.Renewed, error) {
-	defer b.travel(ctx, "renew")()
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	answers := renewed(renewals)
-	for i, renewal := range renewals {
-		now := b.grants[renewal.Grant.Object]
-		if !isLive(now) || now.Fence != renewal.Grant.Fence {
-			answers[i].Lost = applock.ErrNotHeld
-			continue
+// once returns what happens to the first call of an operation.
+func once(operation string, fault fakebackend.Fault) func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+	return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation == operation && call.Number == 1 {
+			return fault
 		}
-		now.ExpiresAt = time.Now().Add(renewal.TTL)
-		b.put(now)
-		answers[i].ExpiresAt = now.ExpiresAt
-	}
-	return answers, nil
-}
-
-// travel goes to the table, and returns what goes back.
-func (b *playedTable) travel(ctx context.Context, operation string) (back func()) {
-	if b.before != nil {
-		b.before(ctx, operation)
-	}
-	return func() {
-		if b.after != nil {
-			b.after(ctx, operation)
-		}
-	}
-}
-
-func (b *playedTable) put(grant applock.Grant) {
-	if b.grants == nil {
-		b.grants = map[applock.Object]applock.Grant{}
-	}
-	b.grants[grant.Object] = grant
-}
-
-func isLive(grant applock.Grant) bool { return time.Now().Before(grant.ExpiresAt) }
-
-// lockedFor returns for how long an object stays locked, zero or less if it is free.
-func (b *playedTable) lockedFor(object applock.Object) time.Duration {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return time.Until(b.grants[object].ExpiresAt)
-}
-
-// slowOnce returns a function that sleeps when an operation comes by for the first time.
-func slowOnce(slow string, pause time.Duration) func(ctx context.Context, operation string) {
-	var done atomic.Bool
-	return func(_ context.Context, operation string) {
-		if operation == slow && done.CompareAndSwap(false, true) {
-			time.Sleep(pause)
-		}
+		return fakebackend.Fault{}
 	}
 }
 
@@ -117,7 +36,7 @@ func slowOnce(slow string, pause time.Duration) func(ctx context.Context, operat
 // answer to the first caller takes 2 s, and it leaves after one; the second has come meanwhile, and no poll wakes it.
 func TestWaiterBehindACancelledCall(t *testing.T) {
 	t.Parallel()
-	play(t, &playedTable{after: slowOnce("take", 2*time.Second)}, func(t *testing.T, leases *applock.Leases) {
+	play(t, unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second})), func(t *testing.T, leases *applock.Leases) {
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() { _, _ = leases.Acquire(gone, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}) }()
@@ -255,20 +174,20 @@ func TestNoLeaseFromALateAnswer(t *testing.T) {
 	t.Parallel()
 	const late = 3700 * time.Millisecond
 	request := applock.AcquireRequest{Object: nightly, MaxHold: 4 * time.Second}
-	play(t, &playedTable{after: slowOnce("take", late)}, func(t *testing.T, leases *applock.Leases) {
+	play(t, unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: late})), func(t *testing.T, leases *applock.Leases) {
 		began := time.Now()
 		lease := mustAcquire(t, leases, request)
 		if trust := lease.Deadline().Sub(began); trust <= late+3*time.Second {
 			t.Errorf("trusted for %s, want the time of a new grant", trust)
 		}
 	})
-	backend := &playedTable{after: slowOnce("take", late)}
+	backend := unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: late}))
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		if lease, err := leases.TryAcquire(t.Context(), request); err == nil {
 			t.Errorf("asked once: %v, want an error", lease)
 		}
 		synctest.Wait()
-		if left := backend.lockedFor(nightly); left > 0 {
+		if left := -backend.FreeFor(nightly); left > 0 {
 			t.Errorf("the object stays locked for %s", left)
 		}
 	})
@@ -294,16 +213,16 @@ func TestCloseDuringCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				backend := &playedTable{before: slowOnce("release", 2*time.Second)}
+				backend := unpolledFake(once(fakebackend.Release, fakebackend.Fault{Before: 2 * time.Second}))
 				if name == "Acquire" {
-					backend = &playedTable{after: slowOnce("take", 2*time.Second)}
+					backend = unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second}))
 				}
 				leases := applock.NewLeases(backend, applock.LeasesConfig{})
 				result := make(chan error, 1)
 				go func() { result <- call(t, leases) }()
 				time.Sleep(time.Second)
 				_ = leases.Close()
-				if left := backend.lockedFor(nightly); left > 0 {
+				if left := -backend.FreeFor(nightly); left > 0 {
 					t.Errorf("the object stays locked for %s", left)
 				}
 				if err := <-result; err != nil {
@@ -388,25 +307,25 @@ func TestPollsNameForgottenObjects(t *testing.T) {
 // waits without a limit, and one that gives up, whose wait is over before the release.
 func TestWaitersOfOneOperator(t *testing.T) {
 	t.Parallel()
-	place := newRealPlace(t, onSQLite)
-	client := onPlace(t, place.dsn)
-	lease, err := place.client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour}
-	result := waiting(t, place, client, request)
-	if _, err := client.TryAcquire(t.Context(), request); !errors.Is(err, applock.ErrHeld) {
-		t.Fatalf("try to acquire: %v, want ErrHeld", err)
-	}
-	time.Sleep(1500 * time.Millisecond) // waits are listed in whole seconds
-	if n := countWaiters(t, place.dsn); n != 1 {
-		t.Errorf("%d waiters are listed, want 1", n)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	requireServed(t, result)
+	playFake(t, func(t *testing.T, here, there program) {
+		holder := there.acquire(t, anHour(nightly))
+		request := anHour(nightly)
+		request.Owner.Operator = "JDOE"
+		served := make(chan *applock.Lease, 1)
+		go func() { served <- here.acquire(t, request) }()
+		time.Sleep(time.Second)
+		limited := request
+		limited.MaxWait = 300 * time.Millisecond
+		if _, err := here.TryAcquire(t.Context(), limited); !errors.Is(err, applock.ErrHeld) {
+			t.Fatalf("try to acquire: %v, want ErrHeld", err)
+		}
+		time.Sleep(time.Minute)
+		if n := here.backend.Waiting(); n != 1 {
+			t.Errorf("%d waiters are listed, want 1", n)
+		}
+		release(t, holder)
+		release(t, <-served)
+	})
 }
 
 // Goal: a release that had an effect, but whose answer was lost, is no loss. Method: its repetition finds the object free.
@@ -430,14 +349,7 @@ func TestReleaseWithALostAnswer(t *testing.T) {
 // Goal: Close returns in time also while a Renew gets no answer. Method: a caller's context that never ends.
 func TestCloseDuringAHangingRenew(t *testing.T) {
 	t.Parallel()
-	backend := &playedTable{before: func(ctx context.Context, operation string) {
-		if operation == "renew" {
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Hour):
-			}
-		}
-	}}
+	backend := unpolledFake(once(fakebackend.Renew, fakebackend.Fault{Before: time.Hour}))
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: 10 * time.Hour})
 		go func() { _ = lease.Renew(context.WithoutCancel(t.Context())) }()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/internal/fakebackend"
 )
 
 // The tests of this file renew leases, by themselves and by Renew, while answers are slow or missing.
@@ -30,21 +31,16 @@ func TestRenewBesideABatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var slowly atomic.Bool // the next batch
-			backend := &playedTable{
-				before: func(ctx context.Context, operation string) {
-					if operation == "renew" && ctx.Value(alone{}) == nil && slowly.Load() {
-						time.Sleep(test.batchThere)
-					}
-				},
-				after: func(ctx context.Context, operation string) {
-					switch {
-					case operation == "renew" && ctx.Value(alone{}) != nil:
-						time.Sleep(test.renewBack)
-					case operation == "renew" && slowly.CompareAndSwap(true, false):
-						time.Sleep(test.batchBack)
-					}
-				},
-			}
+			backend := unpolledFake(func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+				switch {
+				case call.Operation != fakebackend.Renew:
+				case ctx.Value(alone{}) != nil:
+					return fakebackend.Fault{After: test.renewBack}
+				case slowly.CompareAndSwap(true, false):
+					return fakebackend.Fault{Before: test.batchThere, After: test.batchBack}
+				}
+				return fakebackend.Fault{}
+			})
 			play(t, backend, func(t *testing.T, leases *applock.Leases) {
 				request := applock.AcquireRequest{Object: nightly, MaxHold: 10 * time.Second, TTL: 9 * time.Second}
 				lease := mustAcquire(t, leases, request)
@@ -59,7 +55,7 @@ func TestRenewBesideABatch(t *testing.T) {
 					if cause := context.Cause(lease.Context()); cause != nil {
 						t.Fatalf("renewed for 10 s, and %v", cause)
 					}
-					if trust, left := time.Until(lease.Deadline()), backend.lockedFor(nightly); trust > left {
+					if trust, left := time.Until(lease.Deadline()), -backend.FreeFor(nightly); trust > left {
 						t.Fatalf("trusted for %s, and the lock ends in %s", trust, left)
 					}
 				}
@@ -72,22 +68,18 @@ func TestRenewBesideABatch(t *testing.T) {
 // broken off. Method: it takes a minute, or until its context ends.
 func TestHangingRenew(t *testing.T) {
 	t.Parallel()
-	for name, hang := range map[string]func(ctx context.Context){
-		"Deaf": func(context.Context) { time.Sleep(time.Minute) },
-		"Cancellable": func(ctx context.Context) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Minute):
-			}
-		},
+	for name, hang := range map[string]fakebackend.Fault{
+		"Deaf":        {Before: time.Minute, Deaf: true},
+		"Cancellable": {Before: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			backend := &playedTable{before: func(ctx context.Context, operation string) {
-				if operation == "renew" && ctx.Value(alone{}) != nil {
-					hang(ctx)
+			backend := unpolledFake(func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+				if call.Operation == fakebackend.Renew && ctx.Value(alone{}) != nil {
+					return hang
 				}
-			}}
+				return fakebackend.Fault{}
+			})
 			play(t, backend, func(t *testing.T, leases *applock.Leases) {
 				lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
 				bystander := mustAcquire(t, leases, applock.AcquireRequest{Object: account(1), MaxHold: time.Hour, TTL: 9 * time.Second})

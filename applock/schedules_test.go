@@ -22,7 +22,6 @@ const (
 	// schedulesVariable names the seeds to run instead of the usual ones, as one number or as FROM:TO.
 	schedulesVariable = "APPLOCK_SCHEDULES"
 	usualSchedules    = 2000
-	shortSchedules    = 300
 
 	// calm is how long a schedule goes on without faults when all actors have come to their end: long enough for each
 	// release and retraction to be repeated.
@@ -59,7 +58,7 @@ func schedules(t *testing.T) (first, end uint64) {
 	t.Helper()
 	text := os.Getenv(schedulesVariable)
 	if text == "" {
-		return 0, uint64(realSize(usualSchedules, shortSchedules))
+		return 0, usualSchedules
 	}
 	from, to, isRange := strings.Cut(text, ":")
 	first, err := strconv.ParseUint(from, 10, 64)
@@ -98,7 +97,7 @@ type weather struct {
 	latency                                       time.Duration
 	losing, doubling, refusing, passing, lateness int // percent of the calls
 	late                                          time.Duration
-	deaf                                          bool
+	deaf, ghosts                                  bool
 	outages                                       []span
 	// losses is true where a supervisor ends grants.
 	losses bool
@@ -107,7 +106,7 @@ type weather struct {
 type span struct{ from, to time.Duration } // since the beginning
 
 func newWeather(c chance) weather {
-	w := weather{latency: oneOf(c, 0, 2*time.Millisecond, 100*time.Millisecond, time.Second), deaf: c.hits(20), losses: c.hits(25)}
+	w := weather{latency: oneOf(c, 0, 2*time.Millisecond, 100*time.Millisecond, time.Second), deaf: c.hits(20), ghosts: c.hits(40), losses: c.hits(25)}
 	if c.hits(60) {
 		w.losing, w.doubling, w.refusing, w.passing = c.IntN(15), c.IntN(15), c.IntN(15), c.IntN(15)
 	}
@@ -198,7 +197,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 }
 
 // fault makes the weather. It depends on the seed, the call and the time only.
-func (s *schedule) fault(call fakebackend.Call) fakebackend.Fault {
+func (s *schedule) fault(_ context.Context, call fakebackend.Call) fakebackend.Fault {
 	s.mutex.Lock()
 	isCalm := s.calm
 	s.mutex.Unlock()
@@ -207,7 +206,9 @@ func (s *schedule) fault(call fakebackend.Call) fakebackend.Fault {
 	}
 	since, w := time.Since(s.began), s.weather
 	c := newChance(s.seed, fmt.Sprint(call.Operation, call.Object, since))
-	fault := fakebackend.Fault{Deaf: w.deaf}
+	// Not yet for renewals: on today's backends one that arrives after a later and longer one shortens the lock.
+	ghost := w.ghosts && call.Operation != fakebackend.Renew
+	fault := fakebackend.Fault{Deaf: w.deaf, Ghost: ghost}
 	if w.latency > 0 {
 		fault.Before, fault.After = c.upTo(w.latency), c.upTo(w.latency)
 	}
@@ -579,7 +580,7 @@ func (a *actor) release(ctx context.Context, lease *applock.Lease) {
 // holdSet has leases on several objects for a while, if it gets them.
 func (a *actor) holdSet(ctx context.Context) {
 	request := applock.AcquireAllRequest{Objects: a.objects, MaxHold: a.upTo(time.Minute), TTL: oneOf(a.chance, 0, 3*time.Second)}
-	set, err := a.locker().AcquireAllBy(ctx, request, a.takeAll)
+	set, err := a.locker().AcquireAllBy(ctx, request, program{backend: a.backend}.takeAll)
 	if err != nil {
 		return
 	}
@@ -598,12 +599,4 @@ func (a *actor) holdSet(ctx context.Context) {
 		a.checkTrust(lease)
 	}
 	_ = set.Release(ctx) // what fails is seen in the end
-}
-
-func (a *actor) takeAll(ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration) ([]applock.Grant, error) {
-	claims := make([]fakebackend.Claim, len(objects))
-	for i, object := range objects {
-		claims[i] = fakebackend.Claim{Object: object, Owner: owner, TTL: term}
-	}
-	return a.backend.TakeAll(ctx, claims)
 }

@@ -130,25 +130,29 @@ func (h *hub) watch(object Object) {
 	}
 }
 
-// announce lists a waiter. When ctx ends first, the call goes on and keeps the turn, so that a retraction comes after it.
+// announce lists a waiter. When ctx ends first, the call is not broken off, because the backend might list the waiter
+// after its retraction then: it goes on for a while, and keeps the turn.
 func (h *hub) announce(ctx context.Context, backend Announcer, claim claim, wait time.Duration) error {
-	ctx, cancel := endingWith(ctx, h.leases.stopped)
+	waiting, cancel := endingWith(ctx, h.leases.stopped)
 	defer cancel()
 	listing := h.count(claim, +1)
-	if !listing.enter(ctx) {
-		return context.Cause(ctx)
+	if !listing.enter(waiting) {
+		return context.Cause(waiting)
 	}
 	wait = listing.extend(wait)
+	calling, breakOff := h.leases.untilShutdown(context.WithoutCancel(ctx))
 	answer := make(chan error, 1)
 	h.leases.background.Go(func() { // of its own, because a database client's deep stack is not to stay with the waiter
+		defer breakOff()
 		defer listing.leave()
-		answer <- backend.Announce(ctx, claim.object, claim.owner, wait)
+		answer <- backend.Announce(calling, claim.object, claim.owner, wait)
 	})
 	select {
 	case err := <-answer:
 		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-waiting.Done():
+		time.AfterFunc(releaseLimit, breakOff)
+		return context.Cause(waiting)
 	}
 }
 

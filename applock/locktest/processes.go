@@ -268,8 +268,6 @@ func killedHolder(t *testing.T, backend Backend) {
 // Goal: neither a lease nor a waiter occupies a connection. Method: a process with many of each counts its sockets, where
 // /proc tells them.
 func manyLeases(t *testing.T, backend Backend) {
-	if backend.OneProcess {
-	}
 	if err := process(t, jobMany, backend.Place(t), "").Run(); err != nil {
 		t.Errorf("a process with many leases: %v", err)
 	}
@@ -278,8 +276,6 @@ func manyLeases(t *testing.T, backend Backend) {
 // Goal: a closed client leaves no goroutine and no connection. Method: a process that uses one in all ways, closes it and
 // looks.
 func leavesNothing(t *testing.T, backend Backend) {
-	if backend.OneProcess {
-	}
 	place := backend.Place(t)
 	if err := process(t, jobLeave, place, "").Run(); err != nil {
 		t.Errorf("a process that should have had nothing left: %v", err)

@@ -53,6 +53,8 @@ type Fault struct {
 	Lose bool
 	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and for a release the first.
 	Duplicate bool
+	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
+	Ghost bool
 	// PassOver has a renewal say nothing about any of its grants, which it does not renew.
 	PassOver bool
 }
@@ -64,7 +66,7 @@ var ErrConnection = errors.New("connection reset")
 // is used. It is an applock.Backend and nothing more; Polled and Program make more of it.
 type Backend struct {
 	// Fault, if set, returns what happens to a call. It may block.
-	Fault func(call Call) Fault
+	Fault func(ctx context.Context, call Call) Fault
 	// Granted, if set, is called when a new grant begins, in the moment of the decision. It must not call the backend.
 	Granted func(grant applock.Grant)
 	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
@@ -93,12 +95,12 @@ func New() *Backend {
 // travel takes a call to the backend and its answer back. decide is the moment in which the backend decides; it is called
 // with the mutex held.
 func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
-	fault := b.faultOf(call)
+	fault := b.faultOf(ctx, call)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // nothing has been sent
 	}
 	if err := fault.wait(ctx, fault.Before); err != nil {
-		return err // it has not arrived, and never will
+		return b.cutOff(fault, decide, err)
 	}
 	if fault.Refuse != nil {
 		return firstOf(fault.wait(ctx, fault.After), fault.Refuse)
@@ -117,6 +119,15 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 	return err
 }
 
+// cutOff is a call whose context ended on its way: it never arrives, or late.
+func (b *Backend) cutOff(fault Fault, decide func(fault Fault) error, cause error) error {
+	if !fault.Ghost || fault.Refuse != nil {
+		return cause
+	}
+	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody hears the answer
+	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, cause)
+}
+
 // firstOf returns the first error that there is.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
@@ -127,7 +138,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (b *Backend) faultOf(call Call) Fault {
+func (b *Backend) faultOf(ctx context.Context, call Call) Fault {
 	b.mutex.Lock()
 	b.numbers[call.Operation]++
 	call.Number = b.numbers[call.Operation]
@@ -135,7 +146,7 @@ func (b *Backend) faultOf(call Call) Fault {
 	if b.Fault == nil {
 		return Fault{}
 	}
-	return b.Fault(call)
+	return b.Fault(ctx, call)
 }
 
 func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// documentsJobVariable holds the job, as JSON, of a process that TestRealDocuments starts.
+	// documentsJobVariable holds the job, as JSON, of a process that TestAcceptanceDocuments starts.
 	documentsJobVariable = "APPLOCK_REAL_DOCUMENTS_JOB"
 	// documentsLimit ends a process that does not come to an end by itself.
 	documentsLimit = 5 * time.Minute
@@ -46,15 +46,17 @@ const (
 )
 
 // Goal: three application servers register incoming documents, and nothing is lost: each document ends as its newest
-// version, and each of the 10,000 versions has been counted.
+// version, and each of the versions has been counted.
 // Method: three processes with several workers each take the versions from queues of their own, in an order that has
 // the same documents in all of them. A worker reads what is registered, computes in Go and writes in another statement,
-// so that two workers on one document would overwrite each other (TestRealDocumentsWithoutALock shows it). They keep
+// so that two workers on one document would overwrite each other (TestAcceptanceDocumentsWithoutALock shows it). They keep
 // out of each other's way with a lock that they get and release, and then with serialize.
-func TestRealDocuments(t *testing.T) {
+func TestAcceptanceDocuments(t *testing.T) {
+	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		for _, guard := range []string{guardGet, guardSerialize} {
 			t.Run(guard, func(t *testing.T) {
+				t.Parallel()
 				place := newRealPlace(t, product)
 				place.exec(t, createDocuments)
 				job := documentsOn(product)
@@ -72,18 +74,12 @@ func TestRealDocuments(t *testing.T) {
 	})
 }
 
-// documentsOn is how much there is to do. SQLite's three processes have one writer at a time on their file. MariaDB and
-// MySQL wait for the disk at each commit, and the run with the race detector is the one in which all tests of the project
-// and three servers share two cores: then a part of the versions must do.
+// documentsOn is how much there is to do. SQLite's three processes have one writer at a time on their file.
 func documentsOn(product string) documentsJob {
-	job := documentsJob{Processes: 3, Workers: 6, Documents: realSize(500, 50), Versions: realSize(10_000, 1_000)}
-	switch {
-	case product == onSQLite:
-		return documentsJob{Processes: 3, Workers: 3, Documents: realSize(50, 20), Versions: realSize(1_000, 300)}
-	case product != onPostgres && raceDetector():
-		job.Versions = realSize(4_000, 1_000)
+	if product == onSQLite {
+		return documentsJob{Processes: 3, Workers: 3, Documents: 20, Versions: 200}
 	}
-	return job
+	return documentsJob{Processes: 3, Workers: 6, Documents: 30, Versions: 400}
 }
 
 // checkDocuments compares the table with the newest version and the number of versions of each document.
@@ -144,8 +140,10 @@ func checkNothingIsLocked(t *testing.T, place realPlace, job documentsJob) {
 // Method: version 3 of a document comes in while version 2 is between its read and its write. Without a lock version 3
 // and its count are lost, each time. Under Get the other worker is refused at that very moment, under Serialize it does
 // not come in before its patience ends; each of them tries again afterwards, and then nothing is lost.
-func TestRealDocumentsWithoutALock(t *testing.T) {
+func TestAcceptanceDocumentsWithoutALock(t *testing.T) {
+	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
 		place := newRealPlace(t, product)
 		place.exec(t, createDocuments)
 		// On SQLite a deadline is noticed only when the busy timeout of the connection has passed.

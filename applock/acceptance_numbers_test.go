@@ -31,15 +31,17 @@ const (
 	abandonEvery = 10
 )
 
-// Goal: 20 workers give 2,000 invoices the numbers 1 to 2,000, none twice and none left out, at each isolation level,
+// Goal: 20 workers give 200 invoices the numbers 1 to 200, none twice and none left out, at each isolation level,
 // through pgx and through database/sql.
 // Method: one transaction for each invoice calls serialize, reads max(number) + 1 and writes it. Some transactions are
 // rolled back after that and done again: their numbers must not be missing. Where the database answers some of them with
 // a serialization failure (40001), the worker rolls back and begins again; elsewhere there must be none. Late ones have
 // read before they call serialize, and must not be let in with what they saw then.
-// TestRealNumbersWithoutSerialize shows what happens otherwise.
-func TestRealNumbers(t *testing.T) {
+// TestAcceptanceNumbersWithoutSerialize shows what happens otherwise.
+func TestAcceptanceNumbers(t *testing.T) {
+	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
 		place := newRealPlace(t, product)
 		for _, way := range numberingWays(product) {
 			t.Run(way.name+"/"+way.level.String(), func(t *testing.T) {
@@ -73,7 +75,7 @@ type numberingWay struct {
 // SERIALIZABLE InnoDB's reads lock what they read: the one that is inside has a deadlock with each late one,
 // so these are few.
 func numberingWays(product string) []numberingWay {
-	full, fewer := realSize(2000, 200), realSize(400, 100)
+	const full, fewer = 200, 100
 	const committed, repeatable, serializable = sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable
 	switch product {
 	case onPostgres:
@@ -88,7 +90,7 @@ func numberingWays(product string) []numberingWay {
 		}
 	case onSQLite:
 		return []numberingWay{
-			{name: "sql", through: numberingThroughSQL, level: sql.LevelDefault, workers: 8, invoices: realSize(200, 50)},
+			{name: "sql", through: numberingThroughSQL, level: sql.LevelDefault, workers: 8, invoices: 50},
 		}
 	}
 	return []numberingWay{
@@ -96,14 +98,15 @@ func numberingWays(product string) []numberingWay {
 		{name: "sql", through: numberingThroughSQL, level: repeatable, workers: 20, invoices: full},
 		{name: "sql", through: numberingThroughSQL, level: serializable, workers: 20, invoices: full, mayConflict: product == "mariadb"},
 		{name: "late", through: numberingThroughSQL, level: repeatable, workers: 20, invoices: fewer, readsFirst: true, mayConflict: true},
-		{name: "late", through: numberingThroughSQL, level: serializable, workers: 4, invoices: realSize(100, 50), readsFirst: true, mayConflict: true},
+		{name: "late", through: numberingThroughSQL, level: serializable, workers: 4, invoices: 50, readsFirst: true, mayConflict: true},
 	}
 }
 
 // Goal: the test above would notice a number that is given twice, and serialize is what prevents it.
 // Method: one transaction reads max(number) + 1 before and writes after another one does both. Without serialize both
 // get the same number, each time. With serialize the other one has to wait, and the numbers differ.
-func TestRealNumbersWithoutSerialize(t *testing.T) {
+func TestAcceptanceNumbersWithoutSerialize(t *testing.T) {
+	t.Parallel()
 	for product, way := range map[string]struct {
 		begin  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
 		levels []sql.IsolationLevel
@@ -113,6 +116,7 @@ func TestRealNumbersWithoutSerialize(t *testing.T) {
 		onMySQL:    {numberingThroughSQL, []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead}},
 	} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			place := newRealPlace(t, product)
 			for _, level := range way.levels {
 				begin := way.begin(t, place, 3, level) // one to look on

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +27,7 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// The tests in the files real_*_test.go take the three situations that the project started from, with as many documents,
+// The tests in the files acceptance_*_test.go take the three situations that the project started from, with as many documents,
 // invoices and customers as somebody would have, and look whether the application's own data come out right.
 
 // TestMain makes the test binary one of the processes of a test if the environment has a job for it.
@@ -259,18 +257,4 @@ func (p realPlace) aSessionWaits(ctx context.Context) (bool, error) {
 func (p realPlace) aSessionWaitsForARow(ctx context.Context) (bool, error) {
 	waiting, err := testdb.MySQLWaiting(ctx, p.handle)
 	return waiting > 0, err
-}
-
-// realSize is how much a test does: full, unless -short is given.
-func realSize(full, short int) int {
-	if testing.Short() {
-		return short
-	}
-	return full
-}
-
-// raceDetector reports whether the race detector is on.
-func raceDetector() bool {
-	build, _ := debug.ReadBuildInfo()
-	return build != nil && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

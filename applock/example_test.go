@@ -35,6 +35,31 @@ func openExample(ctx context.Context) (*applock.Client, func()) {
 	}
 }
 
+// openExampleFile returns a handle on a new SQLite file, a client on it, and what removes both. A transaction begins as
+// one that writes, because the locks are in the same file as the data.
+func openExampleFile(ctx context.Context) (*sql.DB, *applock.Client, func()) {
+	folder, err := os.MkdirTemp("", "applock-example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	handle, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=journal_mode(WAL)&_txlock=immediate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := sqlite.New(handle, sqlite.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := migrate.Up(ctx, client); err != nil {
+		log.Fatal(err)
+	}
+	return handle, client, func() {
+		_ = client.Close()
+		_ = handle.Close()
+		_ = os.RemoveAll(folder)
+	}
+}
+
 // The session that the README shows in SQL, on the command line and in Go.
 func Example() {
 	ctx := context.Background()
@@ -60,6 +85,92 @@ func Example() {
 	// JDOE (CS) <nil>
 	// ASMITH (CS) <nil>
 	// RELEASED <nil>
+}
+
+// Getting what one has already renews it: the grant and its fence stay the same.
+func ExampleClient_Get() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	request := applock.GetRequest{
+		Object: applock.Object{Type: "customer", ID: "42"},
+		Owner:  applock.Owner{Operator: "JDOE", Department: "CS"},
+		TTL:    8 * time.Hour,
+	}
+
+	first, err := client.Get(ctx, request)
+	fmt.Println(first.Outcome, first.Left, err)
+	second, err := client.Get(ctx, request)
+	fmt.Println(second.Outcome, second.Left, err)
+	fmt.Println("the same grant:", first.Fence == second.Fence)
+	// Output:
+	// ACQUIRED 8h0m0s <nil>
+	// RENEWED 8h0m0s <nil>
+	// the same grant: true
+}
+
+// A release that names the fence ends that grant and no other, and may be repeated.
+func ExampleClient_Release() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	request := applock.ReleaseRequest{Object: object, Operator: "JDOE", Fence: grant.Fence}
+
+	released, err := client.Release(ctx, request)
+	fmt.Println(released.Outcome, err)
+	released, err = client.Release(ctx, request)
+	fmt.Println(released.Outcome, err)
+	// Output:
+	// RELEASED <nil>
+	// FREE <nil>
+}
+
+// Who works on this customer? Asking changes nothing.
+func ExampleClient_Inquire() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}, TTL: time.Hour}
+	if _, err := client.Get(ctx, request); err != nil {
+		log.Fatal(err)
+	}
+
+	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
+	fmt.Println(lock.Owner, "has it for", lock.ExpiresAt.Sub(lock.LockedAt), err)
+	_, err = client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "43"}})
+	fmt.Println("nobody has that one:", errors.Is(err, applock.ErrNotHeld))
+	// Output:
+	// JDOE (CS) has it for 1h0m0s <nil>
+	// nobody has that one: true
+}
+
+// A supervisor hands a customer to a colleague. That is a new grant, with a greater fence.
+func ExampleClient_Transfer() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	old, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	request := applock.TransferRequest{Object: object, From: "JDOE", To: applock.Owner{Operator: "ASMITH", Department: "CS"}}
+
+	grant, err := client.Transfer(ctx, request)
+	fmt.Println(grant.Outcome, "to", grant.Owner, err)
+	fmt.Println("a greater fence:", grant.Fence > old.Fence)
+	_, err = client.Transfer(ctx, request)
+	fmt.Println("JDOE has nothing to hand over:", errors.Is(err, applock.ErrHeld))
+	// Output:
+	// TRANSFERRED to ASMITH (CS) <nil>
+	// a greater fence: true
+	// JDOE has nothing to hand over: true
 }
 
 // A refusal says who has the object, and until when.
@@ -95,8 +206,8 @@ func ExampleInvalidError() {
 	var invalid *applock.InvalidError
 	fmt.Println(errors.As(err, &invalid), invalid.Argument)
 	// Output:
-	// get customer:42: operator_id must not be empty
-	// true operator_id
+	// get customer:42: Owner.Operator must not be empty
+	// true Owner.Operator
 }
 
 // List iterates over any number of locks; it reads them page by page.
@@ -125,23 +236,8 @@ func ExampleClient_List() {
 // In the caller's transaction the lock is there when the transaction commits, and not before.
 func ExampleClient_WithSQLTx() {
 	ctx := context.Background()
-	folder, err := os.MkdirTemp("", "applock-example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	handle, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=journal_mode(WAL)&_txlock=immediate")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = handle.Close() }()
-	client, err := sqlite.New(handle, sqlite.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := migrate.Up(ctx, client); err != nil {
-		log.Fatal(err)
-	}
+	handle, client, remove := openExampleFile(ctx)
+	defer remove()
 	object := applock.Object{Type: "customer", ID: "42"}
 
 	tx, err := handle.BeginTx(ctx, nil)
@@ -182,16 +278,131 @@ func ExampleClient_Assert() {
 	// true
 }
 
+// Invoices get numbers without a gap: one transaction at a time counts on. Nothing is locked beyond its end.
+func ExampleClient_Serialize() {
+	ctx := context.Background()
+	handle, client, remove := openExampleFile(ctx)
+	defer remove()
+	if _, err := handle.ExecContext(ctx, "CREATE TABLE invoice (number INTEGER)"); err != nil {
+		log.Fatal(err)
+	}
+	sequence := applock.SerializeRequest{Object: applock.Object{Type: "sequence", ID: "invoice"}}
+
+	for range 2 {
+		tx, err := handle.BeginTx(ctx, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := client.WithSQLTx(tx).Serialize(ctx, sequence); err != nil {
+			log.Fatal(err)
+		}
+		var number int
+		row := tx.QueryRowContext(ctx, "INSERT INTO invoice SELECT coalesce(max(number), 0) + 1 FROM invoice RETURNING number")
+		if err := row.Scan(&number); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("invoice", number, tx.Commit())
+	}
+	err := client.Serialize(ctx, sequence)
+	fmt.Println("without a transaction:", errors.Is(err, applock.ErrInvalid))
+	// Output:
+	// invoice 1 <nil>
+	// invoice 2 <nil>
+	// without a transaction: true
+}
+
 // Purge removes the rows of objects that have been free for long, from cron.
 func ExampleClient_Purge() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
 	defer remove()
 
-	purged, err := client.Purge(ctx, applock.PurgeRequest{OlderThan: 30 * 24 * time.Hour})
-	fmt.Println(purged, err)
+	result, err := client.Purge(ctx, applock.PurgeRequest{OlderThan: 30 * 24 * time.Hour})
+	fmt.Println(result.Purged, err)
 	// Output:
 	// 0 <nil>
+}
+
+// A program that starts makes sure that the database has what it needs.
+func ExampleClient_Version() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+
+	version, err := client.Version(ctx)
+	fmt.Println(version.Contract >= applock.ContractVersion, err)
+	// Output:
+	// true <nil>
+}
+
+// Who waits for a customer is listed until it has what it waits for, or gives up.
+func ExampleClient_Waiters() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		asmith := applock.Owner{Operator: "ASMITH", Department: "CS"}
+		_, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: asmith, MaxWait: time.Hour})
+		got <- err
+	}()
+
+	var waiter applock.Waiter
+	for waiter == (applock.Waiter{}) { // the other goroutine may not be there yet
+		for found, err := range client.Waiters(ctx, applock.WaitersRequest{ObjectType: "customer"}) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			waiter = found
+		}
+	}
+	fmt.Println(waiter.Owner, "waits for", waiter.Object, "and gives up after", waiter.Until.Sub(waiter.Since))
+	if _, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("has it now:", <-got)
+	// Output:
+	// ASMITH (CS) waits for customer:42 and gives up after 1h0m0s
+	// has it now: <nil>
+}
+
+// Acquire waits for its turn. The lease is renewed until it is released, and its context ends if it is lost.
+func ExampleClient_Acquire() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	request := applock.AcquireRequest{
+		Object:  applock.Object{Type: "report", ID: "monthly"},
+		MaxHold: time.Hour,
+		TTL:     30 * time.Second,
+	}
+	first, err := client.Acquire(ctx, request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("first:", first.Object(), context.Cause(first.Context()))
+
+	next := make(chan *applock.Lease)
+	go func() {
+		second, err := client.Acquire(ctx, request) // waits until the first one is released
+		if err != nil {
+			log.Fatal(err)
+		}
+		next <- second
+	}()
+	fmt.Println("released:", first.Release(ctx))
+	second := <-next
+	fmt.Println("second, with a greater fence:", second.Fence() > first.Fence())
+	fmt.Println("released:", second.Release(ctx))
+	// Output:
+	// first: report:monthly <nil>
+	// released: <nil>
+	// second, with a greater fence: true
+	// released: <nil>
 }
 
 // One node runs the nightly job; the others skip it.

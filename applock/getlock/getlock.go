@@ -140,7 +140,7 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 
 var (
 	errGalera = errors.New("this server is a member of a Galera cluster, where a named lock (GET_LOCK) excludes only those on the " +
-		"same member: keep the locks in the table instead, with applock.Open")
+		"same member: keep the locks in the table instead, with package applock/mysql")
 	errShared = errors.New("the session has changed between two statements: a proxy gives it to others while it has locks; " +
 		"use a DSN that leads to the server itself")
 	errNoLock = errors.New("the server could not take the lock, and does not say why")

@@ -104,7 +104,7 @@ func TestRedactText(t *testing.T) {
 		"list: Error 1045 (28000): Access denied for user 'root'@'127.0.0.1' (using password: YES)":                          "",
 		"get mail:jdoe@example.com: held by \"jdoe\"":                                                                        "",
 		"list: a privilege is missing: execute command denied to user 'u'@'%' for routine 'd.r'":                             "",
-		"migrate up: create \"goose_db_version\": CREATE command denied to user 'u'@'h' for table 't'":                       "",
+		"migrate up: create \"appl_lock_goose\": CREATE command denied to user 'u'@'h' for table 't'":                        "",
 		"open: dsn is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE; write @ as %40": "",
 		`unknown command "user:p@ss@tcp(h:1)/db" for "applockctl"`:                                                           `unknown command "user:xxxxx@tcp(h:1)/db" for "applockctl"`,
 		`list: unexpected argument "user:a:b@unix(/x)/db"`:                                                                   `list: unexpected argument "user:xxxxx@unix(/x)/db"`,

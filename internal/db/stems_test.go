@@ -14,9 +14,17 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// permittedGaps are files of the pattern that an operation does not have, with the reason.
+// permittedGaps are places of the checklists that an operation or a dialect does not have, with the reason.
 func permittedGaps() map[string]string {
 	return map[string]string{
+		"procedures/sqlite/STEM.sql":                  "it has no procedures; queries/sqlite has the operations",
+		"procedures/sqlite/":                          "the same",
+		"queries/db2/STEM.sql":                        "sqlc does not know the engine; the driver has the calls",
+		"queries/db2/":                                "the same",
+		"internal/db/db2/queries/STEM.sql.go":         "sqlc does not know the engine",
+		"internal/build/snapshot/sqlite/":             "it has no procedures to freeze",
+		"docs/from-the-article/sqlite.sql":            "it has no procedures",
+		"testdata/schema/db2.golden":                  "no Db2 could be had to dump; the lint reads the text instead",
 		"cmd/applockctl/assert_appl_lock.go":          "it is for transactions, which a command does not have",
 		"cmd/applockctl/serialize_appl_lock.go":       "it is for transactions, which a command does not have",
 		"cmd/applockctl/announce_appl_lock_waiter.go": "get --wait does it",
@@ -43,27 +51,16 @@ func permittedExtras() map[string]string {
 // Method: each layer has one file for each operation, and no other.
 func TestStemsAreComplete(t *testing.T) {
 	t.Parallel()
-	layers := []string{
-		"cmd/applockctl/STEM.go",
-		"applock/STEM.go",
-		"internal/db/STEM.go",
-		"internal/db/postgres/STEM.go",
-		"internal/db/postgres/queries/STEM.sql.go",
-		"internal/db/mysql/STEM.go",
-		"internal/db/mysql/queries/STEM.sql.go",
-		"internal/db/db2/STEM.go",
-		"internal/db/sqlite/STEM.go",
-		"internal/db/sqlite/queries/STEM.sql.go",
-		"queries/postgres/STEM.sql",
-		"queries/mysql/STEM.sql",
-		"queries/sqlite/STEM.sql",
-		"procedures/postgres/STEM.sql",
-		"procedures/mysql/STEM.sql",
-		"procedures/db2/STEM.sql",
-		"procedures/db2/zos/STEM.sql",
-		"testdata/scenarios/STEM.txt",
+	var layers []string
+	for _, pattern := range places(t, newOperation) {
+		if strings.Contains(pattern, "STEM") {
+			layers = append(layers, expand(pattern, "DIALECT", dialectNames())...)
+		}
 	}
 	for _, layer := range layers {
+		if permittedGaps()[layer] != "" {
+			continue
+		}
 		wanted := map[string]bool{}
 		for _, operation := range db.Contract() {
 			file := strings.ReplaceAll(layer, "STEM", operation.Name)

@@ -308,7 +308,7 @@ func checkTexts(t *testing.T, statements []fakeStatement) int {
 	return count
 }
 
-// upStatements are what a first MigrateUp sends.
+// upStatements are what a first migrate.Up sends.
 func upStatements() []string {
 	statements := []string{
 		"SELECT COUNT(*) FROM " + lockTable, "CREATE TABLE " + lockTable,

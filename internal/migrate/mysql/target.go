@@ -124,7 +124,7 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 	}
 	defer func() { err = errors.Join(err, turn.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
 	if s.Schema != "" {
-		// WithSchema has checked the name, and CREATE DATABASE takes no parameter.
+		// The constructor has checked the name, and CREATE DATABASE takes no parameter.
 		if _, err := conn.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+s.Schema); err != nil {
 			return fmt.Errorf("create database %s: %w", s.Schema, s.Interpret(ctx, err))
 		}

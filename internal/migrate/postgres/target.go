@@ -99,7 +99,7 @@ func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.
 		return s.Interpret(ctx, err)
 	}
 	if !exists {
-		// WithSchema has checked the name, and CREATE SCHEMA takes no parameter.
+		// The constructor has checked the name, and CREATE SCHEMA takes no parameter.
 		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+s.Schema); err != nil {
 			return fmt.Errorf("create schema %s: %w", s.Schema, s.Interpret(ctx, err))
 		}

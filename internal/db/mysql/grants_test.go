@@ -50,6 +50,8 @@ func TestProceduresReadme(t *testing.T) {
 		place := newPlace(t, product)
 		output := testdb.RunMySQLClient(t, product, place.DSN, inDatabase(t, place.SQL, input))
 		output = regexp.MustCompile(`\b\d{16}\b`).ReplaceAllString(output, "FENCE")
+		// What is left of 7 days is less when the machine is slow.
+		output = regexp.MustCompile(`\b6047\d\d\b`).ReplaceAllString(output, "604800")
 		output = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}`).ReplaceAllString(output, "TIME")
 		if got := strings.ReplaceAll(output, "\t", "|"); got != want || want == "" {
 			t.Errorf("the client answers\n%s\nprocedures/README.md says\n%s", got, want)

@@ -1,0 +1,173 @@
+package mysql_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/internal/testing/contract"
+)
+
+// What InnoDB has of its own in a NULL that keeps the ttl of a grant: the scenarios and interleavings have the rest.
+
+const (
+	keepingGet      = "CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL)"
+	keepingTransfer = "CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BROWN', '', NULL)"
+)
+
+// interrupt puts statements before a comment of a core, as if another session ran them there, until undo is called.
+func interrupt(t *testing.T, handle *sql.DB, core, comment, statements string) (undo func()) {
+	t.Helper()
+	text := fmt.Sprint(mustQuery(t, handle, "SHOW CREATE PROCEDURE "+core)[0]["Create Procedure"])
+	if strings.Count(text, comment) != 1 {
+		t.Fatalf("%s has %q %d times, want once", core, comment, strings.Count(text, comment))
+	}
+	replace := func(text string) {
+		mustQuery(t, handle, "DROP PROCEDURE "+core)
+		mustQuery(t, handle, text)
+	}
+	replace(strings.Replace(text, comment, statements+"\n"+comment, 1))
+	return func() { replace(text) }
+}
+
+// What other sessions do to JDOE's grant of an hour.
+const (
+	released   = "UPDATE appl_lock SET operator_id = '', department_id = '', expires_ts = UTC_TIMESTAMP(6);"
+	handedOver = "UPDATE appl_lock SET operator_id = 'ASMITH', fence = fence + 1;"
+	renewed    = "UPDATE appl_lock SET lock_ts = UTC_TIMESTAMP(6), expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
+	gotAgain   = "UPDATE appl_lock SET fence = fence + 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6), expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
+)
+
+// Goal: a renewal that keeps the ttl tells the end of the grant that it has renewed, and of no other: what has ended
+// before its end could be read is not answered, but decided once more. Method: another session comes between S1 and S2.
+func TestKeptRenewalIsOfThisGrant(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		for name, test := range map[string]struct{ change, want string }{
+			"nobody":      {"", "RENEWED, fence +0, 3600 left"},
+			"released":    {released, "ACQUIRED, a later fence, 604800 left"},
+			"handed over": {handedOver, "HELD by ASMITH"},
+			"got again":   {gotAgain, "RENEWED, fence +1, 7200 left"},
+		} {
+			undo := interrupt(t, handle, "get_appl_lock_core", "-- S2:", "IF v_round = 1 THEN DO 0; "+test.change+" END IF;")
+			fence := granted(t, handle, "1", "JDOE").Fence
+			if got := inWords(t, mustQuery(t, handle, keepingGet)[0], fence); got != test.want {
+				t.Errorf("%s: %s, want %s", name, got, test.want)
+			}
+			undo()
+			mustQuery(t, handle, "DELETE FROM appl_lock")
+		}
+	})
+}
+
+// Goal: a transfer that keeps the ttl keeps that of the grant that it ends, as the row says when it is locked. Method:
+// another session comes between S2, which reads the ttl, and S1, which decides.
+func TestKeptTransferIsOfThisGrant(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		for name, test := range map[string]struct{ change, want string }{
+			"nobody":      {"", "TRANSFERRED, a later fence, 3600 left"},
+			"released":    {released, "FREE, no fence, 0 left"},
+			"handed over": {handedOver, "HELD by ASMITH"},
+			"renewed":     {renewed, "TRANSFERRED, a later fence, 7200 left"},
+		} {
+			undo := interrupt(t, handle, "transfer_appl_lock_core", "-- S1:", "IF v_round = 1 THEN DO 0; "+test.change+" END IF;")
+			fence := granted(t, handle, "1", "JDOE").Fence
+			if got := inWords(t, mustQuery(t, handle, keepingTransfer)[0], fence); got != test.want {
+				t.Errorf("%s: %s, want %s", name, got, test.want)
+			}
+			undo()
+			mustQuery(t, handle, "DELETE FROM appl_lock")
+		}
+	})
+}
+
+// inWords tells an answer about a grant that had a fence; the numbers of new fences differ from run to run.
+func inWords(t *testing.T, answer map[string]any, before int64) string {
+	t.Helper()
+	if answer["p_old_operator_id"] != "" {
+		return fmt.Sprintf("%s by %s", answer["p_outcome"], answer["p_old_operator_id"])
+	}
+	var fence int64
+	if _, err := fmt.Sscan(fmt.Sprint(answer["p_fence"]), &fence); err != nil {
+		t.Fatal(err)
+	}
+	grant := "a later fence"
+	switch fence {
+	case 0:
+		grant = "no fence"
+	case before, before + 1:
+		grant = fmt.Sprintf("fence +%d", fence-before)
+	}
+	return fmt.Sprintf("%s, %s, %v left", answer["p_outcome"], grant, answer["p_seconds_left"])
+}
+
+// Goal: whoever renews with another ttl again and again makes a transfer give up, not keep what it has not seen.
+// Method: the ttl changes before each S1.
+func TestKeptTransferGivesUp(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		interrupt(t, handle, "transfer_appl_lock_core", "-- S1:", "UPDATE appl_lock SET expires_ts = lock_ts + INTERVAL 2 + v_round HOUR;")
+		granted(t, handle, "1", "JDOE")
+		_, err := contract.RowsByColumn(t.Context(), handle, keepingTransfer)
+		var answer *driver.MySQLError
+		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
+			t.Errorf("transfer: %v, want LK003", err)
+		}
+		if last := value(t, handle, "SELECT CONCAT(operator_id, ' ', TIMESTAMPDIFF(HOUR, lock_ts, expires_ts)) FROM appl_lock"); last != "JDOE 5" {
+			t.Errorf("the row says %s, want JDOE 5, after three rounds", last)
+		}
+	})
+}
+
+// Goal: a grant that had to wait for its row keeps its whole ttl, however often: its lock_ts may lie up to the length of
+// the wait behind the time that expires_ts counts from. Method: a row as it is after a wait of 0.9 s.
+func TestKeptTTLAfterAWait(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		granted(t, handle, "1", "JDOE")
+		for _, call := range []string{keepingGet, keepingGet, keepingTransfer} {
+			mustQuery(t, handle, "UPDATE appl_lock SET acquired_ts = expires_ts - INTERVAL '3599.1' SECOND_MICROSECOND, lock_ts = acquired_ts")
+			if left := fmt.Sprint(mustQuery(t, handle, call)[0]["p_seconds_left"]); left != "3600" {
+				t.Errorf("%s: %s seconds left, want 3600", call, left)
+			}
+		}
+	})
+}
+
+// Goal: a renewal that leaves out the ttl, as most of a desk's do, costs no second look at the row where the ttl is the
+// one that is left out most. Method: count what the session looks up.
+func TestKeptDefaultTTLIsCheap(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		conn, err := newPlace(t, product).SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		lookUps := func(call string) int {
+			mustQuery(t, conn, call) // the second time everything is in the caches
+			before := status(t, conn, "Handler_read_key")
+			mustQuery(t, conn, call)
+			return status(t, conn, "Handler_read_key") - before
+		}
+		mustQuery(t, conn, keepingGet)
+		given, kept := lookUps(strings.Replace(keepingGet, "NULL, NULL", "NULL, 604800", 1)), lookUps(keepingGet)
+		if kept != given || given == 0 {
+			t.Errorf("%d look-ups where the ttl is left out, %d where it is given", kept, given)
+		}
+	})
+}

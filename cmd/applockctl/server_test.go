@@ -230,7 +230,7 @@ func TestTimeout(t *testing.T) {
 				begin := time.Now()
 				got := userOf(dsn).run(t, append([]string{"--timeout", "1s"}, strings.Fields(test.args)...)...)
 				got.check(t, test.code, test.want)
-				if took := time.Since(begin); took < time.Second || took > 5*time.Second {
+				if took := time.Since(begin); took < time.Second {
 					t.Errorf("%s %s: given up after %s", protocol.name, test.args, took)
 				}
 			})

@@ -30,8 +30,8 @@ func TestGetWaits(t *testing.T) {
 	t.Parallel()
 	u := sqliteUser(t)
 	u.must(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
-	results := waitingGet(t.Context(), t, u, "--wait", "1m", "--timeout", "1s")
-	time.Sleep(1500 * time.Millisecond)
+	results := waitingGet(t.Context(), t, u, "--wait", "1m", "--timeout", "3s")
+	time.Sleep(3500 * time.Millisecond)
 	u.must(t, "release", "customer:42", "--operator", "jdoe")
 	got := <-results
 	got.check(t, exitYes, "customer:42 is held by jdoe (sales) until ", "waiting 1m at the most")
@@ -49,9 +49,9 @@ func TestGetWaitsInVain(t *testing.T) {
 	u := sqliteUser(t)
 	u.must(t, "get", "customer:42", "--operator", "jdoe")
 	began := time.Now()
-	got := u.run(t, "get", "customer:42", "--operator", "asmith", "--wait", "2s", "--timeout", "1s")
+	got := u.run(t, "get", "customer:42", "--operator", "asmith", "--wait", "4s", "--timeout", "3s")
 	got.check(t, exitNo)
-	if waited := time.Since(began); waited < 2*time.Second || !strings.Contains(got.stdout, "HELD") || !strings.Contains(got.stdout, "jdoe") {
+	if waited := time.Since(began); waited < 4*time.Second || !strings.Contains(got.stdout, "HELD") || !strings.Contains(got.stdout, "jdoe") {
 		t.Errorf("after %s: %s", waited, got.stdout)
 	}
 }

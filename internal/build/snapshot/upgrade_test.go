@@ -57,7 +57,7 @@ func TestUpgradeReplacesOnlyWhatChanged(t *testing.T) {
 
 // Goal: while upgrades replace cores, callers through the façade notice nothing, callers of the bare
 // procedures meet LK003 at worst, and grants survive. Method: eight of each get and release all the time, on
-// both products, while plain goose upgrades twenty times from the first version to the newest and on to a later
+// both products, while plain goose upgrades eight times from the first version to the newest and on to a later
 // one, and takes it all back.
 func TestUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func migrateRepeatedly(t *testing.T, handle *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	for range 8 {
 		if _, err := provider.Up(t.Context()); err != nil {
 			t.Fatal(err)
 		}

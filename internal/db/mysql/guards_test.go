@@ -453,13 +453,19 @@ func withoutWaiting(t *testing.T, place contract.Place, call func()) {
 // pollInterval leaves the processor to those who are waited for.
 const pollInterval = 2 * time.Millisecond
 
+// patience is for what must happen soon, however busy the machine is: only where it cannot happen any more, a test would
+// wait for ever.
+const patience = 2 * time.Minute
+
 // untilWaiting returns when so many sessions wait for a row.
 func untilWaiting(t *testing.T, place contract.Place, sessions int) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for waiting := 0; waiting < sessions; time.Sleep(pollInterval) {
 		var err error
-		if waiting, err = place.Waiting(t.Context()); err != nil {
-			t.Fatal(err)
+		if waiting, err = place.Waiting(ctx); err != nil {
+			t.Fatalf("%d of %d sessions wait: %v", waiting, sessions, err)
 		}
 	}
 }
@@ -822,8 +828,10 @@ func TestUnknownOutcome(t *testing.T) {
 // untilNobodyWaits returns when the server has noticed that a caller has gone.
 func untilNobodyWaits(t *testing.T, place contract.Place) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for {
-		waiting, err := place.Waiting(t.Context())
+		waiting, err := place.Waiting(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -220,6 +220,11 @@ func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
 		}()
 		killed := 0
 		for killed == 0 {
+			select {
+			case err := <-failed:
+				t.Fatalf("get did not wait but answered %v", err)
+			case <-time.After(time.Millisecond):
+			}
 			killed = value[int](t, tx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 		}

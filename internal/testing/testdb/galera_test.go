@@ -37,13 +37,9 @@ func TestGaleraCreatesAndDropsADatabase(t *testing.T) {
 	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM held").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
 	f.run(func(testing.TB) { f.cleanups[0]() })
 	if f.failed != "" {
 		t.Error(f.failed)
-	}
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("dropping took %v", took)
 	}
 	if n := mysqlText(t, openMySQL(t, server), countDatabases, name); n != "0" {
 		t.Error("the database is still there")

@@ -67,13 +67,10 @@ func TestMySQLCreatesAndDropsADatabase(t *testing.T) {
 			t.Errorf("the new database has %s tables", n)
 		}
 		openTransaction(t, db)
-		start := time.Now()
+		// It would wait for that transaction, and fail when its own time is over.
 		f.run(func(testing.TB) { f.cleanups[0]() })
 		if f.failed != "" {
 			t.Error(f.failed)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("dropping took %v", took)
 		}
 		if n := mysqlText(t, openMySQL(t, Require(t, product)), countDatabases, name); n != "0" {
 			t.Error("the database is still there")

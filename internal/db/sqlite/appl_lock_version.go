@@ -8,6 +8,6 @@ import (
 
 // ApplLockVersion runs the statement of appl_lock_version.
 func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
-	version, err := patiently(ctx, d, func(ctx context.Context, d *Driver) (int64, error) { return d.queries().ApplLockVersion(ctx) })
+	version, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (int64, error) { return d.queries().ApplLockVersion(ctx) })
 	return db.ApplLockVersionResult{Version: int(version)}, err
 }

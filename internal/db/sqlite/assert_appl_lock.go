@@ -10,7 +10,7 @@ import (
 
 // AssertApplLock runs the statement of assert_appl_lock and, for a refusal, reads the holder.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
-	live, err := patiently(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
+	live, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		return d.queries().AssertApplLock(ctx, queries.AssertApplLockParams{
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,

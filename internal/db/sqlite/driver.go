@@ -105,10 +105,10 @@ func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
 }
 
-// patiently runs an operation again while other writers keep the file busy, until it has had its turn for
+// withBusyRetry runs an operation again while other writers keep the file busy, until it has had its turn for
 // busyLimit, or the end of ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In
 // a transaction there is one run: only the end of the transaction helps.
-func patiently[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	var none T
 	if !d.pooled {
 		result, err := operation(ctx, d)
@@ -125,12 +125,12 @@ func patiently[T any](ctx context.Context, d *Driver, operation func(context.Con
 		result, err := operation(context.WithoutCancel(ctx), &single)
 		return result, single.interpretError(ctx, err)
 	}
-	return insist(ctx, d, run)
+	return queueForWriter(ctx, d, run)
 }
 
-// insist runs what is brief and does nothing while the file is busy, again until it has had its turn for busyLimit,
+// queueForWriter runs what is brief and does nothing while the file is busy, again until it has had its turn for busyLimit,
 // or the end of ctx.
-func insist[T any](ctx context.Context, d *Driver, run func() (T, error)) (T, error) {
+func queueForWriter[T any](ctx context.Context, d *Driver, run func() (T, error)) (T, error) {
 	result, err := run()
 	if db.KindOf(err) != db.KindBusy {
 		return result, err
@@ -142,11 +142,11 @@ func insist[T any](ctx context.Context, d *Driver, run func() (T, error)) (T, er
 		var none T
 		return none, waitEnded(ctx, err)
 	}
-	return repeat(ctx, run)
+	return retryWhileBusy(ctx, run)
 }
 
-// repeat is insist for one whose turn it is.
-func repeat[T any](ctx context.Context, run func() (T, error)) (T, error) {
+// retryWhileBusy is queueForWriter for one whose turn it is.
+func retryWhileBusy[T any](ctx context.Context, run func() (T, error)) (T, error) {
 	var none T
 	for limit := time.Now().Add(busyLimit); ; {
 		result, err := run()

@@ -11,7 +11,7 @@ import (
 
 // GetApplLock runs the statements of get_appl_lock.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	return patiently(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params) })
+	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params) })
 }
 
 func (d *Driver) get(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {

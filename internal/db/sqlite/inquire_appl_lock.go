@@ -11,7 +11,7 @@ import (
 
 // InquireApplLock runs the statement of inquire_appl_lock.
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
-	row, err := patiently(ctx, d, func(ctx context.Context, d *Driver) (queries.InquireApplLockRow, error) {
+	row, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (queries.InquireApplLockRow, error) {
 		return d.queries().InquireApplLock(ctx, queries.InquireApplLockParams{
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,

@@ -10,7 +10,7 @@ import (
 
 // ListApplLockWaiters runs the statement of list_appl_lock_waiters.
 func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLockWaitersParams) ([]db.Waiter, error) {
-	rows, err := patiently(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ListApplLockWaitersRow, error) {
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ListApplLockWaitersRow, error) {
 		return d.queries().ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{
 			AfterType:       params.AfterType,
 			AfterID:         params.AfterID,

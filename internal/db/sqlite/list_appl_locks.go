@@ -9,7 +9,7 @@ import (
 
 // ListApplLocks runs the statement of list_appl_locks.
 func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
-	rows, err := patiently(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ListApplLocksRow, error) {
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ListApplLocksRow, error) {
 		return d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
 			AfterType:    params.AfterType,
 			AfterID:      params.AfterID,

@@ -9,7 +9,7 @@ import (
 
 // PollApplLocks runs the statements of poll_appl_locks.
 func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
-	rows, err := patiently(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PollApplLocksRow, error) {
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PollApplLocksRow, error) {
 		due, err := d.queries().PollApplLocksDue(ctx, queries.PollApplLocksDueParams{ClientID: params.ClientID})
 		if err == nil && due {
 			err = d.queries().PollApplLocksKeep(ctx, queries.PollApplLocksKeepParams{ClientID: params.ClientID})

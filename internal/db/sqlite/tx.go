@@ -24,7 +24,7 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d
 	single.client, single.pooled = conn, false
-	if _, err := insist(ctx, d, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
+	if _, err := queueForWriter(ctx, d, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
 	committed := false
@@ -37,7 +37,7 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 		return err
 	}
 	// Readers can delay a commit where the file has no write-ahead log; it can be repeated.
-	_, err = repeat(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "COMMIT") })
+	_, err = retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "COMMIT") })
 	committed = err == nil
 	return err
 }

@@ -48,7 +48,7 @@ DECLARE
 BEGIN
     SELECT r.p_lock_fl, r.p_old_operator_id, r.p_old_department_id
     INTO p_lock_fl, v_old_operator_id, v_old_department_id
-    FROM get_appl_lock_row('customer', p_customer_id::text, v_operator_id, v_department_id, NULL) AS r;
+    FROM get_appl_lock_row('customer', p_customer_id::text, v_operator_id, coalesce(v_department_id, ''), 604800) AS r;
     IF greatest(char_length(v_old_operator_id), char_length(v_old_department_id)) > 8 THEN
         RAISE EXCEPTION USING
             ERRCODE = '22001',
@@ -136,7 +136,7 @@ BEGIN
     SELECT r.p_return_cd, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, v_old_operator_id, v_old_department_id
     FROM transfer_appl_lock_row(
-        'customer', p_customer_id::text, v_from_operator_id, v_to_operator_id, v_to_department_id, NULL
+        'customer', p_customer_id::text, v_from_operator_id, v_to_operator_id, v_to_department_id, 604800
     ) AS r;
     IF greatest(char_length(v_old_operator_id), char_length(v_old_department_id)) > 8 THEN
         RAISE EXCEPTION USING

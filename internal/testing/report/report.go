@@ -188,7 +188,10 @@ func (r *report) testEnds(p *packageRun, e event) bool {
 		if !childFailed {
 			p.failed++
 		}
-		fmt.Fprintf(r.w, "FAIL %s %s (%.1f s)\n%s", p.name, e.Test, e.Elapsed, strings.Join(said(output), ""))
+		// Of a test that only its subtests failed, there is nothing to say but that it did.
+		if words := said(output); !childFailed || len(words) > 1 {
+			fmt.Fprintf(r.w, "FAIL %s %s (%.1f s)\n%s", p.name, e.Test, e.Elapsed, strings.Join(words, ""))
+		}
 		return true
 	case "skip":
 		p.skipped++

@@ -25,7 +25,7 @@ func TestLeases(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		exerciseLeases(t, func(t testing.TB) string { return leasePlace(t, product) })
+		exerciseLeases(t, leasePlace(t, product))
 	})
 }
 
@@ -33,22 +33,21 @@ func TestLeases(t *testing.T) {
 // a time, and no messages.
 func TestLeasesThroughPgBouncer(t *testing.T) {
 	t.Parallel()
-	exerciseLeases(t, func(t testing.TB) string {
-		pooled, err := url.Parse(testdb.PgBouncer(t, leasePlace(t, onPostgres)))
-		if err != nil {
-			t.Fatal("the DSN of PgBouncer is no URL")
-		}
-		query := pooled.Query()
-		query.Set("default_query_exec_mode", "exec")
-		pooled.RawQuery = query.Encode()
-		return pooled.String()
-	})
+	pooled, err := url.Parse(testdb.PgBouncer(t, leasePlace(t, onPostgres)))
+	if err != nil {
+		t.Fatal("the DSN of PgBouncer is no URL")
+	}
+	query := pooled.Query()
+	query.Set("default_query_exec_mode", "exec")
+	pooled.RawQuery = query.Encode()
+	exerciseLeases(t, pooled.String())
 }
 
-func exerciseLeases(t *testing.T, place func(t testing.TB) string) {
+// exerciseLeases runs the contract on one database, which all of its tests share.
+func exerciseLeases(t *testing.T, dsn string) {
 	t.Helper()
 	locktest.Exercise(t, locktest.Backend{
-		Place:  place,
+		Place:  func(testing.TB) string { return dsn },
 		Open:   openLocker,
 		Fences: true,
 		Owners: true,
@@ -128,7 +127,8 @@ func expire(t testing.TB, dsn string, object applock.Object) {
 	}
 }
 
-func countWaiters(t testing.TB, dsn string) int {
+// countWaiters counts those who are listed as waiting for objects of a type, or of any.
+func countWaiters(t testing.TB, dsn, objectType string) int {
 	t.Helper()
 	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
@@ -136,7 +136,7 @@ func countWaiters(t testing.TB, dsn string) int {
 	}
 	defer func() { _ = client.Close() }()
 	count := 0
-	for _, err := range client.Waiters(context.WithoutCancel(t.Context()), applock.WaitersRequest{}) {
+	for _, err := range client.Waiters(context.WithoutCancel(t.Context()), applock.WaitersRequest{ObjectType: objectType}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ const patience = time.Minute
 // waiting begins to acquire, and returns when the waiter is listed or has come to an end.
 func waiting(t *testing.T, place realPlace, client *applock.Client, request applock.AcquireRequest) <-chan error {
 	t.Helper()
-	before := countWaiters(t, place.dsn)
+	before := countWaiters(t, place.dsn, "")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	result := make(chan error, 1)
 	go func() {
@@ -30,7 +30,7 @@ func waiting(t *testing.T, place realPlace, client *applock.Client, request appl
 		}
 		result <- err
 	}()
-	for len(result) == 0 && countWaiters(t, place.dsn) == before {
+	for len(result) == 0 && countWaiters(t, place.dsn, "") == before {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return result
@@ -135,7 +135,7 @@ func TestReleaseByOthersWakes(t *testing.T) {
 		if !errors.As(err, &held) || held.Holder.Owner != jdoe || held.Holder.ExpiresAt.IsZero() || time.Since(began) < 100*time.Millisecond {
 			t.Errorf("get with a wait, after %s: %v, want ErrHeld by JDOE after 100 ms", time.Since(began), err)
 		}
-		for countWaiters(t, place.dsn) > 0 {
+		for countWaiters(t, place.dsn, "") > 0 {
 			time.Sleep(5 * time.Millisecond)
 		}
 		result := make(chan error, 1)
@@ -145,6 +145,9 @@ func TestReleaseByOthersWakes(t *testing.T) {
 		}()
 		var waiter applock.Waiter
 		for waiter.Object != nightly {
+			if len(result) > 0 {
+				t.Fatalf("get with a wait: %v before it was listed", <-result)
+			}
 			for found, err := range place.client.Waiters(t.Context(), applock.WaitersRequest{}) {
 				if err != nil {
 					t.Fatal(err)

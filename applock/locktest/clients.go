@@ -40,7 +40,7 @@ func exclusionOfClients(t *testing.T, backend Backend) {
 	for i := range goroutines {
 		group.Go(func() {
 			for range rounds {
-				if err := lockers[i%clients].Do(ctx, request(wallet(1)), count); err != nil {
+				if err := lockers[i%clients].Do(ctx, request(place.object(1)), count); err != nil {
 					t.Error(err)
 					return
 				}
@@ -57,25 +57,26 @@ func exclusionOfClients(t *testing.T, backend Backend) {
 // them all at once; then the same by other spellings.
 func keys(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
+	kind := place.kind
 	long := strings.Repeat("x", applock.MaxObjectIDLength-1)
 	objects := []applock.Object{
-		{Type: "wallet", ID: "a"},
-		{Type: "wallet", ID: "A"},
-		{Type: "Wallet", ID: "a"},
-		{Type: "wallet", ID: "ä"},
-		{Type: "wallet", ID: "a\u0308"},
-		{Type: "wallet", ID: "aa"},
-		{Type: "wallet", ID: "a a"},
-		{Type: "wallet", ID: "a  a"},
-		{Type: "wallet", ID: " a"},
-		{Type: "wallet", ID: "a:a"},
-		{Type: "walle", ID: "ta"},
-		{Type: "wallet", ID: "%"},
-		{Type: "wallet", ID: "'\"\\"},
-		{Type: "wallet", ID: "🔒"},
-		{Type: "wallet", ID: long},
-		{Type: "wallet", ID: long + "x"},
-		{Type: "wallet", ID: long + "y"},
+		{Type: kind, ID: "a"},
+		{Type: kind, ID: "A"},
+		{Type: "Wallet" + kind[len("wallet"):], ID: "a"},
+		{Type: kind, ID: "ä"},
+		{Type: kind, ID: "a\u0308"},
+		{Type: kind, ID: "aa"},
+		{Type: kind, ID: "a a"},
+		{Type: kind, ID: "a  a"},
+		{Type: kind, ID: " a"},
+		{Type: kind, ID: "a:a"},
+		{Type: kind[:len(kind)-1], ID: kind[len(kind)-1:] + "a"},
+		{Type: kind, ID: "%"},
+		{Type: kind, ID: "'\"\\"},
+		{Type: kind, ID: "🔒"},
+		{Type: kind, ID: long},
+		{Type: kind, ID: long + "x"},
+		{Type: kind, ID: long + "y"},
 	}
 	var leases []*applock.Lease
 	for _, object := range objects {
@@ -89,7 +90,7 @@ func keys(t *testing.T, backend Backend) {
 	for _, object := range objects {
 		requireHeld(t, other, object)
 	}
-	requireHeld(t, other, applock.Object{Type: "wallet ", ID: "a  "})
+	requireHeld(t, other, applock.Object{Type: kind + " ", ID: "a  "})
 	for _, lease := range leases {
 		mustRelease(t, lease)
 	}
@@ -99,13 +100,13 @@ func keys(t *testing.T, backend Backend) {
 // then the object is free.
 func refusalNamesTheHolder(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
-	holder := mustAcquire(t, place.locker, request(wallet(1)))
+	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
-		_, err := locker.TryAcquire(t.Context(), request(wallet(1)))
+		_, err := locker.TryAcquire(t.Context(), request(place.object(1)))
 		place.requireHolder(t, err, holder)
 	}
 	mustRelease(t, holder)
-	lease, err := place.locker.TryAcquire(t.Context(), request(wallet(1)))
+	lease, err := place.locker.TryAcquire(t.Context(), request(place.object(1)))
 	if err != nil {
 		t.Fatalf("try to acquire a free object: %v", err)
 	}
@@ -116,7 +117,7 @@ func refusalNamesTheHolder(t *testing.T, backend Backend) {
 func waitersAreServed(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
 	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
-		holder := mustAcquire(t, place.locker, request(wallet(1)))
+		holder := mustAcquire(t, place.locker, request(place.object(1)))
 		result := place.waiting(t.Context(), t, locker)
 		if len(result) > 0 {
 			t.Fatalf("the waiter got %v while somebody held the object", <-result)
@@ -135,7 +136,7 @@ func waitersAreServed(t *testing.T, backend Backend) {
 // listed, and nobody else has the object after the release.
 func cancelledWaiter(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
-	holder := mustAcquire(t, place.locker, request(wallet(1)))
+	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	cause := errors.New("the user has left")
 	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -147,7 +148,7 @@ func cancelledWaiter(t *testing.T, backend Backend) {
 		place.requireNothingLeft(t)
 	}
 	mustRelease(t, holder)
-	requireFree(t, place.locker, wallet(1))
+	requireFree(t, place.locker, place.object(1))
 }
 
 // Goal: the same at any moment, also while the call is under way. Method: deadlines of random length on an object that is
@@ -157,11 +158,11 @@ func cancelledAtAnyMoment(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
 	other := place.open(t)
 	for range rounds {
-		holder := mustAcquire(t, place.locker, request(wallet(1)))
+		holder := mustAcquire(t, place.locker, request(place.object(1)))
 		ctx, cancel := context.WithTimeout(t.Context(), rand.N(longest))
 		result := make(chan acquired, 1)
 		go func() {
-			lease, err := other.Acquire(ctx, request(wallet(1)))
+			lease, err := other.Acquire(ctx, request(place.object(1)))
 			result <- acquired{lease, err}
 		}()
 		mustRelease(t, holder)
@@ -174,7 +175,7 @@ func cancelledAtAnyMoment(t *testing.T, backend Backend) {
 			t.Fatal(got.err)
 		}
 	}
-	requireFree(t, place.locker, wallet(1))
+	requireFree(t, place.locker, place.object(1))
 	place.requireNothingLeft(t)
 }
 
@@ -183,8 +184,8 @@ func cancelledAtAnyMoment(t *testing.T, backend Backend) {
 func expiry(t *testing.T, backend Backend) {
 	const short = 500 * time.Millisecond
 	place := newPlace(t, backend)
-	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: wallet(1), MaxHold: short})
-	next := mustAcquire(t, place.open(t), request(wallet(1)))
+	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: short})
+	next := mustAcquire(t, place.open(t), request(place.object(1)))
 	if early := time.Until(lease.Deadline()); early > 0 {
 		t.Errorf("taken over %s before the deadline", early)
 	}
@@ -192,7 +193,7 @@ func expiry(t *testing.T, backend Backend) {
 	if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
 		t.Errorf("late release: %v, want ErrLost", err)
 	}
-	requireHeld(t, place.locker, wallet(1))
+	requireHeld(t, place.locker, place.object(1))
 	mustRelease(t, next)
 }
 
@@ -202,7 +203,7 @@ func renewal(t *testing.T, backend Backend) {
 	const rounding = time.Second // of what the backend tells
 	place := newPlace(t, backend)
 	for _, ttl := range []time.Duration{0, longTTL} {
-		lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: ttl})
+		lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: ttl})
 		before, trusted := lease.ExpiresAt(), lease.Deadline()
 		if err := lease.Renew(t.Context()); err != nil {
 			t.Fatal(err)
@@ -211,12 +212,12 @@ func renewal(t *testing.T, backend Backend) {
 			t.Errorf("renewed from %s to %s, and the deadline from %s to %s, want both later",
 				before, lease.ExpiresAt(), trusted, lease.Deadline())
 		}
-		requireHeld(t, place.open(t), wallet(1))
+		requireHeld(t, place.open(t), place.object(1))
 		mustRelease(t, lease)
 		if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("renew after release: %v, want ErrNotHeld", err)
 		}
-		requireFree(t, place.open(t), wallet(1))
+		requireFree(t, place.open(t), place.object(1))
 	}
 }
 
@@ -227,12 +228,12 @@ func loss(t *testing.T, backend Backend) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			place := newPlace(t, backend)
-			lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: longTTL})
-			lose(t, place.name, wallet(1))
-			next := mustAcquire(t, place.open(t), request(wallet(1)))
+			lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: longTTL})
+			lose(t, place.name, place.object(1))
+			next := mustAcquire(t, place.open(t), request(place.object(1)))
 			err := lease.Renew(t.Context())
 			var lost *applock.LostError
-			if !errors.As(err, &lost) || lost.Object != wallet(1) || errors.Is(err, applock.ErrHeld) {
+			if !errors.As(err, &lost) || lost.Object != place.object(1) || errors.Is(err, applock.ErrHeld) {
 				t.Errorf("renew after the loss: %v, want a *LostError", err)
 			}
 			requireLost(t, lease)
@@ -243,7 +244,7 @@ func loss(t *testing.T, backend Backend) {
 				t.Errorf("the new holder: %v", err)
 			}
 			mustRelease(t, next)
-			requireFree(t, place.locker, wallet(1))
+			requireFree(t, place.locker, place.object(1))
 		})
 	}
 }
@@ -255,7 +256,7 @@ func fences(t *testing.T, backend Backend) {
 	last := applock.Fence(0)
 	for range 5 {
 		for _, locker := range []applock.Locker{place.locker, other} {
-			lease := mustAcquire(t, locker, request(wallet(1)))
+			lease := mustAcquire(t, locker, request(place.object(1)))
 			switch {
 			case !backend.Fences && lease.Fence() != 0:
 				t.Errorf("fence %d on a backend without fences", lease.Fence())
@@ -275,8 +276,8 @@ func closing(t *testing.T, backend Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := place{backend: backend, name: name, locker: locker}
-	lease := mustAcquire(t, locker, request(wallet(1)))
+	place := place{backend: backend, name: name, kind: newKind(), locker: locker}
+	lease := mustAcquire(t, locker, request(place.object(1)))
 	result := place.waiting(t.Context(), t, locker)
 	if err := closeClient(); err != nil {
 		t.Error(err)
@@ -285,10 +286,10 @@ func closing(t *testing.T, backend Backend) {
 	if got := ended(t, result); !errors.Is(got.err, applock.ErrClosed) {
 		t.Errorf("a waiter got %v, %v from a closed client, want ErrClosed", got.lease, got.err)
 	}
-	if _, err := locker.Acquire(t.Context(), request(wallet(2))); !errors.Is(err, applock.ErrClosed) {
+	if _, err := locker.Acquire(t.Context(), request(place.object(2))); !errors.Is(err, applock.ErrClosed) {
 		t.Errorf("acquire from a closed client: %v, want ErrClosed", err)
 	}
 	if !backend.OneClient {
-		requireFree(t, place.open(t), wallet(1))
+		requireFree(t, place.open(t), place.object(1))
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 // Backend is a backend under test.
 type Backend struct {
-	// Place makes a place for locks that is nobody else's, removes it when the test ends, and returns what Open opens
-	// it by, also in another process.
+	// Place returns what Open opens a place for locks by, also in another process. Tests may share one, because the objects
+	// of each are of a type of its own.
 	Place func(t testing.TB) string
 	// Open opens a place. Each call is one more client, as another process would be.
 	Open Open
@@ -41,8 +41,8 @@ type Backend struct {
 	// Expire, if set, has the time pass after which an object is free whose holder has crashed. Without it such an object is
 	// free as soon as the backend sees the connection end.
 	Expire func(t testing.TB, place string, object applock.Object)
-	// Waiters, if set, counts those that the backend lists as waiting.
-	Waiters func(t testing.TB, place string) int
+	// Waiters, if set, counts those that the backend lists as waiting for objects of a type.
+	Waiters func(t testing.TB, place, objectType string) int
 }
 
 // Open opens a place. closeClient ends the client; its error fails the test.

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"testing"
@@ -24,12 +25,14 @@ const (
 type place struct {
 	backend Backend
 	name    string
-	locker  applock.Locker
+	// kind is the type of the test's objects, which no other test has: so tests can share a place.
+	kind   string
+	locker applock.Locker
 }
 
 func newPlace(t testing.TB, backend Backend) place {
 	t.Helper()
-	result := place{backend: backend, name: backend.Place(t)}
+	result := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	result.locker = result.open(t)
 	return result
 }
@@ -52,8 +55,13 @@ func (p place) open(t testing.TB) applock.Locker {
 	return locker
 }
 
-func wallet(id any) applock.Object {
-	return applock.Object{Type: "wallet", ID: fmt.Sprint(id)}
+func newKind() string { return "wallet-" + rand.Text() }
+
+// object returns an object of the test.
+func (p place) object(id any) applock.Object { return objectOf(p.kind, id) }
+
+func objectOf(kind string, id any) applock.Object {
+	return applock.Object{Type: kind, ID: fmt.Sprint(id)}
 }
 
 func request(object applock.Object) applock.AcquireRequest {
@@ -124,7 +132,7 @@ func (p place) requireHolder(t testing.TB, err error, holder *applock.Lease) {
 func (p place) requireNothingLeft(t testing.TB) {
 	t.Helper()
 	if p.backend.Waiters != nil {
-		eventually(t, "nobody waits", func() bool { return p.backend.Waiters(t, p.name) == 0 })
+		eventually(t, "nobody waits", func() bool { return p.backend.Waiters(t, p.name, p.kind) == 0 })
 	}
 }
 
@@ -150,15 +158,15 @@ func (p place) waiting(ctx context.Context, t testing.TB, locker applock.Locker)
 	t.Helper()
 	listed := 0
 	if p.backend.Waiters != nil {
-		listed = p.backend.Waiters(t, p.name)
+		listed = p.backend.Waiters(t, p.name, p.kind)
 	}
 	result := make(chan acquired, 1)
 	go func() {
-		lease, err := locker.Acquire(ctx, request(wallet(1)))
+		lease, err := locker.Acquire(ctx, request(p.object(1)))
 		result <- acquired{lease, err}
 	}()
 	if p.backend.Waiters != nil {
-		eventually(t, "the waiter is listed", func() bool { return len(result) > 0 || p.backend.Waiters(t, p.name) > listed })
+		eventually(t, "the waiter is listed", func() bool { return len(result) > 0 || p.backend.Waiters(t, p.name, p.kind) > listed })
 	}
 	return result
 }

@@ -25,6 +25,7 @@ import (
 const (
 	jobVariable     = "APPLOCK_LOCKTEST_JOB"
 	placeVariable   = "APPLOCK_LOCKTEST_PLACE"
+	kindVariable    = "APPLOCK_LOCKTEST_KIND"
 	counterVariable = "APPLOCK_LOCKTEST_COUNTER"
 )
 
@@ -76,12 +77,15 @@ func work(job string, open Open) error {
 
 func countRounds(ctx context.Context, locker applock.Locker) error {
 	for range roundsPerWorker {
-		if err := locker.Do(ctx, request(wallet(1)), countInFile); err != nil {
+		if err := locker.Do(ctx, request(ours(1)), countInFile); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// ours returns an object of the test that has started this process.
+func ours(id any) applock.Object { return objectOf(os.Getenv(kindVariable), id) }
 
 // countInFile reads, and writes later: alone, it counts; with others, it loses counts.
 func countInFile(context.Context, *applock.Lease) error {
@@ -99,7 +103,7 @@ func countInFile(context.Context, *applock.Lease) error {
 }
 
 func holdUntilKilled(ctx context.Context, locker applock.Locker) error {
-	_, err := locker.Acquire(ctx, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: longTTL})
+	_, err := locker.Acquire(ctx, applock.AcquireRequest{Object: ours(1), MaxHold: longHold, TTL: longTTL})
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ const (
 func holdMany(ctx context.Context, locker applock.Locker, before int) error {
 	var leases []*applock.Lease
 	for id := range manyObjects {
-		lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: wallet(id), MaxHold: longHold, TTL: longTTL})
+		lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: ours(id), MaxHold: longHold, TTL: longTTL})
 		if err != nil {
 			return err
 		}
@@ -129,7 +133,7 @@ func holdMany(ctx context.Context, locker applock.Locker, before int) error {
 	served := make(chan error, manyObjects)
 	for id := range manyObjects {
 		go func() {
-			served <- locker.Do(ctx, request(wallet(id)), func(context.Context, *applock.Lease) error { return nil })
+			served <- locker.Do(ctx, request(ours(id)), func(context.Context, *applock.Lease) error { return nil })
 		}()
 	}
 	for _, lease := range leases {
@@ -154,11 +158,11 @@ func leave(ctx context.Context, open Open) error {
 	if err != nil {
 		return err
 	}
-	lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: longTTL})
+	lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: ours(1), MaxHold: longHold, TTL: longTTL})
 	if err != nil {
 		return err
 	}
-	short := request(wallet(1))
+	short := request(ours(1))
 	short.MaxWait = 100 * time.Millisecond
 	var group sync.WaitGroup
 	for range 5 {
@@ -167,7 +171,7 @@ func leave(ctx context.Context, open Open) error {
 	group.Wait()
 	waiter := make(chan error, 1)
 	go func() {
-		_, err := locker.Acquire(ctx, request(wallet(1)))
+		_, err := locker.Acquire(ctx, request(ours(1)))
 		waiter <- err
 	}()
 	if err := lease.Release(ctx); err != nil {
@@ -201,14 +205,14 @@ func countSockets() int {
 }
 
 // process makes a command of the test binary with a job.
-func process(t testing.TB, job, place, counter string) *exec.Cmd {
+func (p place) process(t testing.TB, job, counter string) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), program)
-	command.Env = append(os.Environ(), jobVariable+"="+job, placeVariable+"="+place, counterVariable+"="+counter)
+	command.Env = append(os.Environ(), jobVariable+"="+job, placeVariable+"="+p.name, kindVariable+"="+p.kind, counterVariable+"="+counter)
 	command.Stderr = os.Stderr
 	return command
 }
@@ -216,14 +220,14 @@ func process(t testing.TB, job, place, counter string) *exec.Cmd {
 // Goal: never two processes at a time. Method: four of them count in a file in two steps, which loses counts unless each
 // is alone.
 func exclusionOfProcesses(t *testing.T, backend Backend) {
-	place := backend.Place(t)
+	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	counter := filepath.Join(t.TempDir(), "counter")
 	if err := os.WriteFile(counter, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
 	for range processes {
-		command := process(t, jobCount, place, counter)
+		command := place.process(t, jobCount, counter)
 		group.Go(func() {
 			if err := command.Run(); err != nil {
 				t.Errorf("a process: %v", err)
@@ -241,7 +245,7 @@ func exclusionOfProcesses(t *testing.T, backend Backend) {
 // process that holds a lease with a TTL, and let the TTL pass where that is needed.
 func killedHolder(t *testing.T, backend Backend) {
 	place := newPlace(t, backend)
-	command := process(t, jobHold, place.name, "")
+	command := place.process(t, jobHold, "")
 	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -252,23 +256,24 @@ func killedHolder(t *testing.T, backend Backend) {
 	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil || line != "holding\n" {
 		t.Fatalf("the process said %q, %v", line, err)
 	}
-	requireHeld(t, place.locker, wallet(1))
+	requireHeld(t, place.locker, place.object(1))
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, output)
 	_ = command.Wait() // it was killed
 	if backend.Expire != nil {
-		requireHeld(t, place.locker, wallet(1))
-		backend.Expire(t, place.name, wallet(1))
+		requireHeld(t, place.locker, place.object(1))
+		backend.Expire(t, place.name, place.object(1))
 	}
-	requireFree(t, place.locker, wallet(1))
+	requireFree(t, place.locker, place.object(1))
 }
 
 // Goal: neither a lease nor a waiter occupies a connection. Method: a process with many of each counts its sockets, where
 // /proc tells them.
 func manyLeases(t *testing.T, backend Backend) {
-	if err := process(t, jobMany, backend.Place(t), "").Run(); err != nil {
+	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
+	if err := place.process(t, jobMany, "").Run(); err != nil {
 		t.Errorf("a process with many leases: %v", err)
 	}
 }
@@ -276,8 +281,8 @@ func manyLeases(t *testing.T, backend Backend) {
 // Goal: a closed client leaves no goroutine and no connection. Method: a process that uses one in all ways, closes it and
 // looks.
 func leavesNothing(t *testing.T, backend Backend) {
-	place := backend.Place(t)
-	if err := process(t, jobLeave, place, "").Run(); err != nil {
+	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
+	if err := place.process(t, jobLeave, "").Run(); err != nil {
 		t.Errorf("a process that should have had nothing left: %v", err)
 	}
 }

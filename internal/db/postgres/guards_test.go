@@ -350,3 +350,17 @@ func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
 		t.Errorf("release: %v, %v", released, err)
 	}
 }
+
+// Goal: telling how long a lock lasts costs a call no call of its own. Method: in the plan, the functions that compute
+// it have given way to what they compute.
+func TestTimesAreComputedInPlace(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	plan := strings.Join(column(t, pool, `
+		EXPLAIN (VERBOSE) SELECT applock.appl_lock_seconds_left(l.expires_ts), applock.appl_lock_ttl(l.lock_ts, l.expires_ts)
+		FROM applock.appl_lock AS l`), "\n")
+	if strings.Contains(plan, "appl_lock_seconds_left") || strings.Contains(plan, "appl_lock_ttl") ||
+		!strings.Contains(plan, "clock_timestamp()") {
+		t.Errorf("the plan calls the functions:\n%s", plan)
+	}
+}

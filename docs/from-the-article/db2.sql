@@ -42,7 +42,7 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(256);
 
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
-    SET v_department_id = COALESCE(p_department_id, '');
+    SET v_department_id = COALESCE(p_department_id, ' ');
     CALL get_appl_lock(
         'customer', v_object_id, p_operator_id, v_department_id,
         v_ttl_seconds,

@@ -238,7 +238,9 @@ func permittedTimes() (assigned map[string][]string, selected []string) {
 	}
 	selected = []string{
 		"WHEN l.expires_ts > v_now THEN " + microsecondsBetween("v_now", "l.expires_ts") + " ELSE 0 END AS free_in_us",
-		"WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
+		// What is renewed early in a long call has its ttl before it all the same, as in get_appl_lock.
+		"CASE WHEN t.verdict = 'R' THEN t.ttl_seconds WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") +
+			" ELSE 0 END AS seconds_left",
 		"l.expires_ts, " + secondsLeft("l.expires_ts") + " AS seconds_left",
 		"w.expires_ts, " + secondsLeft("w.expires_ts") + " AS seconds_left",
 	}

@@ -158,6 +158,7 @@ func lintEdits() []lintEdit {
 		edit(inquire, "MICROSECOND(v_expires_ts) > MICROSECOND(v_now)", "MICROSECOND(v_expires_ts) >= MICROSECOND(v_now)",
 			"bigint: case when microsecond(v_expires_ts) >= microsecond(v_now)"),
 		edit(renew, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(l.expires_ts) - DAYS(v_now))", "bigint: then(days(l.expires_ts)"),
+		edit(renew, "                    WHEN t.verdict = 'R' THEN t.ttl_seconds\n", "", "bigint: case when l.expires_ts > v_now then cast(days(l.expires_ts)"),
 		edit(renew, "MICROSECOND(v_now) THEN 1 ELSE 0 END\n                    ELSE 0", "MICROSECOND(v_now) THEN 1 ELSE 0 END",
 			"bigint: then 1 else 0 end end as seconds_left"),
 		edit(purge, "CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT)", "(DAYS(v_now) - DAYS(DATE('1970-01-01')))", "bigint: set v_now_us =(days(v_now)"),

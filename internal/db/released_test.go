@@ -1,0 +1,137 @@
+package db_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// frozen returns what is frozen of each operation by its release, a line each: parameters and columns with their types in
+// order, and the words of the answers.
+func frozen(contract []db.Operation) map[string][]string {
+	words := regexp.MustCompile("^`([^`]+)`")
+	lines := map[string][]string{}
+	for _, operation := range contract {
+		said := []string{fmt.Sprintf("%s row form %s", operation.Name, operation.RowForm())}
+		for _, parameter := range operation.Parameters {
+			said = append(said, fmt.Sprintf("%s %s %s %s", operation.Name, parameter.Direction, parameter.Name, parameter.Type))
+		}
+		for _, column := range operation.Columns {
+			said = append(said, fmt.Sprintf("%s column %s %s", operation.Name, column.Name, column.Type))
+		}
+		for _, answer := range operation.Answers {
+			if match := words.FindStringSubmatch(answer); match != nil {
+				said = append(said, fmt.Sprintf("%s answers %s", operation.Name, match[1]))
+			}
+		}
+		lines[operation.Name] = said
+	}
+	return lines
+}
+
+// brokenPromises returns the released operations that are not what they were, with what they are now.
+func brokenPromises(released string, contract []db.Operation) []string {
+	promised := map[string][]string{}
+	for line := range strings.Lines(released) {
+		line = strings.TrimSuffix(line, "\n")
+		name, _, _ := strings.Cut(line, " ")
+		promised[name] = append(promised[name], line)
+	}
+	now := frozen(contract)
+	var broken []string
+	for name, lines := range promised {
+		if !slices.Equal(lines, now[name]) {
+			broken = append(broken, fmt.Sprintf("%s was released as\n%s\nand is\n%s", name, strings.Join(lines, "\n"), strings.Join(now[name], "\n")))
+		}
+	}
+	return broken
+}
+
+// release returns the contract as testdata/released_contract.txt has it after a release.
+func release(contract []db.Operation) string {
+	lines := frozen(contract)
+	var text strings.Builder
+	for _, operation := range contract {
+		text.WriteString(strings.Join(lines[operation.Name], "\n") + "\n")
+	}
+	return text.String()
+}
+
+// Goal: an operation never changes after its release. Method: the contract against testdata/released_contract.txt, which
+// is empty until the first release; APPLOCK_RELEASE=1 releases what the contract has now.
+func TestReleasedContractStays(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/released_contract.txt"
+	released, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := brokenPromises(string(released), db.Contract())
+	for _, promise := range broken {
+		t.Errorf("%s\nput it back, and give the new operation another name: docs/evolution.md", promise)
+	}
+	if os.Getenv("APPLOCK_RELEASE") != "" && broken == nil {
+		if err := os.WriteFile(file, []byte(release(db.Contract())), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Goal: what callers depend on cannot change unnoticed, and operations can be added. Method: release the contract, change it
+// in each way, and compare.
+func TestReleasedContractNoticesChanges(t *testing.T) {
+	t.Parallel()
+	released := release(db.Contract())
+	find := func(contract []db.Operation, name string) *db.Operation {
+		return &contract[slices.IndexFunc(contract, func(operation db.Operation) bool { return operation.Name == name })]
+	}
+	for what, change := range map[string]func(contract []db.Operation) []db.Operation{
+		"a parameter more": func(contract []db.Operation) []db.Operation {
+			get := find(contract, "get_appl_lock")
+			get.Parameters = append(get.Parameters, db.Parameter{Name: "p_new", Direction: db.Out, Type: db.Text})
+			return contract
+		},
+		"a parameter less": func(contract []db.Operation) []db.Operation {
+			get := find(contract, "get_appl_lock")
+			get.Parameters = get.Parameters[:len(get.Parameters)-1]
+			return contract
+		},
+		"another order": func(contract []db.Operation) []db.Operation {
+			get := find(contract, "get_appl_lock")
+			get.Parameters[0], get.Parameters[1] = get.Parameters[1], get.Parameters[0]
+			return contract
+		},
+		"another name": func(contract []db.Operation) []db.Operation {
+			find(contract, "get_appl_lock").Parameters[0].Name = "p_type"
+			return contract
+		},
+		"another type": func(contract []db.Operation) []db.Operation {
+			find(contract, "get_appl_lock").Parameters[4].Type = db.Text
+			return contract
+		},
+		"a column more": func(contract []db.Operation) []db.Operation {
+			list := find(contract, "list_appl_locks")
+			list.Columns = append(list.Columns, db.Parameter{Name: "new", Direction: db.Out, Type: db.Text})
+			return contract
+		},
+		"another answer": func(contract []db.Operation) []db.Operation {
+			release := find(contract, "release_appl_lock")
+			release.Answers = append(release.Answers, "`Y LATER`: a word that no caller knows")
+			return contract
+		},
+		"an operation less": func(contract []db.Operation) []db.Operation { return contract[1:] },
+	} {
+		if broken := brokenPromises(released, change(db.Contract())); len(broken) != 1 {
+			t.Errorf("%s: noticed %q, want one", what, broken)
+		}
+	}
+	added := append(db.Contract(), db.Operation{Name: "new_appl_lock", Parameters: []db.Parameter{{Name: "p_new", Direction: db.In, Type: db.Text}}})
+	if broken := brokenPromises(released, added); broken != nil {
+		t.Errorf("an operation more is refused: %q", broken)
+	}
+}

@@ -351,7 +351,7 @@ func ownerOf(statements []fakeStatement) string {
 
 // Goal: what goes to the server is complete, in order, and readable for Db2: each migration is one transaction with
 // its version, all of it in one migrator's turn and with the schema in the registers. Method: the statements of a
-// first MigrateUp, of one that finds nothing to do, and of Uninstall, against the files.
+// first migrate.Up, of one that finds nothing to do, and of Uninstall, against the files.
 func TestMigrationStatements(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)

@@ -185,7 +185,7 @@ func countRows(t *testing.T, file string) int {
 func startDemo(t *testing.T, b binary, step string) (command *exec.Cmd, stdout io.ReadCloser, stderr *bytes.Buffer) {
 	t.Helper()
 	stderr = new(bytes.Buffer)
-	command = b.command(t.Context(), "demo")
+	command = b.command(t.Context(), "demo", "--timeout", "1m") // a busy server takes its time
 	command.Stderr = stderr
 	stdout, err := command.StdoutPipe()
 	if err != nil {
@@ -240,7 +240,7 @@ func testProcessDemoServers(t *testing.T, b binary) {
 		b := b
 		b.dsn = s.newDatabase(t)
 		before := s.contents(t, b.dsn)
-		got := b.run(t.Context(), "demo")
+		got := b.run(t.Context(), "demo", "--timeout", "1m")
 		if got.code != exitYes {
 			t.Errorf("exit code %d: %s", got.code, got.stderr)
 		}

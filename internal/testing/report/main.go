@@ -51,7 +51,7 @@ func main() {
 	os.Exit(1)
 }
 
-var errUsage = errors.New("usage: report [FLAG OF GO TEST]... -- PACKAGE...")
+var errUsage = errors.New("usage: report [FLAG OF GO TEST] -- PACKAGE [PACKAGE]")
 
 // run tests packages and writes the report to w. The error says that something failed.
 func run(ctx context.Context, args []string, w io.Writer) error {

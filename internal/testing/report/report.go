@@ -162,7 +162,8 @@ func (r *report) packageOf(path string) *packageRun {
 // adopt notes that a test is a subtest.
 func (p *packageRun) adopt(test string) {
 	if parent, ok := parentOf(test); ok {
-		p.family[parent] = p.family[parent]
+		failed := p.family[parent]
+		p.family[parent] = failed // its first child makes it a family
 	}
 }
 

@@ -34,6 +34,10 @@ type mysqlKind struct {
 
 	// setupOptions are for the program that creates the data, serverOptions for the server.
 	setupOptions, serverOptions []string
+
+	// noSync is the option of a server that need not be durable. That of MariaDB also holds for what is not InnoDB's,
+	// the log of CREATE and DROP and the table of the routines, on which it spends most of its time otherwise.
+	noSync string
 }
 
 func kindMariaDB() mysqlKind {
@@ -42,6 +46,7 @@ func kindMariaDB() mysqlKind {
 		isMariaDB: true,
 		servers:   []string{"mariadbd", "mysqld"},
 		setups:    []string{"mariadb-install-db", "mysql_install_db"},
+		noSync:    "--debug-no-sync",
 		clients:   []string{"mariadb", "mysql"},
 		// The account of the socket is dropped by the first statements; it must not be joined by another one.
 		setupOptions: []string{
@@ -56,6 +61,7 @@ func kindMySQL() mysqlKind {
 		name:         "mysql",
 		servers:      []string{"mysqld"},
 		clients:      []string{"mysql"},
+		noSync:       "--innodb-flush-method=nosync",
 		setupOptions: []string{"--initialize-insecure", "--secure-file-priv=NULL"},
 		// Debian's default is a directory that only its service has. The X plugin would open a second port.
 		serverOptions: []string{"--secure-file-priv=NULL", "--mysqlx=OFF"},

@@ -86,7 +86,7 @@ func (m mysqld) command(s *privateServer) (*exec.Cmd, error) {
 		"--character-set-server=utf8mb4",
 	}
 	if !s.durable {
-		options = append(options, "--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=OFF")
+		options = append(options, "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=OFF", m.kind.noSync)
 	}
 	return exec.Command(m.programs.server, append(options, m.kind.serverOptions...)...), nil
 }

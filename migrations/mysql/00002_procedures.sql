@@ -392,10 +392,10 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            p_expires_ts, rounded up).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
+--            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
 -- Locks      S1 locks the object's one row (exclusive, no gap) and decides; held to the end of the caller's
---            transaction, also after HELD. S2, which tells who holds it, or until when a renewal with the
---            grant's own ttl goes, locks the same row.
+--            transaction, also after HELD. S2, which tells who holds it, and S3, which tells until when a
+--            renewal with the grant's own ttl goes, lock the same row.
 -- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
 --            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
@@ -405,9 +405,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
 --            time is older than the release; a released grant never comes back.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
---            room for that ttl beside the fence, so that S2 reads the end of the renewed grant, by its fence,
---            unless the ttl is 7 days. A grant that somebody has ended between S1 and S2 is not answered:
---            S1 decides once more, as if the caller had called again.
+--            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
+--            unless the ttl is 7 days. A grant that somebody has ended in between is not answered: then S2
+--            tells who holds the object now, or S1 decides once more, as if the caller had called again.
 --            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
 --            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
@@ -542,28 +542,47 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: held by somebody else? Or the grant that S1 has renewed, which has no old operator.
+        -- S2: held by somebody else?
         SELECT
-            IF(l.operator_id = v_operator_id, '', l.operator_id),
-            IF(l.operator_id = v_operator_id, '', l.department_id),
+            l.operator_id,
+            l.department_id,
             l.expires_ts,
-            (TIMESTAMPDIFF(MICROSECOND, IF(l.operator_id = v_operator_id, v_now, UTC_TIMESTAMP(6)), l.expires_ts) + 999999)
-                DIV 1000000
+            (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
         INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
-            AND l.operator_id <> ''
-            AND (l.operator_id <> v_operator_id OR (v_decision MOD 4 = 3 AND l.fence = v_decision DIV 4))
+            AND l.operator_id NOT IN (v_operator_id, '')
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF p_old_operator_id IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             DO LAST_INSERT_ID(v_insert_id);
-            SET p_lock_fl = IF(p_old_operator_id = '', 'Y', 'N');
-            SET p_outcome = IF(p_old_operator_id = '', 'RENEWED', 'HELD');
-            SET p_fence = IF(p_old_operator_id = '', v_decision DIV 4, 0);
+            SET p_lock_fl = 'N';
+            SET p_outcome = 'HELD';
+            SET p_fence = 0;
             LEAVE main;
+        END IF;
+
+        -- S3: until when has S1 renewed this grant?
+        IF v_decision MOD 4 = 3 THEN
+            SELECT '', '', l.expires_ts, (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000
+            INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+            FROM appl_lock AS l
+            WHERE l.object_type = v_object_type
+                AND l.object_id = v_object_id
+                AND l.operator_id = v_operator_id
+                AND l.fence = v_decision DIV 4
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+            FOR UPDATE;
+            IF p_old_operator_id IS NOT NULL THEN
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                DO LAST_INSERT_ID(v_insert_id);
+                SET p_lock_fl = 'Y';
+                SET p_outcome = 'RENEWED';
+                SET p_fence = v_decision DIV 4;
+                LEAVE main;
+            END IF;
         END IF;
     END WHILE;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';

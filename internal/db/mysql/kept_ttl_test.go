@@ -43,19 +43,23 @@ const (
 )
 
 // Goal: a renewal that keeps the ttl tells the end of the grant that it has renewed, and of no other: what has ended
-// before its end could be read is not answered, but decided once more. Method: another session comes between S1 and S2.
+// before its end could be read is not answered, but decided once more. Method: another session comes between S1 and S2,
+// or between S2 and S3.
 func TestKeptRenewalIsOfThisGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		handle := newPlace(t, product).SQL
-		for name, test := range map[string]struct{ change, want string }{
-			"nobody":      {"", "RENEWED, fence +0, 3600 left"},
-			"released":    {released, "ACQUIRED, a later fence, 604800 left"},
-			"handed over": {handedOver, "HELD by ASMITH"},
-			"got again":   {gotAgain, "RENEWED, fence +1, 7200 left"},
+		for name, test := range map[string]struct{ before, change, want string }{
+			"nobody":           {"-- S2:", "DO 0;", "RENEWED, fence +0, 3600 left"},
+			"released":         {"-- S2:", released, "ACQUIRED, a later fence, 604800 left"},
+			"handed over":      {"-- S2:", handedOver, "HELD by ASMITH of CS"},
+			"got again":        {"-- S2:", gotAgain, "RENEWED, fence +1, 7200 left"},
+			"released late":    {"-- S3:", released, "ACQUIRED, a later fence, 604800 left"},
+			"handed over late": {"-- S3:", handedOver, "HELD by ASMITH of CS"},
+			"got again late":   {"-- S3:", gotAgain, "RENEWED, fence +1, 7200 left"},
 		} {
-			undo := interrupt(t, handle, "get_appl_lock_core", "-- S2:", "IF v_round = 1 THEN DO 0; "+test.change+" END IF;")
+			undo := interrupt(t, handle, "get_appl_lock_core", test.before, "IF v_round = 1 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
 			if got := inWords(t, mustQuery(t, handle, keepingGet)[0], fence); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -74,12 +78,12 @@ func TestKeptTransferIsOfThisGrant(t *testing.T) {
 		t.Helper()
 		handle := newPlace(t, product).SQL
 		for name, test := range map[string]struct{ change, want string }{
-			"nobody":      {"", "TRANSFERRED, a later fence, 3600 left"},
+			"nobody":      {"DO 0;", "TRANSFERRED, a later fence, 3600 left"},
 			"released":    {released, "FREE, no fence, 0 left"},
-			"handed over": {handedOver, "HELD by ASMITH"},
+			"handed over": {handedOver, "HELD by ASMITH of CS"},
 			"renewed":     {renewed, "TRANSFERRED, a later fence, 7200 left"},
 		} {
-			undo := interrupt(t, handle, "transfer_appl_lock_core", "-- S1:", "IF v_round = 1 THEN DO 0; "+test.change+" END IF;")
+			undo := interrupt(t, handle, "transfer_appl_lock_core", "-- S1:", "IF v_round = 1 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
 			if got := inWords(t, mustQuery(t, handle, keepingTransfer)[0], fence); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -93,8 +97,8 @@ func TestKeptTransferIsOfThisGrant(t *testing.T) {
 // inWords tells an answer about a grant that had a fence; the numbers of new fences differ from run to run.
 func inWords(t *testing.T, answer map[string]any, before int64) string {
 	t.Helper()
-	if answer["p_old_operator_id"] != "" {
-		return fmt.Sprintf("%s by %s", answer["p_outcome"], answer["p_old_operator_id"])
+	if operator, department := answer["p_old_operator_id"], answer["p_old_department_id"]; operator != "" || department != "" {
+		return fmt.Sprintf("%s by %s of %s", answer["p_outcome"], operator, department)
 	}
 	var fence int64
 	if _, err := fmt.Sscan(fmt.Sprint(answer["p_fence"]), &fence); err != nil {

@@ -167,7 +167,6 @@ func tests(product string) map[string]func(t *testing.T, s site) {
 	}
 	if product == db2OnHSQLDB {
 		delete(all, "install again") // it has no CREATE OR REPLACE
-		all["nothing is kept"] = testNothingIsKept
 	}
 	for name, story := range stories() {
 		all["story "+name] = func(t *testing.T, s site) {
@@ -358,25 +357,6 @@ func testSevenDays(t *testing.T, s site) {
 		}
 		if isNew := lock.Fence > first; isNew != strings.HasPrefix(line, "transfer") {
 			t.Errorf("%s: fence %d after %d", line, lock.Fence, first)
-		}
-	}
-}
-
-// Goal: the article knows no ttl and overwrites the department, whatever the full API has given. Method: a grant of the full
-// API before each call.
-func testNothingIsKept(t *testing.T, s site) {
-	t.Helper()
-	session := s.session(t, s.handle)
-	object := applock.Object{Type: "customer", ID: "42"}
-	owner := applock.Owner{Operator: "JDOE", Department: "CS"}
-	for _, line := range []string{"get 42 JDOE NULL -> Y||", "transfer 42 JDOE ASMITH NULL -> Y||"} {
-		if _, err := s.client.Get(t.Context(), applock.GetRequest{Object: object, Owner: owner, TTL: time.Minute}); err != nil {
-			t.Fatal(err)
-		}
-		s.play(t, session, line)
-		lock, err := s.client.Inquire(t.Context(), applock.InquireRequest{Object: object})
-		if ttl := lock.ExpiresAt.Sub(lock.LockedAt); err != nil || ttl != 7*24*time.Hour || lock.Owner.Department != "" {
-			t.Errorf("%s: %+v, %v, want 7 days and no department", line, lock, err)
 		}
 	}
 }

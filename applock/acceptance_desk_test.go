@@ -101,6 +101,11 @@ func (c *customer) lock() applock.Lock {
 	}
 }
 
+// ttlOr returns a TTL that was asked for, and that of the grant otherwise.
+func (c *customer) ttlOr(ttl time.Duration) time.Duration {
+	return cmp.Or(ttl, c.endsAt.Sub(c.lockedAt).Round(time.Second))
+}
+
 // desk runs operations in the database and in the model.
 type desk struct {
 	t         *testing.T
@@ -223,7 +228,7 @@ func (d *desk) anyFence(c *customer) applock.Fence {
 }
 
 func (d *desk) anyTTL() time.Duration {
-	hours := []int{0, 1, 2, 8, 24, 36, 3 * 24, 10 * 24, 30 * 24} // 0 is the default
+	hours := []int{0, 1, 2, 8, 24, 36, 3 * 24, 10 * 24, 30 * 24} // 0 is that of the grant, or the default
 	return time.Duration(hours[d.random.IntN(len(hours))]) * time.Hour
 }
 
@@ -262,6 +267,7 @@ func (d *desk) get(c *customer, owner applock.Owner) {
 		d.wantHeld(c, err, c.endsAt)
 	case d.live(c):
 		d.outcome("get RENEWED")
+		ttl = c.ttlOr(ttl)
 		d.wantGrant(c, grant, err, owner, true, ttl)
 		d.granted(c, grant, ttl)
 	default:
@@ -304,6 +310,7 @@ func (d *desk) transfer(c *customer, from string, to applock.Owner) {
 		d.wantHeld(c, err, c.endsAt)
 	default:
 		d.outcome("transfer TRANSFERRED")
+		ttl = c.ttlOr(ttl)
 		d.wantGrant(c, grant, err, to, false, ttl)
 		d.granted(c, grant, ttl)
 	}
@@ -320,7 +327,11 @@ func (d *desk) granted(c *customer, grant applock.Grant, ttl time.Duration) {
 		c.acquiredAt = c.lockedAt
 		c.former, c.fence = c.fence, grant.Fence
 	}
-	c.exists, c.released, c.owner = true, false, grant.Owner
+	owner := grant.Owner
+	if grant.Outcome == applock.OutcomeRenewed { // without a department it keeps the one that it has
+		owner.Department = cmp.Or(owner.Department, c.owner.Department)
+	}
+	c.exists, c.released, c.owner = true, false, owner
 	c.endsAt, c.ends = grant.ExpiresAt, d.clock+ttl
 }
 

@@ -139,11 +139,7 @@ func TestSchema(t *testing.T) {
 		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "asmith")
 		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 		u.must(t, "--schema", crm, "migrate", "down")
-		u.must(t, "--schema", crm, "list") // the former contract has it
-		u.run(t, "--schema", crm, "list", "--waiting").check(t, exitError, "applock in schema "+crm+" has contract 1, and 2 is needed")
-		for range 3 {
-			u.must(t, "--schema", crm, "migrate", "down")
-		}
+		u.must(t, "--schema", crm, "migrate", "down")
 		u.run(t, "--schema", crm, "list").check(t, exitError, "applock is not installed in schema "+crm)
 		u.must(t, "inquire", "customer:42")
 	})

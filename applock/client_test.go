@@ -204,11 +204,11 @@ func TestInvalidInGo(t *testing.T) {
 	}
 	object, owner := applock.Object{Type: "customer", ID: "42"}, applock.Owner{Operator: "JDOE"}
 	for want, err := range map[string]error{
-		"object_type":   get(applock.Object{Type: "a\x00b", ID: "42"}, owner, 0),
-		"object_id":     get(applock.Object{Type: "customer", ID: "\xff"}, owner, 0),
-		"operator_id":   get(object, applock.Owner{Operator: "\x00"}, 0),
-		"department_id": get(object, applock.Owner{Operator: "JDOE", Department: "\xc3"}, 0),
-		"ttl_seconds":   get(object, owner, 1500*time.Millisecond),
+		"Object.Type":      get(applock.Object{Type: "a\x00b", ID: "42"}, owner, 0),
+		"Object.ID":        get(applock.Object{Type: "customer", ID: "\xff"}, owner, 0),
+		"Owner.Operator":   get(object, applock.Owner{Operator: "\x00"}, 0),
+		"Owner.Department": get(object, applock.Owner{Operator: "JDOE", Department: "\xc3"}, 0),
+		"TTL":              get(object, owner, 1500*time.Millisecond),
 	} {
 		var invalid *applock.InvalidError
 		if !errors.As(err, &invalid) || invalid.Argument != want || !errors.Is(err, applock.ErrInvalid) {

@@ -27,7 +27,8 @@ type GetRequest struct {
 // Grant is what a successful Get or Transfer returns.
 type Grant struct {
 	Object Object
-	Owner  Owner
+	// Owner is as it was asked for: a renewal that names no department keeps the one of the grant, which Inquire tells.
+	Owner Owner
 	// Fence is the same through all renewals of a grant, and greater for every later grant.
 	Fence Fence
 	// ExpiresAt is when the lock ends unless it is renewed: UTC, by the database's clock.

@@ -287,7 +287,7 @@ func Example_rebuild() {
 		fmt.Println("writing", batch, "with a fence:", lease.Fence() > 0)
 		if batch == "i-p" {
 			released, err := client.Release(ctx, applock.ReleaseRequest{Object: lease.Object(), Operator: lease.Owner().Operator})
-			fmt.Println("the supervisor:", released, err)
+			fmt.Println("the supervisor:", released.Outcome, err)
 			fmt.Println("the lease:", errors.Is(lease.Renew(ctx), applock.ErrLost))
 		}
 		return nil
@@ -296,7 +296,7 @@ func Example_rebuild() {
 	// Output:
 	// writing a-h with a fence: true
 	// writing i-p with a fence: true
-	// the supervisor: true <nil>
+	// the supervisor: RELEASED <nil>
 	// the lease: true
 	// true true
 }

@@ -47,13 +47,14 @@ func playFake(t *testing.T, test func(t *testing.T, here, there program)) {
 
 // with adds a fault to all calls of an operation.
 func (p program) with(operation string, fault fakebackend.Fault) {
-	former := p.backend.Fault
-	p.backend.Fault = func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-		if call.Operation == operation {
-			return fault
+	p.backend.ChangeFault(func(former fakebackend.Faults) fakebackend.Faults {
+		return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+			if call.Operation == operation {
+				return fault
+			}
+			return former(ctx, call)
 		}
-		return former(ctx, call)
-	}
+	})
 }
 
 // takeAll takes several objects for AcquireAllBy.
@@ -665,13 +666,15 @@ func TestShortOutagesLoseNothing(t *testing.T) {
 			request := anHour(nightly)
 			request.TTL = ttl
 			lease := here.acquire(t, request)
-			began, calm := time.Now(), here.backend.Fault
-			here.backend.Fault = func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-				if since := time.Since(began); since >= begins && since < begins+ttl/2 {
-					return fakebackend.Fault{Refuse: errServer}
+			began := time.Now()
+			here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+				return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+					if since := time.Since(began); since >= begins && since < begins+ttl/2 {
+						return fakebackend.Fault{Refuse: errServer}
+					}
+					return calm(ctx, call)
 				}
-				return calm(ctx, call)
-			}
+			})
 			time.Sleep(time.Minute)
 			if cause := context.Cause(lease.Context()); cause != nil {
 				t.Errorf("lost in an outage from %s to %s: %v", begins, begins+ttl/2, cause)

@@ -63,10 +63,10 @@ type Fault struct {
 var ErrConnection = errors.New("connection reset")
 
 // Backend is the truth about the objects, which all programs of a test share. Fault, Granted and Messages are set before it
-// is used. It is an applock.Backend and nothing more; Polled and Program make more of it.
+// is used; ChangeFault is for later. It is an applock.Backend and nothing more; Polled and Program make more of it.
 type Backend struct {
 	// Fault, if set, returns what happens to a call. It may block.
-	Fault func(ctx context.Context, call Call) Fault
+	Fault Faults
 	// Granted, if set, is called when a new grant begins, in the moment of the decision. It must not call the backend.
 	Granted func(grant applock.Grant)
 	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
@@ -80,6 +80,16 @@ type Backend struct {
 	// listings are those who were announced and not retracted.
 	listings map[waiter]*listing
 	ears     map[*ear]struct{}
+}
+
+// Faults returns what happens to a call.
+type Faults func(ctx context.Context, call Call) Fault
+
+// ChangeFault replaces the faults of a backend that is in use.
+func (b *Backend) ChangeFault(change func(former Faults) Faults) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.Fault = change(b.Fault)
 }
 
 // New returns a backend on which nothing is held.
@@ -142,11 +152,12 @@ func (b *Backend) faultOf(ctx context.Context, call Call) Fault {
 	b.mutex.Lock()
 	b.numbers[call.Operation]++
 	call.Number = b.numbers[call.Operation]
+	faults := b.Fault
 	b.mutex.Unlock()
-	if b.Fault == nil {
+	if faults == nil {
 		return Fault{}
 	}
-	return b.Fault(ctx, call)
+	return faults(ctx, call)
 }
 
 func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {

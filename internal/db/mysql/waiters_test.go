@@ -71,31 +71,30 @@ func TestWaitersInAStorm(t *testing.T) {
 	})
 }
 
-// Goal: also those who call for the very same waiter at once, which no program does, hardly meet a deadlock, and one is of
-// the kind that is begun again. Method: 32 connections say that it waits, and that it does not.
-func TestSameWaiterHardlyDeadlocks(t *testing.T) {
+// Goal: also those who call for the very same waiter at once, which no program does, meet nothing worse than a deadlock,
+// and that is of the kind that is begun again. Method: 32 connections say that it waits, and that it does not, and repeat
+// what was a deadlock's victim, as the façade does.
+func TestSameWaiterSurvivesDeadlocks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		const rounds = 50
+		const rounds, repetitions = 50, 100
 		var calls storm
 		calls.run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
 			call := announceCall
 			if rand.IntN(2) == 0 {
 				call = retractCall
 			}
-			_, err := contract.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
-			if db.KindOf(mysql.InterpretError(err)) == db.KindRetry {
-				calls.deadlocks.Add(1)
-				return nil
+			var err error
+			for range repetitions {
+				_, err = contract.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
+				if db.KindOf(mysql.InterpretError(err)) != db.KindRetry {
+					return err
+				}
 			}
 			return err
 		})
-		// Every deadlock has a survivor. How many there are depends on how busy the machine is.
-		if deadlocks := calls.deadlocks.Load(); deadlocks*2 > calls.calls.Load() {
-			t.Errorf("%d deadlocks in %d calls", deadlocks, calls.calls.Load())
-		}
 	})
 }
 

@@ -1978,8 +1978,9 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 --            expiry and is judged on the newest row once it is locked; of two transfers from the same
 --            operator one wins and the other answers HELD. The fence is computed under the row lock and
 --            comes out of S1 through LAST_INSERT_ID(expr).
---            Ttl of NULL: S1 leaves the row alone unless the grant has the ttl that S2 has read in the round
---            before; so the first round only reads it, and a renewal with another ttl in between costs a round.
+--            Ttl of NULL: S1 leaves the row alone unless the grant has the ttl that the new one would get: 7 days
+--            in the first round, later what S2 has read in the round before. A renewal with another ttl in
+--            between costs a round.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
 --            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
@@ -2051,8 +2052,8 @@ main: BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
-    -- The ttl of the new grant, and what is left of it at first; NULL until S2 has read which one to keep.
-    SET p_seconds_left = p_ttl_seconds;
+    -- The ttl of the new grant, and what is left of it at first. For NULL the most likely one, until S2 has read it.
+    SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
     WHILE v_round < 3 DO
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);

@@ -326,7 +326,9 @@ func TestRenewedNames(t *testing.T) {
 }
 
 // Goal: those who ask for an object all the time, and lock its row each time they are refused, do not keep its holder
-// from renewing. Method: four connections ask as fast as they can; the holder renews 60 times.
+// from renewing. Method: four connections ask as fast as they can, and the holder renews 60 times. Each of its calls may be
+// passed over; that many in a row are would be a lease lost. (On an idle machine fewer than one in ten is passed over, on a
+// busy one half.)
 func TestRefusalsDoNotStarveRenewals(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -346,18 +348,18 @@ func TestRefusalsDoNotStarveRenewals(t *testing.T) {
 				}
 			})
 		}
-		const rounds = 60
-		renewed := 0
-		for range rounds {
+		const rounds, tooMany = 60, 20
+		for passedOver, renewed := 0, 0; renewed < rounds && passedOver < tooMany; passedOver++ {
 			if outcomes(t, place.SQL, mine) == "1=RENEWED" {
 				renewed++
+				passedOver = -1
+			}
+			if passedOver == tooMany-1 {
+				t.Errorf("passed over %d times in a row after %d renewals", tooMany, renewed)
 			}
 		}
 		cancel()
 		asking.Wait()
-		if renewed < rounds*9/10 {
-			t.Errorf("renewed %d times of %d", renewed, rounds)
-		}
 	})
 }
 

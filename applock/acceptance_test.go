@@ -135,7 +135,7 @@ func newRealPlace(t *testing.T, product string) realPlace {
 		t.Fatal(err)
 	}
 	t.Cleanup(place.close)
-	if _, err := migrate.Up(t.Context(), place.client); err != nil {
+	if _, err := migrate.Up(t.Context(), place.client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return place

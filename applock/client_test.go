@@ -188,7 +188,7 @@ func openSQLite(t *testing.T) *applock.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return client
@@ -247,7 +247,7 @@ func TestLogger(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&records, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "applock.db")
 	client := testclient.Open(t, dsn, "", logger)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := client.Get(t.Context(), applock.GetRequest{
@@ -410,7 +410,7 @@ func TestOpenMySQL(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = client.Close() })
 				if i == 0 {
-					if _, err := migrate.Up(t.Context(), client); err != nil {
+					if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 						t.Fatal(err)
 					}
 					if granted, err = client.Get(t.Context(), orderLock); err != nil {
@@ -448,7 +448,7 @@ func TestSchemaOnMySQL(t *testing.T) {
 			if _, err := elsewhere.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("before the migration of the other database: %v, want ErrSchema", err)
 			}
-			if _, err := migrate.Up(t.Context(), elsewhere); err != nil {
+			if _, err := migrate.Up(t.Context(), elsewhere, migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			checkTwoSetsOfLocks(t, shop.client, elsewhere)

@@ -26,7 +26,7 @@ func openExample(ctx context.Context) (*applock.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := migrate.Up(ctx, client); err != nil {
+	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 		log.Fatal(err)
 	}
 	return client, func() {
@@ -50,7 +50,7 @@ func openExampleFile(ctx context.Context) (*sql.DB, *applock.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := migrate.Up(ctx, client); err != nil {
+	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 		log.Fatal(err)
 	}
 	return handle, client, func() {

@@ -43,7 +43,7 @@ func onLateCommit(t *testing.T) (late *lateCommit, client, other *applock.Client
 	late = &lateCommit{Driver: driver, committed: make(chan struct{}), answer: make(chan struct{})}
 	client = applock.New(late, nil)
 	t.Cleanup(func() { _ = client.Close() })
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return late, client, testclient.Open(t, dsn, "", nil)

@@ -65,7 +65,7 @@ func leasePlace(t testing.TB, product string) string {
 	t.Helper()
 	dsn := newDSN(t, product)
 	client := onPlace(t, dsn)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return dsn

@@ -115,7 +115,7 @@ func newPlace(ctx context.Context, s server) (p *place, err error) {
 	}
 	p.raw = a.raw
 	p.closers = append(p.closers, a.close)
-	if _, err := migrate.Up(ctx, a.client); err != nil {
+	if _, err := migrate.Up(ctx, a.client, migrate.UpRequest{}); err != nil {
 		return p, err
 	}
 	for _, statement := range p.statements.tables {

@@ -26,10 +26,10 @@ func ExampleUp() {
 	}
 	defer func() { _ = client.Close() }()
 
-	applied, err := migrate.Up(ctx, client)
-	fmt.Println("first", applied[0].Name, err)
-	applied, err = migrate.Up(ctx, client)
-	fmt.Println("then", len(applied), err)
+	applied, err := migrate.Up(ctx, client, migrate.UpRequest{})
+	fmt.Println("first", applied.Steps[0].Name, err)
+	applied, err = migrate.Up(ctx, client, migrate.UpRequest{})
+	fmt.Println("then", len(applied.Steps), err)
 	// Output:
 	// first 00001_appl_lock.sql <nil>
 	// then 0 <nil>

@@ -55,7 +55,7 @@ func (s shop) require(t *testing.T, client *applock.Client, versions ...int64) {
 	if _, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
 		t.Errorf("get: %v", err)
 	}
-	if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
+	if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != 0 {
 		t.Errorf("migrate up again: %v, %v, want nothing to do", done, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestBesideAGooseApplication(t *testing.T) {
 					install(t, client)
 					shop.migrate(t, versions...)
 					shop.require(t, client, versions...)
-					if err := migrate.Uninstall(t.Context(), client); err != nil {
+					if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 						t.Fatal(err)
 					}
 					later := versions[len(versions)-1] + 1
@@ -133,8 +133,8 @@ func TestBesideAGooseApplication(t *testing.T) {
 
 func install(t *testing.T, client *applock.Client) {
 	t.Helper()
-	done, err := migrate.Up(t.Context(), client)
-	if err != nil || len(done) == 0 {
+	done, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
+	if err != nil || len(done.Steps) == 0 {
 		t.Fatalf("migrate up: %v, %v", done, err)
 	}
 }

@@ -31,31 +31,64 @@ type Migration struct {
 	AppliedAt time.Time
 }
 
+// UpRequest is how Up installs. Its zero value is usable.
+type UpRequest struct{}
+
+// UpResult is what Up has done.
+type UpResult struct {
+	// Steps are those that this call applied, in order; those that were there are not among them.
+	Steps []Migration
+}
+
 // Up creates or updates the table and the procedures and returns the steps it applied. Any
 // number of processes may run it on one database at once; each step is applied once. The steps are noted in the table
 // appl_lock_goose, beside appl_lock, so that an application's own goose and this one do not see each other.
-func Up(ctx context.Context, client *applock.Client) ([]Migration, error) {
-	return run(ctx, client, "up", migrate.Up)
+func Up(ctx context.Context, client *applock.Client, _ UpRequest) (UpResult, error) {
+	steps, err := run(ctx, client, "up", migrate.Up)
+	return UpResult{Steps: steps}, err
+}
+
+// DownRequest is how Down goes back. Its zero value is usable.
+type DownRequest struct{}
+
+// DownResult is what Down has done.
+type DownResult struct {
+	// Steps are those that this call undid; none where none was applied.
+	Steps []Migration
 }
 
 // Down undoes the newest step and returns it, or nothing when there is none. Undoing the first
 // step drops the table with all its locks.
-func Down(ctx context.Context, client *applock.Client) ([]Migration, error) {
-	return run(ctx, client, "down", migrate.Down)
+func Down(ctx context.Context, client *applock.Client, _ DownRequest) (DownResult, error) {
+	steps, err := run(ctx, client, "down", migrate.Down)
+	return DownResult{Steps: steps}, err
 }
+
+// UninstallRequest is how Uninstall removes. Its zero value is usable.
+type UninstallRequest struct{}
 
 // Uninstall undoes all steps and removes the version table, and the schema (on MySQL only one that was named)
 // if nothing else is in it. All locks are lost. Uninstalling what is not installed is no error.
-func Uninstall(ctx context.Context, client *applock.Client) error {
+func Uninstall(ctx context.Context, client *applock.Client, _ UninstallRequest) error {
 	_, err := run(ctx, client, "down", func(ctx context.Context, target migrate.Target) ([]migrate.Migration, error) {
 		return nil, migrate.Uninstall(ctx, target)
 	})
 	return err
 }
 
+// StatusRequest is what Status tells. Its zero value is usable.
+type StatusRequest struct{}
+
+// StatusResult is what is installed.
+type StatusResult struct {
+	// Steps are all that this program knows, in order, each with the time when it was applied.
+	Steps []Migration
+}
+
 // Status returns all steps with the time each was applied. It changes nothing.
-func Status(ctx context.Context, client *applock.Client) ([]Migration, error) {
-	return run(ctx, client, "status", migrate.Status)
+func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (StatusResult, error) {
+	steps, err := run(ctx, client, "status", migrate.Status)
+	return StatusResult{Steps: steps}, err
 }
 
 // run runs a command of goose on the client's database.

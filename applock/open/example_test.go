@@ -27,7 +27,7 @@ func ExampleByDSN() {
 		log.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	if _, err := migrate.Up(ctx, client); err != nil {
+	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 		log.Fatal(err)
 	}
 	object := applock.Object{Type: "customer", ID: "42"}

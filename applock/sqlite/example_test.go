@@ -32,7 +32,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer func() { _ = client.Close() }() // before the handle, which it leaves open
-	if _, err := migrate.Up(ctx, client); err != nil {
+	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 		log.Fatal(err)
 	}
 	grant, err := client.Get(ctx, applock.GetRequest{

@@ -198,7 +198,7 @@ func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
 	onStage.schema = "applock_demo_" + hex.EncodeToString(random)
 	// This changes nothing: if the server does not let us in, there will be nothing to remove.
 	err := onStage.callAsIs(ctx, "demo", func(ctx context.Context, s session) error {
-		if _, err := migrate.Status(ctx, s.Client); err != nil {
+		if _, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 		return nil
@@ -214,7 +214,7 @@ func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
 func (a *app) clearSchema(ctx context.Context) error {
 	a.timeout = duration(cleanUpTimeout)
 	err := a.callAsIs(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
-		return migrate.Uninstall(ctx, s.Client)
+		return migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{})
 	})
 	if err != nil {
 		return fmt.Errorf("%w; please drop the schema %s by hand", err, a.schema)

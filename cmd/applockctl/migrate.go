@@ -67,17 +67,17 @@ processes may do so on one database at once: each step is applied once.
 func (a *app) migrateUp(ctx context.Context) error {
 	return a.callAsIs(ctx, "migrate up", func(ctx context.Context, s session) error {
 		s.pause()
-		applied, err := migrate.Up(ctx, s.Client)
+		applied, err := migrate.Up(ctx, s.Client, migrate.UpRequest{})
 		if err != nil {
 			return err
 		}
 		// Only the status knows when, by the database's clock.
-		all, err := migrate.Status(ctx, s.Client)
+		all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
 		if err != nil {
 			return err
 		}
-		steps := slices.DeleteFunc(all, func(step migrate.Migration) bool {
-			return !slices.ContainsFunc(applied, func(done migrate.Migration) bool { return done.Version == step.Version })
+		steps := slices.DeleteFunc(all.Steps, func(step migrate.Migration) bool {
+			return !slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version })
 		})
 		return a.printSteps(steps, "nothing to do, all steps were applied before")
 	})
@@ -104,11 +104,11 @@ locks.
 func (a *app) migrateDown(ctx context.Context) error {
 	return a.callAsIs(ctx, "migrate down", func(ctx context.Context, s session) error {
 		s.pause()
-		undone, err := migrate.Down(ctx, s.Client)
+		undone, err := migrate.Down(ctx, s.Client, migrate.DownRequest{})
 		if err != nil {
 			return err
 		}
-		return a.printSteps(undone, "nothing to do, no step is applied")
+		return a.printSteps(undone.Steps, "nothing to do, no step is applied")
 	})
 }
 
@@ -129,11 +129,11 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 
 func (a *app) migrateStatus(ctx context.Context) error {
 	return a.callAsIs(ctx, "migrate status", func(ctx context.Context, s session) error {
-		steps, err := migrate.Status(ctx, s.Client)
+		status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
 		if err != nil {
 			return err
 		}
-		return a.printSteps(steps, "")
+		return a.printSteps(status.Steps, "")
 	})
 }
 

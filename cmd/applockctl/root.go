@@ -267,7 +267,7 @@ func closeClient(limited context.Context, client *applock.Client) {
 // prepare creates an embedded database, or brings it up to date. Any number of processes may do so at
 // once.
 func (a *app) prepare(ctx context.Context, client *applock.Client) error {
-	migrations, err := migrate.Status(ctx, client)
+	status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
 	if errors.Is(err, applock.ErrUnreachable) {
 		return fmt.Errorf("cannot open %s, check that its directory exists and that you may write there: %w",
 			a.database(), err)
@@ -276,10 +276,10 @@ func (a *app) prepare(ctx context.Context, client *applock.Client) error {
 		return fmt.Errorf("prepare %s: %w", a.database(), err)
 	}
 	pending := func(migration migrate.Migration) bool { return migration.AppliedAt.IsZero() }
-	if !slices.ContainsFunc(migrations, pending) {
+	if !slices.ContainsFunc(status.Steps, pending) {
 		return nil
 	}
-	if _, err := migrate.Up(ctx, client); err != nil {
+	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 		return fmt.Errorf("prepare %s: %w", a.database(), err)
 	}
 	return nil

@@ -167,7 +167,7 @@ func openClient(t *testing.T, dsn string) *applock.Client {
 func newBankAt(t *testing.T, product, dsn string) bank {
 	t.Helper()
 	client := openClient(t, dsn)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	b := bank{product: product, client: client, locks: client}

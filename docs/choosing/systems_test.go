@@ -31,7 +31,7 @@ func openShop(ctx context.Context) (*sql.DB, *applock.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := migrate.Up(ctx, client); err != nil {
+	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 		log.Fatal(err)
 	}
 	for _, statement := range []string{

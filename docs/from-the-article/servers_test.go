@@ -58,7 +58,7 @@ func sitesOf(t *testing.T, product string) func(t *testing.T) site {
 		t.Helper()
 		s := site{product: product, bridge: bridge}
 		s.open(t)
-		if _, err := migrate.Up(t.Context(), s.client); err != nil {
+		if _, err := migrate.Up(t.Context(), s.client, migrate.UpRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		return s

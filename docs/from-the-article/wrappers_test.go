@@ -451,7 +451,7 @@ func begin(t *testing.T, handle *sql.DB) *sql.Tx {
 func testWrappersAreNoPartOfApplock(t *testing.T, s site) {
 	t.Helper()
 	ctx, session := t.Context(), s.session(t, s.handle)
-	if done, err := migrate.Up(ctx, s.client); err != nil || len(done) != 0 {
+	if done, err := migrate.Up(ctx, s.client, migrate.UpRequest{}); err != nil || len(done.Steps) != 0 {
 		t.Errorf("migrate on top of the wrappers: %v, %v", done, err)
 	}
 	missing := "error 42000 PROCEDURE "
@@ -467,13 +467,13 @@ func testWrappersAreNoPartOfApplock(t *testing.T, s site) {
 		execute(t, s.handle, "DROP PROCEDURE get_appl_lock_core")
 		s.play(t, session, "get 42 JDOE CS -> error LK003 get_appl_lock")
 	}
-	if err := migrate.Uninstall(ctx, s.client); err != nil {
+	if err := migrate.Uninstall(ctx, s.client, migrate.UninstallRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := answer(s.call(ctx, session, "get", 42, "JDOE", "CS")); !strings.HasPrefix(got, missing) {
 		t.Errorf("without applock: %s, want %s", got, missing)
 	}
-	if _, err := migrate.Up(ctx, s.client); err != nil {
+	if _, err := migrate.Up(ctx, s.client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if s.product == db2OnHSQLDB {
@@ -487,7 +487,7 @@ func TestOtherSchema(t *testing.T) {
 	t.Parallel()
 	s := sitesOf(t, postgres)(t)
 	client := testclient.Open(t, s.dsn, "locks", nil)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	script := read(t, "postgres.sql")

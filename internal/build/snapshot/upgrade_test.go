@@ -67,7 +67,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			dsn := testdb.MySQL(t, product)
 			handle := testdb.OpenMySQL(t, dsn, nil)
 			client := testclient.MySQL(t, handle)
-			if _, err := migrate.Up(t.Context(), client); err != nil {
+			if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			grantee := newGrantee(t, dsn, handle, "get_appl_lock_row")

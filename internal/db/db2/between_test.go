@@ -130,7 +130,7 @@ func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int
 		t.Fatal(err)
 	}
 	defer func() { _ = handle.Close() }()
-	if _, err := migrate.Up(ctx, testclient.DB2(t, handle)); err != nil {
+	if _, err := migrate.Up(ctx, testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{

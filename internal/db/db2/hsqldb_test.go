@@ -128,7 +128,7 @@ func (d hsqldbDatabases) place(t testing.TB) contract.Place {
 	t.Helper()
 	_, handle := d.open(t)
 	client := testclient.DB2(t, handle)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{

@@ -22,7 +22,7 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 		Place: func(t testing.TB) string {
 			t.Helper()
 			name, handle := databases.open(t)
-			if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle)); err != nil {
+			if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			return name

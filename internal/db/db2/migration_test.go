@@ -355,8 +355,8 @@ func ownerOf(statements []fakeStatement) string {
 func TestMigrationStatements(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
-	done, err := migrate.Up(t.Context(), client)
-	if err != nil || len(done) != newestVersion {
+	done, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
+	if err != nil || len(done.Steps) != newestVersion {
 		t.Fatalf("migrated %v, %v, want two", done, err)
 	}
 	got := server.statements()
@@ -366,7 +366,7 @@ func TestMigrationStatements(t *testing.T) {
 	}
 	catalog.check(t, allVersions()...)
 
-	if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
+	if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != 0 {
 		t.Errorf("migrated %v, %v, want nothing to do", done, err)
 	}
 	again := server.statements()
@@ -376,7 +376,7 @@ func TestMigrationStatements(t *testing.T) {
 	}
 	catalog.check(t, allVersions()...)
 
-	if err := migrate.Uninstall(t.Context(), client); err != nil {
+	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	got = server.statements()
@@ -481,7 +481,7 @@ func TestMigrationFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				catalog, server, client := newCatalog(t)
 				catalog.hook = test.hook(catalog)
-				done, err := migrate.Up(t.Context(), client)
+				done, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
 				if err == nil || !strings.Contains(err.Error(), test.failed) || !strings.Contains(err.Error(), "SQLSTATE=") {
 					t.Errorf("migrated %v, %v, want an error of %s", done, err, test.failed)
 				}
@@ -491,7 +491,7 @@ func TestMigrationFails(t *testing.T) {
 				}
 				catalog.check(t, test.versions...)
 				begun := time.Now()
-				if _, err := migrate.Up(t.Context(), client); err != nil {
+				if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 					t.Errorf("the next migrator: %v", err)
 				}
 				if waited := time.Since(begun); waited != 0 {
@@ -524,13 +524,13 @@ func TestMigrationIsCancelled(t *testing.T) {
 					time.Sleep(time.Millisecond) // database/sql wakes up and waits for the answer
 					return do()
 				})
-				if _, err := migrate.Up(ctx, client); !errors.Is(err, context.Canceled) {
+				if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); !errors.Is(err, context.Canceled) {
 					t.Errorf("error = %v, want %v", err, context.Canceled)
 				}
 				catalog.checkTurn(t)
 				ctx, cancelNext := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancelNext()
-				if _, err := migrate.Up(ctx, client); err != nil {
+				if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 					t.Errorf("the next migrator: %v", err)
 				}
 				catalog.check(t, allVersions()...)
@@ -548,7 +548,7 @@ func TestTurnThatCannotBeUsedEnds(t *testing.T) {
 			t.Parallel()
 			catalog, server, client := newCatalog(t)
 			catalog.hook = atStatement(prefix, 1, failing(cause))
-			_, err := migrate.Up(t.Context(), client)
+			_, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
 			checkText(t, err, cause)
 			if err == nil || !strings.Contains(err.Error(), "a privilege is missing") || strings.Contains(err.Error(), "other migrators") {
 				t.Errorf("error = %v", err)
@@ -571,7 +571,7 @@ func TestMigratorsTakeTurns(t *testing.T) {
 		catalog.turns = []turn{somebody}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := migrate.Up(ctx, client)
+		_, err := migrate.Up(ctx, client, migrate.UpRequest{})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "wait for other migrators") {
 			t.Errorf("error = %v, want %v for having waited", err, context.DeadlineExceeded)
 		}
@@ -590,7 +590,7 @@ func TestMigratorsTakeTurns(t *testing.T) {
 		}
 
 		begun := time.Now()
-		if _, err := migrate.Up(t.Context(), client); err != nil {
+		if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 			t.Error(err)
 		}
 		if waited := time.Since(begun); waited < 50*time.Second || waited > 51*time.Second {
@@ -607,7 +607,7 @@ func TestWaitingFails(t *testing.T) {
 	for _, prefix := range []string{"DELETE FROM " + lockTable, "INSERT INTO " + lockTable} {
 		catalog, _, client := newCatalog(t)
 		catalog.hook = atStatement(prefix, 1, failing(cause))
-		_, err := migrate.Up(t.Context(), client)
+		_, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
 		checkText(t, err, cause)
 		if err == nil || !strings.Contains(err.Error(), "wait for other migrators") || !strings.Contains(err.Error(), "a privilege is missing") {
 			t.Errorf("error = %v", err)
@@ -626,7 +626,7 @@ func TestFasterMigrator(t *testing.T) {
 			do()
 			return do()
 		})
-		if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != newestVersion {
+		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != newestVersion {
 			t.Errorf("%s: migrated %v, %v", prefix, done, err)
 		}
 		catalog.check(t, allVersions()...)
@@ -634,7 +634,7 @@ func TestFasterMigrator(t *testing.T) {
 	catalog, _, client := newCatalog(t)
 	cause := answer(-552, "42502", `"ALICE" does not have the privilege to perform operation "CREATE TABLE".`)
 	catalog.hook = atStatement("CREATE TABLE", 1, failing(cause))
-	_, err := migrate.Up(t.Context(), client)
+	_, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
 	checkText(t, err, cause)
 	if err == nil || !strings.Contains(err.Error(), "a privilege is missing") {
 		t.Errorf("error = %v", err)
@@ -650,11 +650,11 @@ func TestDownAfterScript(t *testing.T) {
 	for _, version := range allVersions() {
 		catalog.versions[version] = true
 	}
-	if done, err := migrate.Down(t.Context(), client); err != nil || len(done) != 1 || done[0].Version != newestVersion {
+	if done, err := migrate.Down(t.Context(), client, migrate.DownRequest{}); err != nil || len(done.Steps) != 1 || done.Steps[0].Version != newestVersion {
 		t.Errorf("undone %v, %v, want the newest", done, err)
 	}
 	catalog.check(t, allVersions()[:newestVersion]...)
-	if err := migrate.Uninstall(t.Context(), client); err != nil {
+	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 		t.Error(err)
 	}
 	if catalog.tables[lockTable] || catalog.tables[versionTable] {
@@ -666,8 +666,8 @@ func TestDownAfterScript(t *testing.T) {
 func TestMigrationStatus(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
-	status, err := migrate.Status(t.Context(), client)
-	if err != nil || len(status) != newestVersion || !status[0].AppliedAt.IsZero() || !status[1].AppliedAt.IsZero() {
+	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	if err != nil || len(status.Steps) != newestVersion || !status.Steps[0].AppliedAt.IsZero() || !status.Steps[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want %d pending", status, err, newestVersion)
 	}
 	if sent := server.statements(); len(sent) != 1 {
@@ -675,8 +675,8 @@ func TestMigrationStatus(t *testing.T) {
 	}
 	catalog.tables[versionTable] = true
 	catalog.versions = map[int64]driver.Value{0: true, 1: true}
-	status, err = migrate.Status(t.Context(), client)
-	if err != nil || len(status) != newestVersion || status[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status[1].AppliedAt.IsZero() {
+	status, err = migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	if err != nil || len(status.Steps) != newestVersion || status.Steps[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status.Steps[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want the first applied", status, err)
 	}
 	for _, statement := range server.statements() {
@@ -686,7 +686,7 @@ func TestMigrationStatus(t *testing.T) {
 	}
 	cause := answer(-551, "42501", "The required privilege is missing.")
 	catalog.hook = atStatement("SELECT COUNT(*)", 1, failing(cause))
-	_, err = migrate.Status(t.Context(), client)
+	_, err = migrate.Status(t.Context(), client, migrate.StatusRequest{})
 	checkText(t, err, cause)
 }
 
@@ -696,11 +696,11 @@ func TestMigratorLosesConnection(t *testing.T) {
 	t.Parallel()
 	for name, migrate := range map[string]func(client *applock.Client) error{
 		"Up": func(client *applock.Client) error {
-			_, err := migrate.Up(t.Context(), client)
+			_, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
 			return err
 		},
 		"Status": func(client *applock.Client) error {
-			_, err := migrate.Status(t.Context(), client)
+			_, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
 			return err
 		},
 	} {

@@ -64,7 +64,7 @@ func placeOnServer(t testing.TB, dsn string) contract.Place {
 	schema := newSchema(t, dsn)
 	handle := openInSchema(t, dsn, schema)
 	client := testclient.DB2In(t, handle, schema)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{
@@ -117,7 +117,7 @@ func newSchema(t testing.TB, dsn string) string {
 			return
 		}
 		defer func() { _ = handle.Close() }()
-		if err := migrate.Uninstall(context.Background(), testclient.DB2In(t, handle, schema)); err != nil {
+		if err := migrate.Uninstall(context.Background(), testclient.DB2In(t, handle, schema), migrate.UninstallRequest{}); err != nil {
 			t.Errorf("schema %s is left: %v", schema, err)
 		}
 		for _, statement := range []string{"DROP TABLE " + schema + ".protected", "DROP SCHEMA " + schema + " RESTRICT"} {

@@ -72,7 +72,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 	t.Helper()
 	handle := testdb.OpenMySQL(t, dsn, change)
 	client := testclient.MySQL(t, handle)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	plain := testdb.OpenMySQL(t, dsn, func(config *driver.Config) {

@@ -210,15 +210,15 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 		owner := testdb.OpenMySQL(t, dsn, as)
 		client := testclient.MySQL(t, owner)
 		for range 2 {
-			if _, err := migrate.Up(t.Context(), client); err != nil {
+			if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			requireWorking(t, client, owner, "")
-			if err := migrate.Uninstall(t.Context(), client); err != nil {
+			if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := migrate.Up(t.Context(), client); err != nil {
+		if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		var config driver.Config

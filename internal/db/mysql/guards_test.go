@@ -897,10 +897,10 @@ func TestForeignTableIsLeftAlone(t *testing.T) {
 		handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), nil)
 		mustQuery(t, handle, "CREATE TABLE appl_lock (id INTEGER PRIMARY KEY)")
 		client := testclient.MySQL(t, handle)
-		if done, err := migrate.Up(t.Context(), client); err == nil {
+		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err == nil {
 			t.Errorf("migrate up: %v, want an error", done)
 		}
-		if err := migrate.Uninstall(t.Context(), client); err != nil {
+		if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 			t.Error(err)
 		}
 		mustQuery(t, handle, "SELECT id FROM appl_lock")
@@ -924,7 +924,7 @@ func TestMigrationsRunAgain(t *testing.T) {
 		mustQuery(t, place.SQL, "DROP PROCEDURE poll_appl_locks_core")
 		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize WHERE slot > 1000")
 		mustQuery(t, place.SQL, "DELETE FROM appl_lock_goose WHERE version_id > 0")
-		if done, err := migrate.Up(t.Context(), place.Client); err != nil || len(done) != 2 {
+		if done, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil || len(done.Steps) != 2 {
 			t.Fatalf("migrate up again: %v, %v, want both migrations", done, err)
 		}
 		if lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || lock.Fence != grant.Fence {
@@ -938,7 +938,7 @@ func TestMigrationsRunAgain(t *testing.T) {
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_waiter")
 		for range 2 {
-			if _, err := migrate.Down(t.Context(), place.Client); err != nil {
+			if _, err := migrate.Down(t.Context(), place.Client, migrate.DownRequest{}); err != nil {
 				t.Errorf("migrate down: %v", err)
 			}
 		}

@@ -191,7 +191,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 		place := newPlace(t, product)
 		first := place.Client
 		second := testclient.MySQLIn(t, place.SQL, newSchema(t, place.DSN))
-		if _, err := migrate.Up(ctx, second); err != nil {
+		if _, err := migrate.Up(ctx, second, migrate.UpRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		object := applock.Object{Type: "customer", ID: "42"}
@@ -203,7 +203,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 		if lock, err := second.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "ASMITH" {
 			t.Errorf("inquire: %v, %v, want ASMITH", lock, err)
 		}
-		if err := migrate.Uninstall(ctx, second); err != nil {
+		if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {
@@ -248,7 +248,7 @@ func TestScriptRunsInClient(t *testing.T) {
 						t.Errorf("beside the schema the script created %q", found)
 					}
 				}
-				if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
+				if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != 0 {
 					t.Errorf("migrate up after the script: %v, %v, want nothing to do", done, err)
 				}
 				requireSource(t, installed, func(body string) string {
@@ -258,7 +258,7 @@ func TestScriptRunsInClient(t *testing.T) {
 					return body
 				})
 				requireWorking(t, client, handle, schema)
-				if err := migrate.Uninstall(t.Context(), client); err != nil {
+				if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -274,7 +274,7 @@ func TestUninstallLeavesNothing(t *testing.T) {
 		t.Helper()
 		ctx := t.Context()
 		place := newPlace(t, product)
-		if err := migrate.Uninstall(ctx, place.Client); err != nil {
+		if err := migrate.Uninstall(ctx, place.Client, migrate.UninstallRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		if left := contents(t, place.SQL, value(t, place.SQL, "SELECT DATABASE()")); len(left) != 0 {
@@ -283,13 +283,13 @@ func TestUninstallLeavesNothing(t *testing.T) {
 		schema := newSchema(t, place.DSN)
 		client := testclient.MySQLIn(t, place.SQL, schema)
 		for _, theirs := range []string{"", "theirs"} {
-			if _, err := migrate.Up(ctx, client); err != nil {
+			if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			if theirs != "" {
 				mustQuery(t, place.SQL, "CREATE TABLE "+schema+"."+theirs+" (id INT)")
 			}
-			if err := migrate.Uninstall(ctx, client); err != nil {
+			if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			exists := value(t, place.SQL, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", schema) == "1"
@@ -310,14 +310,14 @@ func TestStatusWithoutParseTime(t *testing.T) {
 			client := testclient.MySQL(t, testdb.OpenMySQL(t, testdb.MySQL(t, product), func(config *driver.Config) {
 				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
 			}))
-			if _, err := migrate.Up(t.Context(), client); err != nil {
+			if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
-			steps, err := migrate.Status(t.Context(), client)
-			if err != nil || len(steps) == 0 {
+			steps, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+			if err != nil || len(steps.Steps) == 0 {
 				t.Fatalf("status: %v, %v", steps, err)
 			}
-			for _, step := range steps {
+			for _, step := range steps.Steps {
 				if age := time.Since(step.AppliedAt); age < -5*time.Second || age > time.Minute {
 					t.Errorf("time zone %s: %s was applied at %s, %s ago", zone, step.Name, step.AppliedAt, age)
 				}
@@ -353,7 +353,7 @@ func TestMigratingLeavesThePoolAlone(t *testing.T) {
 				}
 				requireMigrating := func() {
 					t.Helper()
-					if _, err := migrate.Up(t.Context(), client); (err != nil) != (name == "failure") {
+					if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); (err != nil) != (name == "failure") {
 						t.Fatalf("migrate up: %v", err)
 					}
 				}

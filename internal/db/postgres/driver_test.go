@@ -38,7 +38,7 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 	handle := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() { _ = handle.Close() })
 	client := testclient.Postgres(t, pool)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{

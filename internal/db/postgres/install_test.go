@@ -74,7 +74,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 	first := testclient.Postgres(t, pool)
 	second := testclient.PostgresIn(t, pool, "locks")
 	ctx := t.Context()
-	if _, err := migrate.Up(ctx, second); err != nil {
+	if _, err := migrate.Up(ctx, second, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	object := applock.Object{Type: "customer", ID: "42"}
@@ -83,7 +83,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := migrate.Uninstall(ctx, second); err != nil {
+	if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {
@@ -115,7 +115,7 @@ func TestScriptRunsInPsql(t *testing.T) {
 				t.Fatalf("psql: %v\n%s", err, output)
 			}
 			client := testclient.PostgresIn(t, newPool(t, dsn), schema)
-			if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
+			if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != 0 {
 				t.Errorf("migrate up after the script: %v, %v, want nothing to do", done, err)
 			}
 			lockStory(t, client, applock.Object{Type: "customer", ID: "42"})

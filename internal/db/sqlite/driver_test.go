@@ -32,7 +32,7 @@ func newPlace(t testing.TB) contract.Place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return contract.Place{

@@ -70,7 +70,7 @@ func TestScript(t *testing.T) {
 func requireInstalled(t *testing.T, handle *sql.DB) {
 	t.Helper()
 	client := testclient.SQLite(t, handle)
-	if done, err := migrate.Up(t.Context(), client); err != nil || len(done) != 0 {
+	if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != 0 {
 		t.Errorf("migrate up: %v, %v, want nothing to do", done, err)
 	}
 	_, err := client.Get(t.Context(), applock.GetRequest{

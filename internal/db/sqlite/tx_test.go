@@ -27,7 +27,7 @@ func plainDriver(t *testing.T, options string) (*sql.DB, db.Driver) {
 	}
 	t.Cleanup(func() { _ = handle.Close() })
 	client := testclient.SQLite(t, handle)
-	if _, err := migrate.Up(t.Context(), client); err != nil {
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return handle, client.Driver()

@@ -52,27 +52,27 @@ func migrations(t *testing.T, backend Backend) {
 		if _, err := client.Version(ctx); !errors.Is(err, applock.ErrSchema) {
 			t.Errorf("version before migrating: %v, want ErrSchema", err)
 		}
-		done, err := migrate.Up(ctx, client)
-		if err != nil || len(done) == 0 {
+		done, err := migrate.Up(ctx, client, migrate.UpRequest{})
+		if err != nil || len(done.Steps) == 0 {
 			t.Fatalf("migrate up: %v, %v", done, err)
 		}
-		requireStatus(t, client, len(done))
+		requireStatus(t, client, len(done.Steps))
 		if version, err := client.Version(ctx); err != nil || version.Contract != applock.ContractVersion {
 			t.Errorf("version: %d, %v, want %d", version.Contract, err, applock.ContractVersion)
 		}
-		if again, err := migrate.Up(ctx, client); err != nil || len(again) != 0 {
+		if again, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil || len(again.Steps) != 0 {
 			t.Errorf("migrate up again: %v, %v, want nothing to do", again, err)
 		}
-		for range done {
-			if undone, err := migrate.Down(ctx, client); err != nil || len(undone) != 1 {
+		for range done.Steps {
+			if undone, err := migrate.Down(ctx, client, migrate.DownRequest{}); err != nil || len(undone.Steps) != 1 {
 				t.Fatalf("migrate down: %v, %v", undone, err)
 			}
 		}
 		requireStatus(t, client, 0)
-		if undone, err := migrate.Down(ctx, client); err != nil || len(undone) != 0 {
+		if undone, err := migrate.Down(ctx, client, migrate.DownRequest{}); err != nil || len(undone.Steps) != 0 {
 			t.Errorf("migrate down at the bottom: %v, %v, want nothing to do", undone, err)
 		}
-		if _, err := migrate.Up(ctx, client); err != nil {
+		if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 			t.Errorf("migrate up after down: %v", err)
 		}
 	})
@@ -84,11 +84,11 @@ func migrations(t *testing.T, backend Backend) {
 		for range 20 {
 			client := open()
 			group.Go(func() {
-				done, err := migrate.Up(t.Context(), client)
+				done, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
 				if err != nil {
 					t.Errorf("migrate up: %v", err)
 				}
-				applied <- len(done)
+				applied <- len(done.Steps)
 			})
 		}
 		group.Wait()
@@ -98,8 +98,8 @@ func migrations(t *testing.T, backend Backend) {
 			total += steps
 		}
 		client := open()
-		if status, err := migrate.Status(t.Context(), client); err != nil || len(status) != total {
-			t.Errorf("%d migrations were applied, %v, want each of %d once", total, err, len(status))
+		if status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{}); err != nil || len(status.Steps) != total {
+			t.Errorf("%d migrations were applied, %v, want each of %d once", total, err, len(status.Steps))
 		}
 		requireStatus(t, client, total)
 		mustGet(t, client, customer(1), "JDOE")
@@ -108,7 +108,7 @@ func migrations(t *testing.T, backend Backend) {
 		t.Parallel()
 		place := backend.New(t)
 		grant := mustGet(t, place.Client, customer(1), "JDOE")
-		if _, err := migrate.Up(t.Context(), place.Client); err != nil {
+		if _, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: customer(1)})
@@ -121,14 +121,14 @@ func migrations(t *testing.T, backend Backend) {
 		client := backend.New(t).Client
 		ctx := t.Context()
 		for range 2 { // the second one finds nothing to remove
-			if err := migrate.Uninstall(ctx, client); err != nil {
+			if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("inquire after uninstall: %v, want ErrSchema", err)
 			}
 		}
-		if _, err := migrate.Up(ctx, client); err != nil {
+		if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -137,17 +137,17 @@ func migrations(t *testing.T, backend Backend) {
 // requireStatus wants the first applied migrations to have a time and the others none.
 func requireStatus(t *testing.T, client *applock.Client, applied int) {
 	t.Helper()
-	status, err := migrate.Status(t.Context(), client)
+	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, migration := range status {
+	for i, migration := range status.Steps {
 		if migration.Version != int64(i+1) || migration.AppliedAt.IsZero() != (i >= applied) {
 			t.Errorf("status of migration %d: %+v, with %d applied", i+1, migration, applied)
 		}
 	}
-	if len(status) < applied {
-		t.Errorf("status has %d migrations, %d were applied", len(status), applied)
+	if len(status.Steps) < applied {
+		t.Errorf("status has %d migrations, %d were applied", len(status.Steps), applied)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestRewritingsAreMinimal(t *testing.T) {
 		}
 		handle := bridge.pool(name, rewritings)
 		defer func() { _ = handle.Close() }() // nothing to tell
-		_, err := migrate.Up(t.Context(), testclient.DB2(t, handle))
+		_, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{})
 		return err
 	}
 	if err := install("all", rewritings()); err != nil {

@@ -40,12 +40,12 @@ build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME o
 
 .PHONY: test
 test: ## Run all tests, on SQLite and on private servers that are started and stopped.
-	$(WITH_SERVERS) $(REPORT) -timeout=10m -- $(PACKAGES)
+	$(WITH_SERVERS) $(REPORT) -timeout=30m -- $(PACKAGES)
 
 .PHONY: test-race
 test-race: ## Run the tests of all that is concurrent with the race detector, on the same servers.
 	@test -n "$(RACE)" || { echo "the race detector needs a C compiler" >&2; exit 1; }
-	$(WITH_SERVERS) $(REPORT) $(RACE) -timeout=20m -- $(CONCURRENT)
+	$(WITH_SERVERS) $(REPORT) $(RACE) -timeout=40m -- $(CONCURRENT)
 
 # What the servers of make test are not: the oldest, a middle and the newest PostgreSQL, and a newer MariaDB.
 POSTGRES_VERSIONS := 14.20.0 16.11.0 18.1.0
@@ -67,7 +67,7 @@ test-mariadb-%:
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; other servers are for make test.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=10m -- ./internal/db/db2/... ./cmd/applockctl
+	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./internal/db/db2/... ./cmd/applockctl
 
 .PHONY: bench
 bench: ## Measure the leases beside the same done by hand, in a few minutes; ARGS="-runs 3" for more.

@@ -426,30 +426,6 @@ func TestDeadlockReachesTheCaller(t *testing.T) {
 	})
 }
 
-// withoutWaiting fails the test if a session waits for a row while call runs. It looks again and again, so it may miss a
-// wait on a busy machine, but never takes slowness for one.
-func withoutWaiting(t *testing.T, place contract.Place, call func()) {
-	t.Helper()
-	done, looked := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(looked)
-		for {
-			waiting, err := place.Waiting(t.Context())
-			if err != nil || waiting > 0 {
-				t.Errorf("%d sessions wait, %v, want none to", waiting, err)
-				return
-			}
-			select {
-			case <-done:
-				return
-			case <-time.After(pollInterval):
-			}
-		}
-	}()
-	defer func() { close(done); <-looked }() // also when call ends the test
-	call()
-}
-
 // pollInterval leaves the processor to those who are waited for.
 const pollInterval = 2 * time.Millisecond
 

@@ -12,6 +12,3 @@ func OpenPool(dsn string) (*sql.DB, error) { return openPool(dsn) }
 
 // NewConnector returns the connector of openPool's pool.
 func NewConnector(dsn string) (driver.Connector, error) { return newConnector(dsn) }
-
-// EnterSchema returns the statements that make unqualified names mean a schema.
-func EnterSchema(schema string) []string { return registersOf(schema).statements() }

@@ -15,6 +15,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
+	db2migrations "github.com/applock/applock/internal/migrate/db2"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -151,7 +152,7 @@ func (c schemaConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range db2.EnterSchema(c.schema) {
+	for _, statement := range db2migrations.EnterSchema(c.schema) {
 		prepared, err := conn.Prepare(statement)
 		if err != nil {
 			return nil, err

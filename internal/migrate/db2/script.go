@@ -71,7 +71,7 @@ func script(schema string, fsys fs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.Join(registersOf(schema).statements(), terminator) + terminator + script, nil
+	return strings.Join(EnterSchema(schema), terminator) + terminator + script, nil
 }
 
 // spufiColumns is how much of a line SPUFI and DSNTEP2 read: the rest of the 80 columns is for line numbers.

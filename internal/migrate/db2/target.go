@@ -207,6 +207,9 @@ func (r registers) statements() []string {
 	return []string{"SET CURRENT SCHEMA = " + r.schema, "SET CURRENT PATH = " + r.path}
 }
 
+// EnterSchema returns the statements that make a connection's unqualified names mean a schema.
+func EnterSchema(schema string) []string { return registersOf(schema).statements() }
+
 func (l *migrationLock) set(ctx context.Context, conn *sql.Conn, r registers) error {
 	for _, statement := range r.statements() {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {

@@ -85,9 +85,7 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
 // Explain is for the packages of the engines and of migrating: it turns a driver's error into one of those above, which
 // says what to do. The driver's error stays reachable with errors.As.
-func Explain(err error) error { return explain(err) }
-
-func explain(err error) error {
+func Explain(err error) error {
 	switch db.KindOf(err) {
 	case db.KindInvalid:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)

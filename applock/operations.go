@@ -19,7 +19,7 @@ type operations struct {
 }
 
 // readError is the error of an operation that changes nothing.
-func (o operations) readError(err error) error { return explain(err) }
+func (o operations) readError(err error) error { return Explain(err) }
 
 // changeError is the error of an operation that changes something. Outside a transaction a call that
 // was sent may have taken effect; inside one it has not before the commit.
@@ -27,7 +27,7 @@ func (o operations) changeError(err error) error {
 	if db.KindOf(err) == db.KindInFlight && !o.inTx {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
-	return explain(err)
+	return Explain(err)
 }
 
 const (

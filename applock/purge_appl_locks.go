@@ -52,9 +52,6 @@ func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int
 	}
 	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
 	for {
-		if err := o.ready(ctx); err != nil {
-			return purged, err // each batch is final: nothing is unknown
-		}
 		result, err := retryIfUnchanged(ctx, o, func() (db.PurgeApplLocksResult, error) { return o.driver.PurgeApplLocks(ctx, params) })
 		if err != nil {
 			return purged, o.changeError(err)

@@ -160,6 +160,8 @@ type dialect struct {
 	defaultSchema string
 	target        func(db.Handle) (migrate.Target, error)
 	script        scriptFor
+	// grants returns statements that give a role's rights; nil where nobody is granted anything.
+	grants func(schema string, role db.Role, to string) ([]string, error)
 	// platforms has the scripts of a dialect that differs from platform to platform.
 	platforms map[string]scriptFor
 }
@@ -169,10 +171,11 @@ type scriptFor func(schema string) (string, error)
 
 func dialects() []dialect {
 	return []dialect{
-		{name: "postgres", defaultSchema: db.DefaultSchema, target: postgres.Target, script: postgres.Script},
-		{name: "mysql", target: mysql.Target, script: mysql.Script},
+		{name: "postgres", defaultSchema: db.DefaultSchema, target: postgres.Target, script: postgres.Script, grants: postgres.Grants},
+		{name: "mysql", target: mysql.Target, script: mysql.Script, grants: mysql.Grants},
 		{
 			name: "db2", defaultSchema: db.DefaultSchema, target: db2.Target, script: db2.Script,
+			grants:    db2.Grants,
 			platforms: map[string]scriptFor{"luw": db2.Script, "zos": db2.ScriptZOS},
 		},
 		{name: "sqlite", target: sqlite.Target, script: sqlite.Script},

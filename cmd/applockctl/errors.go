@@ -81,6 +81,8 @@ func inFlags(err error) string {
 		"MaxWait":          "--wait",
 		"OlderThan":        "--older-than",
 		"Batch":            "--batch",
+		"Role":             "--as",
+		"To":               "--to",
 		"Schema":           "--schema",
 		"Dialect":          "--dialect",
 		"Platform":         "--platform",

@@ -79,7 +79,11 @@ func (a *app) migrateUp(ctx context.Context) error {
 		steps := slices.DeleteFunc(all.Steps, func(step migrate.Migration) bool {
 			return !slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version })
 		})
-		return a.printSteps(steps, "nothing to do, all steps were applied before")
+		if err := a.printSteps(steps, "nothing to do, all steps were applied before"); err != nil {
+			return err
+		}
+		a.noteMissingGrants(ctx, s)
+		return nil
 	})
 }
 
@@ -133,7 +137,11 @@ func (a *app) migrateStatus(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return a.printSteps(status.Steps, "")
+		if err := a.printSteps(status.Steps, ""); err != nil {
+			return err
+		}
+		a.noteMissingGrants(ctx, s)
+		return nil
 	})
 }
 
@@ -177,12 +185,8 @@ DSNTEP2, which get no line longer than 72 columns).`,
 			return a.migratePrint(dialect, platform)
 		}),
 	}
-	var names []string
-	for _, known := range open.Dialects() {
-		names = append(names, known.Name)
-	}
 	command.Flags().StringVar(&dialect, "dialect", "", "the kind of database; without it that of the DSN")
-	complete(command, "dialect", names...)
+	complete(command, "dialect", dialectNames()...)
 	command.Flags().StringVar(&platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
 	complete(command, "platform", "luw", "zos")
 	return command
@@ -202,4 +206,12 @@ func (a *app) migratePrint(dialect, platform string) error {
 	}
 	_, err = io.WriteString(a.stdout, script)
 	return wrapWrite(err)
+}
+
+func dialectNames() []string {
+	var names []string
+	for _, known := range open.Dialects() {
+		names = append(names, known.Name)
+	}
+	return names
 }

@@ -103,6 +103,7 @@ Results go to stdout, everything else to stderr. Exit codes:
 		a.listCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),
+		a.grantCommand(),
 		a.demoCommand(),
 		a.versionCommand(),
 	)

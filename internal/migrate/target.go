@@ -33,6 +33,8 @@ type Target struct {
 	Remove func(ctx context.Context) error
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
 	SessionLocker lock.SessionLocker
+	// Rights returns who may call what; nil where nobody is granted anything, or the catalogue is not read.
+	Rights func(ctx context.Context) ([]Right, error)
 	// Close releases what Target has opened; nil where that is nothing.
 	Close func() error
 }

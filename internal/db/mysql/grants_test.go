@@ -62,7 +62,8 @@ func TestProceduresReadme(t *testing.T) {
 // inDatabase puts the name of the test's database into statements of procedures/README.md.
 func inDatabase(t *testing.T, handle *sql.DB, statements string) string {
 	t.Helper()
-	return strings.ReplaceAll(statements, "applock.", value(t, handle, "SELECT DATABASE()")+".")
+	database := value(t, handle, "SELECT DATABASE()") + "."
+	return strings.NewReplacer("applock.", database, "shop.", database).Replace(statements)
 }
 
 // account makes an account with the rights that procedures/README.md gives to roles, and returns how to connect
@@ -132,9 +133,8 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	return all
 }
 
-// Goal: rights are per verb and need no privilege on the tables: an operator, a supervisor and a janitor may
-// do what procedures/README.md gives them, in both forms, and nothing else. Method: accounts with these
-// grants run everything.
+// Goal: rights are per verb and need no privilege on the tables: each role may do what procedures/README.md gives it, in both
+// forms, and nothing else. Method: accounts with these grants run everything.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	operator := []string{
@@ -142,25 +142,22 @@ func TestGrants(t *testing.T) {
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
 		"poll_appl_locks", "list_appl_lock_waiters", "appl_lock_version",
 	}
-	type role struct {
-		grants  []string
-		allowed []string
-	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		for name, role := range map[string]role{
-			"operator":   {[]string{"operator"}, operator},
-			"supervisor": {[]string{"operator", "supervisor"}, append([]string{"transfer_appl_lock"}, operator...)},
-			"janitor":    {[]string{"janitor"}, []string{"purge_appl_locks", "appl_lock_version"}},
-			"nobody":     {},
+		for role, allowed := range map[string][]string{
+			"operator":   operator,
+			"supervisor": append([]string{"transfer_appl_lock"}, operator...),
+			"auditor":    {"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "appl_lock_version"},
+			"janitor":    {"purge_appl_locks", "appl_lock_version"},
+			"nobody":     nil,
 		} {
-			t.Run(name, func(t *testing.T) { // one after the other: they call for the same locks
-				as := account(t, place.SQL, role.grants...)
+			t.Run(role, func(t *testing.T) { // one after the other: they call for the same locks
+				as := account(t, place.SQL, slices.Repeat([]string{role}, min(len(allowed), 1))...)
 				user := testdb.OpenMySQL(t, place.DSN, func(config *driver.Config) { as(config); config.DBName = "" })
 				for _, statement := range statementsOn(t, place.SQL) {
 					want := statement.denied
-					if slices.Contains(role.allowed, statement.operation) {
+					if slices.Contains(allowed, statement.operation) {
 						want = 0
 					}
 					if _, err := contract.RowsByColumn(t.Context(), user, statement.text, statement.args...); numberOf(err) != want || (err == nil) != (want == 0) {
@@ -168,7 +165,7 @@ func TestGrants(t *testing.T) {
 					}
 				}
 				err := testdb.OpenMySQL(t, place.DSN, as).PingContext(t.Context())
-				if denied := numberOf(err) == errorDatabaseDenied; denied != (role.allowed == nil) || !denied && err != nil {
+				if denied := numberOf(err) == errorDatabaseDenied; denied != (allowed == nil) || !denied && err != nil {
 					t.Errorf("connect to the database: %v", err)
 				}
 			})

@@ -123,8 +123,8 @@ func TestScriptRunsInPsql(t *testing.T) {
 	}
 }
 
-// Goal: rights are per verb and need no privilege on the table: an operator, a supervisor and a janitor
-// may do what docs/grants.md gives them, and nothing else. Method: three users with these grants.
+// Goal: rights are per verb and need no privilege on the table: each role may do what procedures/README.md gives it, and
+// nothing else. Method: users with these grants.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
@@ -158,6 +158,7 @@ func TestGrants(t *testing.T) {
 	for role, allowed := range map[string][]string{
 		"operator":   operator,
 		"supervisor": append([]string{"transfer"}, operator...),
+		"auditor":    {"inquire", "list", "waiters", "version"},
 		"janitor":    {"purge", "version"},
 		"nobody":     nil,
 	} {

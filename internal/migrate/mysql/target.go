@@ -57,6 +57,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		HasVersions:   s.connectedHasVersions,
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
+		Rights:        s.rights,
 		SessionLocker: &migrationLock{site: s},
 	}, nil
 }

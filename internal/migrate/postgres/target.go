@@ -49,6 +49,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		HasVersions:   func(ctx context.Context) (bool, error) { return s.hasVersions(ctx, s.DB) },
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
+		Rights:        s.rights,
 		SessionLocker: migrationLock{s},
 		Close:         handle.DB.Close,
 	}, nil

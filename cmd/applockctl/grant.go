@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
+)
+
+// grantAnswer is what was granted.
+type grantAnswer struct {
+	Outcome    string   `json:"outcome"`
+	Role       string   `json:"role"`
+	To         string   `json:"to"`
+	Statements []string `json:"statements"`
+}
+
+func (g grantAnswer) cells() []string { return []string{g.Outcome, g.Role, g.To} }
+
+func (a *app) grantCommand() *cobra.Command {
+	var request migrate.GrantRequest
+	var printed bool
+	var dialect string
+	command := &cobra.Command{
+		Use:   "grant --to NAME --as operator|supervisor|auditor|janitor [--print [--dialect NAME]]",
+		Short: "Grant somebody the rights of a role",
+		Long: `Grants a database user or role what it needs to call the procedures: an operator locks, looks and
+releases; a supervisor also hands locks over; an auditor only looks; the janitor purges. Nobody needs a
+right on the tables. NAME has to exist; on MySQL and MariaDB it may be NAME@HOST, and on Db2 it is a role.
+
+Run it as the owner of the procedures, and again after an upgrade that brings new operations:
+"migrate up" and "migrate status" say who lacks them.
+
+With --print it prints the SQL, to read and to run by hand, and does not connect.`,
+		Example: `  applockctl grant --to shop_app --as operator
+  applockctl grant --to cron@10.0.0.% --as janitor
+  applockctl grant --to shop_app --as operator --print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			if printed {
+				return a.printGrants(request, dialect)
+			}
+			return a.grant(ctx, request)
+		}),
+	}
+	command.Flags().StringVar(&request.To, "to", "", "the database user or role")
+	command.Flags().StringVar(&request.Role, "as", "", "what it may do: operator, supervisor, auditor or janitor")
+	command.Flags().BoolVar(&printed, "print", false, "print the SQL instead of running it")
+	command.Flags().StringVar(&dialect, "dialect", "", "with --print, the kind of database; without it that of the DSN")
+	complete(command, "as", "operator", "supervisor", "auditor", "janitor")
+	complete(command, "dialect", dialectNames()...)
+	require(command, "to", "as")
+	return command
+}
+
+func (a *app) grant(ctx context.Context, request migrate.GrantRequest) error {
+	return a.callAsIs(ctx, "grant", func(ctx context.Context, s session) error {
+		result, err := migrate.Grant(ctx, s.Client, request)
+		if err != nil {
+			return err
+		}
+		answer := grantAnswer{Outcome: "GRANTED", Role: request.Role, To: request.To, Statements: result.Statements}
+		return a.print(answer, "OUTCOME", "ROLE", "TO")
+	})
+}
+
+func (a *app) printGrants(request migrate.GrantRequest, dialect string) error {
+	if dialect == "" {
+		ofDSN, err := open.DialectOf(a.database())
+		if err != nil {
+			return fmt.Errorf("grant: %w", err)
+		}
+		dialect = ofDSN.Name
+	}
+	script, err := migrate.GrantScript(migrate.GrantScriptRequest{
+		Dialect: dialect, Schema: a.schema, Role: request.Role, To: request.To,
+	})
+	if err != nil {
+		return fmt.Errorf("grant: %w", err)
+	}
+	_, err = io.WriteString(a.stdout, script)
+	return wrapWrite(err)
+}
+
+// noteMissingGrants says who lacks rights that a role has, which is no failure: whoever grants may mean it so.
+func (a *app) noteMissingGrants(ctx context.Context, s session) {
+	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})
+	if err != nil {
+		a.note("cannot tell whether all grants are complete: %s", oneLine(redactText(err.Error())))
+	}
+	for _, missing := range result.Missing {
+		a.note("%s, as %s, may not call %s; grant it with: %s", oneLine(missing.To), missing.Role, strings.Join(missing.Operations, ", "),
+			a.commandLine("grant", "--to", quote(missing.To), "--as", missing.Role))
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Goal: a role's rights are given in one command, in the schema that is in use, and are those of that role only. Method: a
+// user of the server who is granted each role calls as the user, in the database of the DSN and in a schema that is named.
+func TestGrant(t *testing.T) {
+	t.Parallel()
+	calls := map[string][]string{
+		"get":      {"get", "customer:42", "--operator", "jdoe"},
+		"inquire":  {"inquire", "customer:41"},
+		"list":     {"list"},
+		"waiters":  {"list", "--waiting"},
+		"transfer": {"transfer", "customer:41", "--from", "jdoe", "--to", "asmith"},
+		"purge":    {"purge"},
+	}
+	roles := map[string]string{
+		"operator":   "get inquire list waiters",
+		"supervisor": "get inquire list waiters transfer",
+		"auditor":    "inquire list waiters",
+		"janitor":    "purge",
+	}
+	onServers(t, func(t *testing.T, s server) {
+		for _, schema := range []string{"", s.newSchema(t, s.newDatabase(t))} {
+			dsn := s.newDatabase(t)
+			owner := userOf(dsn)
+			in := func(args ...string) []string { return append([]string{"--schema", schema}, args...) }
+			owner.must(t, in("migrate", "up")...)
+			for role, allowed := range roles {
+				name := s.newUser(t, dsn, "secret")
+				owner.must(t, in("grant", "--to", name, "--as", role)...)
+				somebody := userOf(withUser(t, dsn, name, "secret"))
+				if schema != "" && s.isMySQL() {
+					somebody = userOf(withDatabase(t, somebody.environment[dsnVariable], schema))
+				}
+				for call, args := range calls {
+					got := somebody.run(t, in(args...)...)
+					if may := strings.Contains(allowed+" ", call+" "); may != (got.code <= exitNo) {
+						t.Errorf("in schema %q the %s's %s: exit code %d, %s", schema, role, call, got.code, got.stderr)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Goal: who lacks what an upgrade has brought is named, with the command that gives it; that command is all it takes.
+// Method: an operator's right to one operation is taken, and the migrating commands are run.
+func TestMissingGrantsAreNamed(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		owner := userOf(dsn)
+		owner.must(t, "migrate", "up")
+		name := s.newUser(t, dsn, "secret")
+		owner.must(t, "grant", "--to", name, "--as", "operator")
+		if got := owner.must(t, "migrate", "status"); got.stderr != "" {
+			t.Errorf("with all grants: %s", got.stderr)
+		}
+		routine, kind := databaseOf(t, dsn)+".renew_appl_locks", "PROCEDURE"
+		if !s.isMySQL() {
+			routine, kind = "applock.renew_appl_locks", "FUNCTION"
+		}
+		s.exec(t, dsn, "REVOKE EXECUTE ON "+kind+" "+routine+" FROM "+name)
+		for _, command := range []string{"status", "up"} {
+			got := owner.must(t, "migrate", command)
+			if !strings.Contains(got.stderr, ", as operator, may not call renew_appl_locks; grant it with: applockctl grant --to "+name) {
+				t.Errorf("migrate %s does not name the missing grant: %s", command, got.stderr)
+			}
+		}
+		owner.must(t, "grant", "--to", name, "--as", "operator")
+		if got := owner.must(t, "migrate", "status"); got.stderr != "" {
+			t.Errorf("after granting again: %s", got.stderr)
+		}
+	})
+}
+
+// Goal: SQLite, where there are no rights, says so, and a printed grant needs no database. Method: both.
+func TestGrantWithoutAServer(t *testing.T) {
+	t.Parallel()
+	sqliteUser(t).run(t, "grant", "--to", "cron", "--as", "janitor").check(t, exitUsage, "sqlite has no rights to grant")
+	got := user{}.must(t, "--schema", "locks", "grant", "--to", "cron", "--as", "janitor", "--print", "--dialect", "postgres")
+	if !strings.Contains(got.stdout, "GRANT EXECUTE ON PROCEDURE\n    locks.purge_appl_locks\n    TO cron;\n") {
+		t.Errorf("printed %s", got.stdout)
+	}
+}

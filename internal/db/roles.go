@@ -1,0 +1,57 @@
+package db
+
+// Role is what somebody may do, who is granted a set of operations together.
+type Role string
+
+// The roles. Each may ask for the version.
+const (
+	// Operator locks, looks and releases.
+	Operator Role = "operator"
+	// Supervisor also hands locks over.
+	Supervisor Role = "supervisor"
+	// Auditor only looks.
+	Auditor Role = "auditor"
+	// Janitor purges.
+	Janitor Role = "janitor"
+)
+
+// Roles returns all roles, in the order of the documentation.
+func Roles() []Role { return []Role{Operator, Supervisor, Auditor, Janitor} }
+
+// May reports whether a role has the right to an operation.
+func (r Role) May(operation Operation) bool {
+	switch operation.Name {
+	case "appl_lock_version":
+		return true
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
+		return r != Janitor
+	case "transfer_appl_lock":
+		return r == Supervisor
+	case "purge_appl_locks":
+		return r == Janitor
+	default:
+		return r == Operator || r == Supervisor
+	}
+}
+
+// Anchor returns the operation that makes a grantee one of the role: whoever has it is meant to have the others, too. The
+// auditor's is one that operators have as well, so it tells only of those who have no other anchor.
+func (r Role) Anchor() string {
+	return map[Role]string{
+		Operator:   "get_appl_lock",
+		Supervisor: "transfer_appl_lock",
+		Auditor:    "list_appl_locks",
+		Janitor:    "purge_appl_locks",
+	}[r]
+}
+
+// Allowed returns the operations of a role, in the order of the contract.
+func (r Role) Allowed() []Operation {
+	var allowed []Operation
+	for _, operation := range Contract() {
+		if r.May(operation) {
+			allowed = append(allowed, operation)
+		}
+	}
+	return allowed
+}

@@ -1,0 +1,32 @@
+package db2
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// plainName is what Db2 takes for a name without quotes, in upper case whatever is written.
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// Grants returns the statements that give a role's rights to a role of the database.
+func Grants(schema string, role db.Role, to string) ([]string, error) {
+	if err := db.CheckSchema(schema); err != nil {
+		return nil, err
+	}
+	if !plainName.MatchString(to) {
+		return nil, errors.New("the name of a Db2 role must have letters, digits and underscores only")
+	}
+	var statements []string
+	for _, routine := range migrate.Routines(role) {
+		kind := "PROCEDURE"
+		if routine.Operation.Version {
+			kind = "FUNCTION"
+		}
+		statements = append(statements, fmt.Sprintf("GRANT EXECUTE ON %s %s.%s TO ROLE %s", kind, schema, routine.Name, to))
+	}
+	return statements, nil
+}

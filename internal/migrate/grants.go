@@ -1,0 +1,103 @@
+package migrate
+
+import (
+	"database/sql"
+	"slices"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Routine is one form of an operation, as somebody is granted it.
+type Routine struct {
+	Operation db.Operation
+	Name      string
+}
+
+// Routines returns what a role calls: both forms of each of its operations.
+func Routines(role db.Role) []Routine {
+	var routines []Routine
+	for _, operation := range role.Allowed() {
+		routines = append(routines, Routine{operation, operation.Name})
+		if row := operation.RowForm(); row != operation.Name {
+			routines = append(routines, Routine{operation, row})
+		}
+	}
+	return routines
+}
+
+// Right is the right of a grantee to call a routine, as a catalogue has it.
+type Right struct{ Grantee, Routine string }
+
+// Lack is what a grantee's role has and the grantee has not.
+type Lack struct {
+	Grantee    string
+	Role       db.Role
+	Operations []string
+}
+
+// Lacks returns who has an incomplete role, in the order of the grantees. An operation is there in either of its forms.
+func Lacks(rights []Right) []Lack {
+	granted := map[string][]string{}
+	var grantees []string
+	for _, right := range rights {
+		if granted[right.Grantee] == nil {
+			grantees = append(grantees, right.Grantee)
+		}
+		granted[right.Grantee] = append(granted[right.Grantee], right.Routine)
+	}
+	slices.Sort(grantees)
+	var lacks []Lack
+	for _, grantee := range grantees {
+		for _, role := range rolesOf(granted[grantee]) {
+			if missing := missing(role, granted[grantee]); missing != nil {
+				lacks = append(lacks, Lack{Grantee: grantee, Role: role, Operations: missing})
+			}
+		}
+	}
+	return lacks
+}
+
+// rolesOf returns the roles that somebody with these routines is meant to have. A supervisor is no operator besides, nor
+// is either an auditor.
+func rolesOf(routines []string) []db.Role {
+	has := func(role db.Role) bool {
+		return slices.ContainsFunc(routines, func(name string) bool { return name == role.Anchor() || name == role.Anchor()+"_row" })
+	}
+	var roles []db.Role
+	for _, role := range []db.Role{db.Supervisor, db.Operator, db.Auditor} {
+		if has(role) {
+			roles = append(roles, role)
+			break
+		}
+	}
+	if has(db.Janitor) {
+		roles = append(roles, db.Janitor)
+	}
+	return roles
+}
+
+func missing(role db.Role, routines []string) []string {
+	var missing []string
+	for _, operation := range role.Allowed() {
+		if !slices.Contains(routines, operation.Name) && !slices.Contains(routines, operation.RowForm()) {
+			missing = append(missing, operation.Name)
+		}
+	}
+	return missing
+}
+
+// ReadRights reads rows of a grantee and a routine, unless asking for them failed.
+func ReadRights(rows *sql.Rows, err error) (rights []Right, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // what it would say, Err says
+	for rows.Next() {
+		var right Right
+		if err := rows.Scan(&right.Grantee, &right.Routine); err != nil {
+			return nil, err
+		}
+		rights = append(rights, right)
+	}
+	return rights, rows.Err()
+}

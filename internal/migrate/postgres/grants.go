@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// plainName is what PostgreSQL takes for a role without quotes, and nothing else.
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// Grants returns the statements that give a role's rights to somebody, after taking what nobody in particular shall have:
+// a restore without privileges gives PUBLIC the right to call everything.
+func Grants(schema string, role db.Role, to string) ([]string, error) {
+	if err := db.CheckSchema(schema); err != nil {
+		return nil, err
+	}
+	if strings.EqualFold(to, "public") {
+		to = `"` + to + `"` // a role of this name, if there is one, and never all
+	} else if !plainName.MatchString(to) {
+		to = pgx.Identifier{to}.Sanitize()
+	}
+	var procedures, functions []string
+	for _, routine := range migrate.Routines(role) {
+		name := schema + "." + routine.Name
+		// What answers with rows or a value is a function, which SELECT calls.
+		if routine.Name == routine.Operation.RowForm() {
+			functions = append(functions, name)
+		} else {
+			procedures = append(procedures, name)
+		}
+	}
+	statements := []string{
+		"REVOKE ALL ON ALL ROUTINES IN SCHEMA " + schema + " FROM PUBLIC",
+		"GRANT USAGE ON SCHEMA " + schema + " TO " + to,
+	}
+	if len(procedures) > 0 {
+		statements = append(statements, grant("PROCEDURE", procedures, to))
+	}
+	return append(statements, grant("FUNCTION", functions, to)), nil
+}
+
+func grant(kind string, routines []string, to string) string {
+	return fmt.Sprintf("GRANT EXECUTE ON %s\n    %s\n    TO %s", kind, strings.Join(routines, ",\n    "), to)
+}
+
+// rights returns who may call what, but for the owner.
+func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
+	rows, err := s.DB.QueryContext(ctx, `SELECT r.rolname, p.proname
+		FROM pg_catalog.pg_proc p
+		CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) a
+		JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+		WHERE p.pronamespace = pg_catalog.to_regnamespace($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner`, s.Schema)
+	return migrate.ReadRights(rows, s.Interpret(ctx, err))
+}

@@ -63,10 +63,8 @@ func open(_ context.Context, place string) (applock.Locker, func() error, error)
 		return nil, nil, err
 	}
 	client := redis.NewClient(options)
-	leases, err := redislock.New(redislock.Config{Client: client, Namespace: namespace})
-	if err != nil {
-		return nil, nil, errors.Join(err, client.Close())
-	}
+	// Losses that only a check tells of are not waited for as long as elsewhere.
+	leases := redislock.NewChecking(redislock.Config{Client: client, Namespace: namespace}, time.Second)
 	return leases, func() error { return errors.Join(leases.Close(), client.Close()) }, nil
 }
 
@@ -85,4 +83,9 @@ func connect(t testing.TB, place string) *redis.Client {
 func keyOf(place string, object applock.Object) string {
 	namespace, _ := split(place)
 	return namespace + ":" + object.String()
+}
+
+func namespaceOf(place string) string {
+	namespace, _ := split(place)
+	return namespace
 }

@@ -36,10 +36,7 @@ func mustOpen(t testing.TB, place string) *applock.Leases {
 func openOn(t testing.TB, place string, client *redis.Client) *applock.Leases {
 	t.Helper()
 	namespace, _ := split(place)
-	leases, err := redislock.New(redislock.Config{Client: client, Namespace: namespace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	leases := redislock.NewChecking(redislock.Config{Client: client, Namespace: namespace}, time.Second)
 	t.Cleanup(func() { _ = leases.Close() })
 	return leases
 }
@@ -239,6 +236,66 @@ func (c *counting) await(wanted int) (trips int, commands map[string]int) {
 			return trips, commands
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// silentPolls keeps polls from the server, once they are silenced, until the test ends.
+type silentPolls struct {
+	counting
+
+	silenced chan struct{}
+	over     <-chan struct{}
+}
+
+func (s *silentPolls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	next = s.counting.ProcessPipelineHook(next)
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		select {
+		case <-s.silenced:
+			if commands[0].Name() == "pttl" {
+				<-s.over
+			}
+		default:
+		}
+		return next(ctx, commands)
+	}
+}
+
+// Goal: who waits in another program is told of a release, and does not find out by asking. Method: when the waiter has
+// begun to poll, no poll comes back any more.
+func TestAReleaseIsPublished(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	held := mustAcquire(t, mustOpen(t, place), request(customer("42"), ""))
+	client := connect(t, place)
+	polls := &silentPolls{
+		counting: counting{commands: map[string]int{}}, silenced: make(chan struct{}), over: t.Context().Done(),
+	}
+	client.AddHook(polls)
+	waiting := openOn(t, place, client)
+	granted := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := waiting.Acquire(ctx, request(customer("42"), ""))
+		granted <- err
+	}()
+	for channel := namespaceOf(place) + ":released"; ; {
+		listening, err := connect(t, place).PubSubNumSub(t.Context(), channel).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listening[channel] == 1 {
+			break
+		}
+	}
+	polls.await(2)
+	close(polls.silenced)
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-granted; err != nil {
+		t.Error(err)
 	}
 }
 

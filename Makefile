@@ -69,6 +69,15 @@ test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; oth
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./internal/db/db2/... ./cmd/applockctl
 
+# Of each of three phases of each backend: an hour for all.
+SOAK_SECONDS := 150
+SOAK_LEASES := 2000
+
+.PHONY: soak
+soak: ## Hold leases for an hour on every backend, while processes are killed and connections cut; prints a table.
+	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) $(WITH_SERVERS) \
+		go test -count=1 -v -parallel=1 -timeout=3h -run='^TestSoak$$' ./internal/testing/soak
+
 .PHONY: bench
 bench: ## Measure the leases beside the same done by hand, in a few minutes; ARGS="-runs 3" for more.
 	APPLOCK_TEST_DURABLE=1 $(WITH_SERVERS) go -C bench run . $(ARGS)

@@ -1,0 +1,177 @@
+package soak_test
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Kinds of records that a worker writes, and the chaos.
+const (
+	kindLive    = "live"    // a hold was live from From to To
+	kindLost    = "lost"    // a lease was lost at To, which its holder has not ended
+	kindWaited  = "waited"  // a worker waited from From to To for a hot object
+	kindOverdue = "overdue" // a call whose context ended at From returned at To
+	kindStall   = "stall"   // the process did not get on from From to To, for want of a processor
+	kindChaos   = "chaos"   // something was done to the worker from From to To
+)
+
+// record is a line of a worker's journal. Times are microseconds of the machine's clock, which all processes share.
+type record struct {
+	Kind   string `json:"kind"`
+	Worker int    `json:"worker"`
+	Object string `json:"object,omitempty"`
+	Fence  int64  `json:"fence,omitempty"`
+	From   int64  `json:"from"`
+	To     int64  `json:"to"`
+	Note   string `json:"note,omitempty"`
+}
+
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+// verdict is what a soak has shown of a backend.
+type verdict struct {
+	holds     int
+	overlaps  []string
+	losses    int
+	unfounded []string // losses without a cause
+	worstWait float64  // in fair turns
+	overdue   time.Duration
+	// idle is how many requests a second a number of leases without a TTL cost that nobody waits for.
+	idle float64
+}
+
+// judge reads the journals. A loss has a cause if something was done to the worker, or it had no processor, while the lease
+// should have been renewed: within two TTLs before.
+func judge(records []record, ttl time.Duration, waiters int) verdict {
+	var v verdict
+	holds := map[string][]record{}
+	var disturbed []record
+	var waits []time.Duration
+	for _, r := range records {
+		switch r.Kind {
+		case kindLive:
+			holds[r.Object] = append(holds[r.Object], r)
+			v.holds++
+		case kindChaos, kindStall:
+			disturbed = append(disturbed, r)
+		case kindWaited:
+			waits = append(waits, time.Duration(r.To-r.From)*time.Microsecond)
+		}
+	}
+	for object, of := range holds {
+		v.overlaps = append(v.overlaps, overlapsOf(object, of)...)
+	}
+	during := func(r record, before time.Duration) bool {
+		return slices.ContainsFunc(disturbed, func(d record) bool {
+			return d.Worker == r.Worker && d.From <= r.To && d.To >= r.From-before.Microseconds()
+		})
+	}
+	for _, r := range records {
+		switch {
+		case r.Kind == kindLost:
+			v.losses++
+			if !during(r, 2*ttl) {
+				v.unfounded = append(v.unfounded, fmt.Sprintf("worker %d lost %s: %s", r.Worker, r.Object, r.Note))
+			}
+		case r.Kind == kindOverdue && !during(r, 0):
+			v.overdue = max(v.overdue, time.Duration(r.To-r.From)*time.Microsecond)
+		}
+	}
+	v.worstWait = fairTurns(waits, waiters)
+	return v
+}
+
+// overlapsOf returns pairs of holds of one object that were live at the same time.
+func overlapsOf(object string, holds []record) []string {
+	slices.SortFunc(holds, func(a, b record) int { return cmp.Compare(a.From, b.From) })
+	var overlaps []string
+	for i := 1; i < len(holds); i++ {
+		if before, after := holds[i-1], holds[i]; after.From < before.To {
+			overlaps = append(overlaps, fmt.Sprintf("%s: worker %d with fence %d until %d, worker %d with fence %d from %d",
+				object, before.Worker, before.Fence, before.To, after.Worker, after.Fence, after.From))
+			holds[i].To = max(after.To, before.To)
+		}
+	}
+	return overlaps
+}
+
+// fairTurns returns the longest wait as a multiple of the fair one: in a queue of so many, everybody waits equally long.
+func fairTurns(waits []time.Duration, waiters int) float64 {
+	if len(waits) < waiters {
+		return 0
+	}
+	var sum time.Duration
+	for _, wait := range waits {
+		sum += wait
+	}
+	return float64(slices.Max(waits)) / (float64(sum) / float64(len(waits)))
+}
+
+// readJournals returns what the workers have written. The last line of one that was killed may be cut.
+func readJournals(t *testing.T, folder string) []record {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []record
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			var r record
+			if json.Unmarshal(lines.Bytes(), &r) == nil {
+				records = append(records, r)
+			}
+		}
+		_ = file.Close()
+	}
+	return records
+}
+
+// Goal: the judge finds what it is for. Method: journals with one thing wrong, and the same without it.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	const second = int64(time.Second / time.Microsecond)
+	live := func(worker int, from, to int64) record {
+		return record{Kind: kindLive, Worker: worker, Object: "hot:1", From: from * second, To: to * second}
+	}
+	lost := record{Kind: kindLost, Worker: 1, Object: "own:1", From: 100 * second, To: 100 * second}
+	late := record{Kind: kindOverdue, Worker: 1, From: 100 * second, To: 104 * second}
+	stop := record{Kind: kindChaos, Worker: 1, From: 90 * second, To: 101 * second}
+	judged := func(records ...record) verdict { return judge(records, 9*time.Second, 1) }
+	if v := judged(live(1, 0, 10), live(2, 10, 20), live(1, 20, 21)); v.holds != 3 || len(v.overlaps) != 0 {
+		t.Errorf("one after the other: %+v", v)
+	}
+	if v := judged(live(1, 0, 10), live(2, 9, 11)); len(v.overlaps) != 1 {
+		t.Errorf("two at a time: %+v", v)
+	}
+	if v := judged(live(1, 0, 10), live(2, 1, 2), live(1, 3, 4)); len(v.overlaps) != 2 {
+		t.Errorf("two within a third one: %+v", v)
+	}
+	if v := judged(lost); v.losses != 1 || len(v.unfounded) != 1 {
+		t.Errorf("a loss without a cause: %+v", v)
+	}
+	if v := judged(lost, stop); v.losses != 1 || len(v.unfounded) != 0 {
+		t.Errorf("a loss with a cause: %+v", v)
+	}
+	if v := judged(late); v.overdue != 4*time.Second {
+		t.Errorf("a late return: %+v", v)
+	}
+	if v := judged(late, stop); v.overdue != 0 {
+		t.Errorf("a late return of a stopped process: %+v", v)
+	}
+	waits := []time.Duration{time.Second, time.Second, time.Second, 9 * time.Second}
+	if turns := fairTurns(waits, 2); turns != 3 {
+		t.Errorf("the longest wait is %v fair turns, want 3", turns)
+	}
+}

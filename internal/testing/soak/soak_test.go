@@ -1,0 +1,343 @@
+package soak_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/getlock"
+	"github.com/applock/applock/applock/migrate"
+	opener "github.com/applock/applock/applock/open"
+	"github.com/applock/applock/applock/pgadvisory"
+	"github.com/applock/applock/applock/redislock"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+const (
+	processes = 4
+	// secondsVariable is how long each phase of each backend lasts, leasesVariable how many leases there are.
+	secondsVariable = "APPLOCK_SOAK_SECONDS"
+	leasesVariable  = "APPLOCK_SOAK_LEASES"
+	seedVariable    = "APPLOCK_SOAK_SEED"
+
+	shortSeconds = 2
+	shortLeases  = 40
+	ttl          = 9 * time.Second
+	hotObjects   = 4
+	// workerLimit is for hangs.
+	workerLimit = 5 * time.Minute
+)
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(workerVariable); text != "" {
+		if err := work(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// backend is where leases are kept.
+type backend struct {
+	name string
+	// place returns the DSN of a new place; it is a URL, or a file.
+	place func(t *testing.T) string
+}
+
+func backends() []backend {
+	table := func(database func(t *testing.T) string) func(t *testing.T) string {
+		return func(t *testing.T) string {
+			t.Helper()
+			dsn := database(t)
+			if _, err := migrate.Up(t.Context(), testclient.Open(t, dsn, "", nil), migrate.UpRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			return dsn
+		}
+	}
+	all := []backend{
+		{"postgres", table(func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) })},
+		{"sqlite", table(func(t *testing.T) string { t.Helper(); return "sqlite:" + filepath.Join(t.TempDir(), "applock.db") })},
+		{"pgadvisory", func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) }},
+		{"redislock", func(t *testing.T) string { t.Helper(); return testdb.Redis(t) + "?namespace=" + rand.Text() }},
+	}
+	for _, product := range testdb.MySQLProducts() {
+		all = append(all,
+			backend{product, table(func(t *testing.T) string { t.Helper(); return testdb.MySQL(t, product) })},
+			backend{"getlock-" + product, func(t *testing.T) string { t.Helper(); return testdb.MySQL(t, product) }})
+	}
+	return all
+}
+
+// open opens a backend in a worker.
+func open(ctx context.Context, backend, dsn string) (applock.Locker, func() error, error) {
+	var leases *applock.Leases
+	var err error
+	switch {
+	case backend == "pgadvisory":
+		leases, err = pgadvisory.New(pgadvisory.Config{DSN: dsn})
+	case backend == "redislock":
+		return openRedis(dsn)
+	case strings.HasPrefix(backend, "getlock-"):
+		leases, err = getlock.New(getlock.Config{DSN: dsn})
+	default:
+		client, err := opener.ByDSN(ctx, dsn, opener.Config{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return client, client.Close, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return leases, leases.Close, nil
+}
+
+func openRedis(dsn string) (applock.Locker, func() error, error) {
+	plain, namespace, _ := strings.Cut(dsn, "?namespace=")
+	options, err := redis.ParseURL(plain)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := redis.NewClient(options)
+	leases, err := redislock.New(redislock.Config{Client: client, Namespace: namespace})
+	if err != nil {
+		return nil, nil, err
+	}
+	return leases, func() error { return errors.Join(leases.Close(), client.Close()) }, nil
+}
+
+// crew is the processes of one phase.
+type crew struct {
+	t       *testing.T
+	workers []*process
+	journal string
+	chaos   *json.Encoder
+}
+
+// process is a worker, with the wire that leads to its server; nil where there is none.
+type process struct {
+	orders  orders
+	command *exec.Cmd
+	stdin   io.Closer
+	wire    *wire
+}
+
+func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
+	t.Helper()
+	c := &crew{t: t, journal: t.TempDir()}
+	file, err := os.Create(filepath.Join(c.journal, "chaos.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	c.chaos = json.NewEncoder(file)
+	for number := range processes {
+		p := &process{orders: told}
+		p.orders.Number, p.orders.Backend, p.orders.DSN = number, b.name, dsn
+		p.orders.Journal = filepath.Join(c.journal, fmt.Sprintf("worker%d.jsonl", number))
+		if !strings.HasPrefix(dsn, "sqlite:") {
+			p.wire, p.orders.DSN = through(t, dsn)
+		}
+		c.workers = append(c.workers, p)
+	}
+	for _, p := range c.workers {
+		p.start(t)
+	}
+	return c
+}
+
+// through returns a wire to the server of a DSN, and the DSN that leads through it.
+func through(t *testing.T, dsn string) (*wire, string) {
+	t.Helper()
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("the test DSN is no URL")
+	}
+	w := newWire(t, parsed.Host)
+	parsed.Host = w.address
+	return w, parsed.String()
+}
+
+// start starts the process and returns when it has its leases.
+func (p *process) start(t *testing.T) {
+	t.Helper()
+	text, err := json.Marshal(p.orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.command = exec.CommandContext(t.Context(), program)
+	p.command.Env = append(os.Environ(), workerVariable+"="+string(text))
+	p.command.Stderr = os.Stderr
+	if p.stdin, err = p.command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := p.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if p.orders.Leases == 0 || p.orders.Hot > 0 {
+		return
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatalf("a worker said %q, %v", line, err)
+	}
+}
+
+// end ends the processes as users do, and returns what they have written.
+func (c *crew) end() []record {
+	c.t.Helper()
+	for _, p := range c.workers {
+		_ = p.stdin.Close()
+	}
+	for _, p := range c.workers {
+		kill := time.AfterFunc(workerLimit, func() { _ = p.command.Process.Kill() })
+		if err := p.command.Wait(); err != nil {
+			c.t.Errorf("worker %d: %v", p.orders.Number, err)
+		}
+		kill.Stop()
+	}
+	return readJournals(c.t, c.journal)
+}
+
+// disturb does something to a worker, and notes from when to when.
+func (c *crew) disturb(random *mathrand.Rand) {
+	p := c.workers[random.IntN(len(c.workers))]
+	began := time.Now()
+	what := p.disturb(c.t, random)
+	_ = c.chaos.Encode(record{Kind: kindChaos, Worker: p.orders.Number, From: micros(began), To: micros(time.Now()), Note: what})
+}
+
+// disturb returns when what it has done is over.
+func (p *process) disturb(t *testing.T, random *mathrand.Rand) string {
+	t.Helper()
+	long := time.Duration(random.Int64N(int64(ttl/2)) + int64(ttl/20))
+	kinds := []string{"stop", "kill", "reset", "silence", "slow"}
+	if p.wire == nil {
+		kinds = kinds[:2]
+	}
+	kind := kinds[random.IntN(len(kinds))]
+	switch kind {
+	case "stop":
+		_ = p.command.Process.Signal(syscall.SIGSTOP)
+		pause(t.Context(), long)
+		_ = p.command.Process.Signal(syscall.SIGCONT)
+	case "kill":
+		_ = p.command.Process.Kill()
+		_ = p.command.Wait() // it was killed
+		p.start(t)
+	case "reset":
+		p.wire.reset()
+	case "silence":
+		p.wire.silence()
+		pause(t.Context(), long)
+		p.wire.speak()
+	case "slow":
+		p.wire.slow(time.Duration(random.IntN(400)) * time.Millisecond)
+		pause(t.Context(), long)
+		p.wire.slow(0)
+	}
+	return kind
+}
+
+func number(t *testing.T, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s must be a number of 1 or more", variable)
+	}
+	return n
+}
+
+// Goal: no two live leases at a time, none lost without a cause, nobody starved, and what idles costs next to nothing.
+// Method: four processes on each backend. In the first phase they hold leases that nobody wants, and what goes to the
+// server is counted. In the second they fight for one object, in peace. In the third they hold leases with a TTL and fight
+// for some objects, while processes are stopped and killed, and connections are cut, silenced and slowed. The table shows
+// all figures; only those fail the test that a busy machine does not change. A short run here, an hour by `make soak`.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	seconds, leases := number(t, secondsVariable, shortSeconds), number(t, leasesVariable, shortLeases)
+	seed := uint64(number(t, seedVariable, int(time.Now().Unix())))
+	t.Logf("%s=%d", seedVariable, seed)
+	for _, b := range backends() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			dsn := b.place(t)
+			long := time.Duration(seconds) * time.Second
+			v := soak(t, b, dsn, leases, long, seed)
+			t.Logf("%-16s holds %d, overlaps %d, losses %d (without a cause %d), worst wait %.1f fair turns, "+
+				"return after the context's end %s, idle %.1f requests/s for %d leases",
+				b.name, v.holds, len(v.overlaps), v.losses, len(v.unfounded), v.worstWait, v.overdue.Round(time.Millisecond), v.idle, leases)
+			for _, wrong := range append(v.overlaps, v.unfounded...) {
+				t.Error(wrong)
+			}
+			if v.holds == 0 {
+				t.Error("nobody has held anything")
+			}
+		})
+	}
+}
+
+func soak(t *testing.T, b backend, dsn string, leases int, long time.Duration, seed uint64) verdict {
+	t.Helper()
+	idle := newCrew(t, b, dsn, orders{Leases: leases / processes})
+	before := idle.requests()
+	pause(t.Context(), long)
+	perSecond := float64(idle.requests()-before) / long.Seconds()
+	idle.end()
+
+	peace := newCrew(t, b, dsn, orders{Hot: 1, Seed: seed})
+	pause(t.Context(), long)
+	worst := judge(peace.end(), ttl, processes*contenders).worstWait
+
+	war := newCrew(t, b, dsn, orders{Leases: leases / processes, TTL: ttl, Hot: hotObjects, Seed: seed})
+	random := mathrand.New(mathrand.NewPCG(seed, 0))
+	for end := time.Now().Add(long); time.Now().Before(end); {
+		war.disturb(random)
+		pause(t.Context(), time.Duration(random.IntN(1000))*time.Millisecond)
+	}
+	v := judge(war.end(), ttl, processes*contenders)
+	v.worstWait, v.idle = worst, perSecond
+	return v
+}
+
+func (c *crew) requests() int64 {
+	var sum int64
+	for _, p := range c.workers {
+		if p.wire != nil {
+			sum += p.wire.requests.Load()
+		}
+	}
+	return sum
+}

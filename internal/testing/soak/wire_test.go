@@ -1,0 +1,142 @@
+package soak_test
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// wire leads the connections of one process to a server, and is what goes wrong between them.
+type wire struct {
+	address string
+	server  string
+	// requests counts what was sent to the server, in pieces as the client sent them.
+	requests atomic.Int64
+
+	mutex  sync.Mutex
+	silent chan struct{} // not nil while it carries nothing; closed when it does again
+	delay  time.Duration // of what the server answers
+	ends   map[net.Conn]bool
+}
+
+// newWire begins to listen, until the test ends.
+func newWire(t *testing.T, server string) *wire {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{address: listener.Addr().String(), server: server, ends: map[net.Conn]bool{}}
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() { w.connect(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		w.speak()
+		w.reset()
+		group.Wait()
+	})
+	return w
+}
+
+func (w *wire) connect(client net.Conn) {
+	w.await() // of a silent server not even the handshake is answered
+	server, err := net.Dial("tcp", w.server)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	w.mutex.Lock()
+	w.ends[client], w.ends[server] = true, true
+	w.mutex.Unlock()
+	var group sync.WaitGroup
+	group.Go(func() { w.carry(server, client, func() { w.requests.Add(1) }) })
+	group.Go(func() {
+		w.carry(client, server, func() {
+			w.mutex.Lock()
+			delay := w.delay
+			w.mutex.Unlock()
+			time.Sleep(delay)
+		})
+	})
+	group.Wait()
+	w.mutex.Lock()
+	delete(w.ends, client)
+	delete(w.ends, server)
+	w.mutex.Unlock()
+}
+
+// carry carries one direction until either end closes, and closes both then.
+func (w *wire) carry(to, from net.Conn, each func()) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	buffer := make([]byte, 64*1024)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			each()
+			w.await()
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// await returns when the wire carries something.
+func (w *wire) await() {
+	w.mutex.Lock()
+	silent := w.silent
+	w.mutex.Unlock()
+	if silent != nil {
+		<-silent
+	}
+}
+
+// silence lets nothing through, and nobody know.
+func (w *wire) silence() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.silent == nil {
+		w.silent = make(chan struct{})
+	}
+}
+
+// speak ends a silence. What was said meanwhile arrives late.
+func (w *wire) speak() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.silent != nil {
+		close(w.silent)
+		w.silent = nil
+	}
+}
+
+func (w *wire) slow(delay time.Duration) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.delay = delay
+}
+
+// reset cuts all connections, as a restarted router does.
+func (w *wire) reset() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for end := range w.ends {
+		if tcp, ok := end.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = end.Close()
+	}
+}

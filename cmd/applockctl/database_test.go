@@ -346,19 +346,16 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		checkMigrate(t, sqliteUser(t))
+		checkMigrate(t, fileUser(t))
 	})
 	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newDatabase(t))) })
 }
 
 func checkMigrate(t *testing.T, u user) {
 	t.Helper()
-	all := strings.Count(u.must(t, "migrate", "status", "--output", "json").stdout, `"applied_at":null`)
-	if all == 0 {
-		t.Fatal("no steps")
-	}
 	up := u.must(t, "migrate", "up", "--output", "json")
-	if strings.Count(up.stdout, "\n") != all || strings.Contains(up.stdout, "null") || !timeOfJSON.MatchString(up.stdout) {
+	all := strings.Count(u.must(t, "migrate", "status", "--output", "json").stdout, `"applied_at":"`)
+	if all == 0 || strings.Count(up.stdout, "\n") != all || strings.Contains(up.stdout, "null") || !timeOfJSON.MatchString(up.stdout) {
 		t.Errorf("up prints %s", up.stdout)
 	}
 	if !strings.HasPrefix(up.stdout, `{"version":1,"name":"00001_appl_lock.sql","applied_at":"`) {

@@ -63,11 +63,11 @@ may have got.`,
 			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl)}, time.Duration(wait))
 		}),
 	}
-	command.Flags().StringVar(&owner.Operator, "operator", "", "who shall hold the object")
-	command.Flags().StringVar(&owner.Department, "department", "", "where the operator works (as before, or nowhere for a new lock)")
+	a.operatorFlag(command, &owner.Operator, "who shall hold the object")
+	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
+		"where the operator works; without it $"+departmentVariable+" (as before, or nowhere for a new lock)")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
 	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
-	require(command, "operator")
 	return command
 }
 

@@ -32,10 +32,9 @@ func (a *app) migrateCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "migrate up|down|status|print",
 		Short: "Install, update or remove the table and the procedures",
-		Long: `Installs, updates or removes the table and the procedures, in numbered steps. A SQLite file is
-migrated by the other commands without being asked; on a server nothing happens before
-"applockctl migrate up", or before a database administrator has run what "applockctl migrate print"
-prints.`,
+		Long: `Installs, updates or removes the table and the procedures, in numbered steps. Nothing
+works before "applockctl migrate up", which also creates a SQLite file, or before a database administrator
+has run what "applockctl migrate print" prints.`,
 		Example: `  applockctl migrate status
   applockctl migrate up
   applockctl migrate print --dialect postgres > applock.sql`,
@@ -65,7 +64,7 @@ processes may do so on one database at once: each step is applied once.
 }
 
 func (a *app) migrateUp(ctx context.Context) error {
-	return a.callAsIs(ctx, "migrate up", func(ctx context.Context, s session) error {
+	return a.call(ctx, "migrate up", func(ctx context.Context, s session) error {
 		s.pause()
 		applied, err := migrate.Up(ctx, s.Client, migrate.UpRequest{})
 		if err != nil {
@@ -106,7 +105,7 @@ locks.
 }
 
 func (a *app) migrateDown(ctx context.Context) error {
-	return a.callAsIs(ctx, "migrate down", func(ctx context.Context, s session) error {
+	return a.call(ctx, "migrate down", func(ctx context.Context, s session) error {
 		s.pause()
 		undone, err := migrate.Down(ctx, s.Client, migrate.DownRequest{})
 		if err != nil {
@@ -132,7 +131,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 }
 
 func (a *app) migrateStatus(ctx context.Context) error {
-	return a.callAsIs(ctx, "migrate status", func(ctx context.Context, s session) error {
+	return a.call(ctx, "migrate status", func(ctx context.Context, s session) error {
 		status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
 		if err != nil {
 			return err
@@ -193,12 +192,9 @@ DSNTEP2, which get no line longer than 72 columns).`,
 }
 
 func (a *app) migratePrint(dialect, platform string) error {
-	if dialect == "" {
-		ofDSN, err := open.DialectOf(a.database())
-		if err != nil {
-			return fmt.Errorf("migrate print: %w", err)
-		}
-		dialect = ofDSN.Name
+	dialect, err := a.dialectName(dialect)
+	if err != nil {
+		return fmt.Errorf("migrate print: %w", err)
 	}
 	script, err := migrate.Script(migrate.ScriptRequest{Dialect: dialect, Platform: platform, Schema: a.schema})
 	if err != nil {

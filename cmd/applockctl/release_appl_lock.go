@@ -48,9 +48,8 @@ holder when somebody else, or another grant than --fence, holds it (exit code 1)
 			return a.release(ctx, args[0], operator, applock.Fence(fence.value))
 		}),
 	}
-	command.Flags().StringVar(&operator, "operator", "", "who holds the object")
+	a.operatorFlag(command, &operator, "who holds the object")
 	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
-	require(command, "operator")
 	return command
 }
 

@@ -231,6 +231,7 @@ func (a *app) clearSchema(ctx context.Context) error {
 
 // sceneAnswer is one step of the story as JSON. Answers are the objects that the command prints.
 type sceneAnswer struct {
+	Outcome  applock.Outcome   `json:"outcome"`
 	Step     int               `json:"step"`
 	Text     string            `json:"text"`
 	Command  string            `json:"command"`
@@ -269,7 +270,9 @@ func (a *app) printScene(number int, text, command string, code int, answer []by
 		_, err := fmt.Fprintf(a.stdout, "%d. %s\n$ %s\n%s\n", number, text, command, answer)
 		return err
 	}
-	scene := sceneAnswer{Step: number, Text: text, Command: command, ExitCode: code, Answers: []json.RawMessage{}}
+	scene := sceneAnswer{
+		Outcome: outcomePlayed, Step: number, Text: text, Command: command, ExitCode: code, Answers: []json.RawMessage{},
+	}
 	for line := range bytes.Lines(answer) {
 		scene.Answers = append(scene.Answers, bytes.TrimSpace(line))
 	}

@@ -9,15 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
 
 // migrationAnswer is one step of the schema.
 type migrationAnswer struct {
-	Version   int64     `json:"version"`
-	Name      string    `json:"name"`
-	AppliedAt timestamp `json:"applied_at"`
+	Outcome   applock.Outcome `json:"outcome"`
+	Version   int64           `json:"version"`
+	Name      string          `json:"name"`
+	AppliedAt timestamp       `json:"applied_at"`
 }
 
 func (m migrationAnswer) cells() []string {
@@ -78,7 +80,7 @@ func (a *app) migrateUp(ctx context.Context) error {
 		steps := slices.DeleteFunc(all.Steps, func(step migrate.Migration) bool {
 			return !slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version })
 		})
-		if err := a.printSteps(steps, "nothing to do, all steps were applied before"); err != nil {
+		if err := a.printSteps(steps, outcomePending, "nothing to do, all steps were applied before"); err != nil {
 			return err
 		}
 		a.noteMissingGrants(ctx, s)
@@ -111,7 +113,7 @@ func (a *app) migrateDown(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return a.printSteps(undone.Steps, "nothing to do, no step is applied")
+		return a.printSteps(undone.Steps, outcomeUndone, "nothing to do, no step is applied")
 	})
 }
 
@@ -136,7 +138,7 @@ func (a *app) migrateStatus(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := a.printSteps(status.Steps, ""); err != nil {
+		if err := a.printSteps(status.Steps, outcomePending, ""); err != nil {
 			return err
 		}
 		a.noteMissingGrants(ctx, s)
@@ -144,16 +146,19 @@ func (a *app) migrateStatus(ctx context.Context) error {
 	})
 }
 
-// printSteps prints steps, or on stderr why there are none.
-func (a *app) printSteps(steps []migrate.Migration, none string) error {
+// printSteps prints steps, of which those that are not applied have this outcome; or on stderr why there are none.
+func (a *app) printSteps(steps []migrate.Migration, notApplied applock.Outcome, none string) error {
 	if len(steps) == 0 {
 		a.note("%s", none)
 		return nil
 	}
 	p := a.newPrinter("VERSION", "NAME", "APPLIED")
 	for _, step := range steps {
-		err := p.print(migrationAnswer{Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt)})
-		if err != nil {
+		answer := migrationAnswer{Outcome: outcomeApplied, Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt)}
+		if step.AppliedAt.IsZero() {
+			answer.Outcome = notApplied
+		}
+		if err := p.print(answer); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func TestPurgeIsSilentWithoutTerminal(t *testing.T) {
 	addFreeRows(t, u, 25)
 	u.must(t, "get", "customer:live", "--operator", "jdoe")
 	got := u.must(t, "purge", "--batch", "10", "--output", "json")
-	if got.stdout != `{"purged":25}`+"\n" || got.stderr != "" {
+	if got.stdout != `{"outcome":"PURGED","purged":25}`+"\n" || got.stderr != "" {
 		t.Errorf("%q and %q", got.stdout, got.stderr)
 	}
 	u.must(t, "inquire", "customer:live")

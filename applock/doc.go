@@ -6,6 +6,9 @@
 // I? It outlives clients and servers, ends by itself, and belongs to an operator, not to a connection.
 // No connection is held while a lock is held.
 //
+// Package migrate installs what the operations work on: call its Up, or run "applockctl migrate up", before the first
+// operation, also on SQLite.
+//
 // A program that holds locks takes leases: [Client.Acquire] waits, [Client.TryAcquire] gives up in time, [Client.Do] is
 // a block. A [Lease] renews itself if asked to, ends by itself, and says so to its holder by a context. No connection is
 // held by a lease or by a waiter. The packages below this one keep leases elsewhere than in the table, with the same

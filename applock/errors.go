@@ -43,6 +43,8 @@ var (
 type Holder struct {
 	// Owner is empty where nobody knows it: on backends that do not tell, and when there was no answer in time.
 	Owner
+	// Fence is that of the grant; zero where the refused operation does not tell it.
+	Fence Fence
 	// ExpiresAt is zero where the refused operation does not tell it (release).
 	ExpiresAt time.Time
 	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero

@@ -30,8 +30,16 @@ type Waiter struct {
 type WaitersRequest struct {
 	ObjectType string
 	ObjectID   string
+	// Prefix selects the objects whose TYPE:ID begins with it, such as "customer:4" or "cust", instead of ObjectType
+	// and ObjectID. Only that part of the table is read.
+	Prefix     string
 	Operator   string
 	Department string
+	// NoDepartment selects waiters without a department.
+	NoDepartment bool
+	// OlderThan selects those who have waited for at least so long: whole seconds up to MaxTTL. It chooses among those
+	// that the database returns, to the second and by its clock.
+	OlderThan time.Duration
 	// PageSize is how many waiters one call to the database returns: 1 to MaxPageSize, zero is
 	// DefaultPageSize. It does not limit the list.
 	PageSize int
@@ -43,7 +51,7 @@ type WaitersRequest struct {
 func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[Waiter, error] {
 	o := c.operations
 	return func(yield func(Waiter, error) bool) {
-		params, err := request.params()
+		params, keys, err := request.params()
 		if err != nil {
 			yield(Waiter{}, fmt.Errorf("list waiters: %w", err))
 			return
@@ -56,7 +64,8 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 			}
 			o.log(ctx, "list_appl_lock_waiters", slog.Int("rows", len(rows)))
 			for _, row := range rows {
-				if !yield(waiterOf(row), nil) {
+				waiter := waiterOf(row)
+				if keys.contains(waiter.Object) && request.selects(waiter) && !yield(waiter, nil) || keys.endsAt(waiter.Object) {
 					return
 				}
 			}
@@ -70,29 +79,38 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 	}
 }
 
-func (r WaitersRequest) params() (db.ListApplLockWaitersParams, error) {
+func (r WaitersRequest) params() (db.ListApplLockWaitersParams, keyRange, error) {
 	var params db.ListApplLockWaitersParams
-	var err error
-	if r.ObjectType != "" {
-		if params.ObjectType, err = checkObjectType("ObjectType", r.ObjectType); err != nil {
-			return params, err
-		}
+	// The database selects by id itself.
+	keys, err := checkKeys(r.ObjectType, "", r.Prefix)
+	if err != nil {
+		return params, keys, err
 	}
+	params.ObjectType = keys.objectType
+	params.AfterType, params.AfterID = keys.after()
 	if r.ObjectID != "" {
 		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
-			return params, err
+			return params, keys, err
 		}
 	}
 	if r.Operator != "" {
 		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
-			return params, err
+			return params, keys, err
 		}
 	}
-	if params.DepartmentID, err = checkOptionalText("Department", r.Department, MaxDepartmentLength); err != nil {
-		return params, err
+	if params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment); err != nil {
+		return params, keys, err
+	}
+	if err := checkOptionalSeconds("OlderThan", r.OlderThan); err != nil {
+		return params, keys, err
 	}
 	params.MaxRows, err = checkRows("PageSize", r.PageSize)
-	return params, err
+	return params, keys, err
+}
+
+// selects reports whether the request wants a waiter that the database has selected.
+func (r WaitersRequest) selects(waiter Waiter) bool {
+	return waiter.ExpiresAt.Add(-waiter.Left).Sub(waiter.Since) >= r.OlderThan
 }
 
 func waiterOf(row db.Waiter) Waiter {

@@ -40,7 +40,7 @@ type UpResult struct {
 	Steps []Migration
 }
 
-// Up creates or updates the table and the procedures and returns the steps it applied. Any
+// Up creates or updates the table and the procedures, and the file of a SQLite DSN, and returns the steps it applied. Any
 // number of processes may run it on one database at once; each step is applied once. The steps are noted in the table
 // appl_lock_goose, beside appl_lock, so that an application's own goose and this one do not see each other.
 func Up(ctx context.Context, client *applock.Client, _ UpRequest) (UpResult, error) {

@@ -31,7 +31,8 @@ type Config struct {
 // ByDSN returns a client on a connection pool of its own; Close ends it. The DSN is sqlite:PATH,
 // postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://USER:PASSWORD@HOST:PORT/DATABASE, the form of
 // github.com/go-sql-driver/mysql, or db2://USER:PASSWORD@HOST:PORT/DATABASE in a program that was built with the tag
-// db2. It does not connect: the first operation does. It returns ErrInvalid for a DSN or a schema that cannot be used,
+// db2. It does not connect: the first operation does, and it creates nothing: migrate.Up of the package beside it makes
+// the table, the procedures, and on SQLite the file, without which operations answer ErrSchema. It returns ErrInvalid for a DSN or a schema that cannot be used,
 // without repeating the DSN, which may hold a password.
 func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, error) {
 	dialect, err := DialectOf(dsn)

@@ -1,7 +1,8 @@
 // Package sqlite makes clients for an embedded SQLite file, on modernc.org/sqlite, in pure Go. A program that imports it
 // links no other engine.
 //
-// The file needs the table first: call migrate.Up once, or "applockctl migrate up".
+// The file needs the table first: call migrate.Up of applock/migrate once before anything else, or run
+// "applockctl migrate up". No operation makes it.
 package sqlite
 
 import (

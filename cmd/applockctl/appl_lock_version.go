@@ -16,9 +16,10 @@ import (
 // versionAnswer tells the versions. InstalledContract is nil when no database was asked, or has not
 // answered, and 0 when applock is not installed there.
 type versionAnswer struct {
-	Version           string `json:"version"`
-	Contract          int    `json:"contract"`
-	InstalledContract *int   `json:"installed_contract,omitempty"`
+	Outcome           applock.Outcome `json:"outcome"`
+	Version           string          `json:"version"`
+	Contract          int             `json:"contract"`
+	InstalledContract *int            `json:"installed_contract"`
 }
 
 func (v versionAnswer) cells() []string {
@@ -57,16 +58,31 @@ Exit code 4 when the database cannot be asked, or has no applock or one that is 
 }
 
 func (a *app) version(ctx context.Context) error {
-	answer := versionAnswer{Version: programVersion(), Contract: applock.ContractVersion}
+	answer := versionAnswer{Outcome: outcomeNotAsked, Version: programVersion(), Contract: applock.ContractVersion}
 	var askErr error
 	if a.databaseGiven() {
 		answer.InstalledContract, askErr = a.installedContract(ctx)
+		answer.Outcome = outcomeOfContract(answer.InstalledContract)
 	}
 	// What is known is printed in any case: somebody may be looking for the cause of the error.
 	if err := a.print(answer, answer.columns()...); err != nil {
 		return fmt.Errorf("version: %w", err)
 	}
 	return askErr
+}
+
+// outcomeOfContract says what the installed contract means for this program.
+func outcomeOfContract(installed *int) applock.Outcome {
+	switch {
+	case installed == nil:
+		return outcomeNoAnswer
+	case *installed == 0:
+		return outcomeNotInstalled
+	case *installed < applock.ContractVersion:
+		return outcomeOutdated
+	default:
+		return outcomeInstalled
+	}
 }
 
 func (a *app) installedContract(ctx context.Context) (*int, error) {

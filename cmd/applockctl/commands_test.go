@@ -117,7 +117,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"migrate", "print", "--dialect", ""}, dialects + ":4\n"},
 		{[]string{"get", "--operator", ""}, ":4\n"},
 		{[]string{"--dsn", ""}, ":4\n"},
-		{[]string{"get", ""}, "--operator\twho shall hold the object\n:4\n"},
+		{[]string{"get", ""}, "--operator\twho shall hold the object; without it $APPLOCK_OPERATOR\n:4\n"},
 		{[]string{"inquire", ""}, ":4\n"},
 		{[]string{"migrate", ""}, "down\tUndo the newest step\nprint\tPrint all steps as SQL\n" +
 			"status\tPrint all steps and when each was applied\nup\tApply all pending steps\n:4\n"},

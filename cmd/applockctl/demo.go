@@ -151,7 +151,7 @@ func sleep(ctx context.Context, length time.Duration) error {
 	case <-time.After(length):
 	}
 	if ctx.Err() != nil {
-		return errors.New("demo: interrupted")
+		return fmt.Errorf("demo: %w", errInterrupted)
 	}
 	return nil
 }
@@ -162,14 +162,21 @@ func (a *app) newStage(ctx context.Context) (stage, error) {
 		err := &applock.InvalidError{Argument: "Schema", Reason: "cannot be chosen: the demo makes one of its own"}
 		return stage{}, fmt.Errorf("demo: %w", err)
 	}
-	dialect, err := open.DialectOf(a.database())
+	if !a.databaseGiven() {
+		return a.newFileStage()
+	}
+	dsn, err := a.database()
 	if err != nil {
 		return stage{}, fmt.Errorf("demo: %w", err)
 	}
-	if dialect.Embedded || !a.databaseGiven() {
+	dialect, err := open.DialectOf(dsn)
+	if err != nil {
+		return stage{}, fmt.Errorf("demo: %w", err)
+	}
+	if dialect.Embedded {
 		return a.newFileStage()
 	}
-	return a.newSchemaStage(ctx)
+	return a.newSchemaStage(ctx, dsn)
 }
 
 func (a *app) newFileStage() (stage, error) {
@@ -190,14 +197,14 @@ func (a *app) newFileStage() (stage, error) {
 	}, nil
 }
 
-func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
+func (a *app) newSchemaStage(ctx context.Context, dsn string) (stage, error) {
 	// With 8 random bytes the name has 29 characters, and 30 are allowed.
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // ends the program rather than fail
 	onStage := *a
 	onStage.schema = "applock_demo_" + hex.EncodeToString(random)
 	// This changes nothing: if the server does not let us in, there will be nothing to remove.
-	err := onStage.callAsIs(ctx, "demo", func(ctx context.Context, s session) error {
+	err := onStage.call(ctx, "demo", func(ctx context.Context, s session) error {
 		if _, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
@@ -207,13 +214,13 @@ func (a *app) newSchemaStage(ctx context.Context) (stage, error) {
 		return stage{}, err
 	}
 	a.note("The demo plays in a schema of its own, and removes it at the end: %s", onStage.schema)
-	return stage{dsn: a.database(), schema: onStage.schema, clear: onStage.clearSchema}, nil
+	return stage{dsn: dsn, schema: onStage.schema, clear: onStage.clearSchema}, nil
 }
 
 // clearSchema removes the schema of a.
 func (a *app) clearSchema(ctx context.Context) error {
 	a.timeout = duration(cleanUpTimeout)
-	err := a.callAsIs(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
+	err := a.call(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
 		return migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{})
 	})
 	if err != nil {
@@ -224,6 +231,7 @@ func (a *app) clearSchema(ctx context.Context) error {
 
 // sceneAnswer is one step of the story as JSON. Answers are the objects that the command prints.
 type sceneAnswer struct {
+	Outcome  applock.Outcome   `json:"outcome"`
 	Step     int               `json:"step"`
 	Text     string            `json:"text"`
 	Command  string            `json:"command"`
@@ -249,7 +257,7 @@ func (a *app) play(ctx context.Context, stage stage, number int, scene scene) er
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("demo: step %d: %w", number, &timeoutError{length: a.timeout})
 	case ctx.Err() != nil:
-		return errors.New("demo: interrupted")
+		return fmt.Errorf("demo: %w", errInterrupted)
 	default:
 		return fmt.Errorf("demo: step %d ended with exit code %d instead of %d: %s",
 			number, code, scene.want, strings.TrimPrefix(complaint.String(), program+": "))
@@ -262,7 +270,9 @@ func (a *app) printScene(number int, text, command string, code int, answer []by
 		_, err := fmt.Fprintf(a.stdout, "%d. %s\n$ %s\n%s\n", number, text, command, answer)
 		return err
 	}
-	scene := sceneAnswer{Step: number, Text: text, Command: command, ExitCode: code, Answers: []json.RawMessage{}}
+	scene := sceneAnswer{
+		Outcome: outcomePlayed, Step: number, Text: text, Command: command, ExitCode: code, Answers: []json.RawMessage{},
+	}
 	for line := range bytes.Lines(answer) {
 		scene.Answers = append(scene.Answers, bytes.TrimSpace(line))
 	}

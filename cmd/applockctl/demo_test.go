@@ -13,7 +13,7 @@ var (
 	demoName     = regexp.MustCompile(`applock_demo_[0-9a-f]{16}`)
 	demoSchema   = regexp.MustCompile(`--schema applock_demo_[0-9a-f]{16} `)
 	stepOfTable  = regexp.MustCompile(`(?m)^(\d+ +\d{5}_\w+\.sql .*\n)+`)
-	stepsOfJSON  = regexp.MustCompile(`(\{"version":\d+,"name":"\d{5}_\w+\.sql","applied_at":"[^"]*"\},?)+`)
+	stepsOfJSON  = regexp.MustCompile(`(\{"outcome":"APPLIED","version":\d+,"name":"\d{5}_\w+\.sql","applied_at":"[^"]*"\},?)+`)
 	schemaNotice = regexp.MustCompile(`^The demo plays in a schema of its own, and removes it at the end: applock_demo_[0-9a-f]{16}\n$`)
 	fileNotice   = regexp.MustCompile(`^The demo plays in a file of its own, and removes it at the end: APPLOCK_DSN=sqlite:/.*\n$`)
 )
@@ -57,7 +57,7 @@ func TestDemo(t *testing.T) {
 // A file that the user has named is not touched either.
 func TestDemoOnANamedFile(t *testing.T) {
 	noFilesLeft(t)
-	u := sqliteUser(t)
+	u := fileUser(t)
 	checkDemo(t, "table", u.run(t, "demo"), fileNotice)
 	if path := strings.TrimPrefix(u.getenv(dsnVariable), "sqlite:"); fileExists(path) {
 		t.Errorf("%s was made", path)
@@ -78,7 +78,7 @@ func TestDemoInterrupted(t *testing.T) {
 		if step == `"step":12,` {
 			continue // too late, or just in time
 		}
-		if got.code != exitError || !strings.HasSuffix(got.stderr, "applockctl: demo: interrupted\n") {
+		if got.code != exitInterrupted || !strings.HasSuffix(got.stderr, "applockctl: demo: interrupted\n") {
 			t.Errorf("interrupted at %s: exit code %d: %s", step, got.code, got.stderr)
 		}
 	}
@@ -159,7 +159,7 @@ func TestDemoOnServersInterrupted(t *testing.T) {
 		for _, step := range []string{`"step":1,`, `"step":5,`, `"step":9,`} {
 			ctx, interrupt := context.WithCancel(t.Context())
 			got := demoUntil(ctx, userOf(dsn), step, interrupt)
-			if got.code != exitError || !strings.HasSuffix(got.stderr, "applockctl: demo: interrupted\n") {
+			if got.code != exitInterrupted || !strings.HasSuffix(got.stderr, "applockctl: demo: interrupted\n") {
 				t.Errorf("interrupted at %s: exit code %d: %s", step, got.code, got.stderr)
 			}
 			s.checkNoDemo(t, dsn, before, got.stderr)
@@ -167,7 +167,7 @@ func TestDemoOnServersInterrupted(t *testing.T) {
 		interrupted, interrupt := context.WithCancel(t.Context())
 		interrupt() // before the beginning
 		got := userOf(dsn).runContext(interrupted, "demo", "--timeout", "1m")
-		got.check(t, exitError, "demo: interrupted")
+		got.check(t, exitInterrupted, "demo: interrupted")
 		if after := s.contents(t, dsn); after != before {
 			t.Errorf("the database had %s and has %s", before, after)
 		}

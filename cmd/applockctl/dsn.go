@@ -1,27 +1,90 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/open"
 )
 
 // redacted stands for a password, as in net/url.
 const redacted = "xxxxx"
 
-// database returns the DSN: the flag's, the environment's, or the default.
-func (a *app) database() string {
-	if fromEnvironment := a.getenv(dsnVariable); fromEnvironment != "" && !a.dsnFlag.Changed {
-		return fromEnvironment
+const (
+	dsnVariable     = "APPLOCK_DSN"
+	dsnFileVariable = "APPLOCK_DSN_FILE"
+)
+
+// database returns the DSN of the flag, else of the environment, else of the file that the environment names. There is
+// no default: a cron job without its environment shall not succeed on a file of its own.
+func (a *app) database() (string, error) {
+	var dsn string
+	var err error
+	switch {
+	case a.dsnFlag.Changed:
+		dsn = a.dsn
+	case a.getenv(dsnVariable) != "":
+		dsn = a.getenv(dsnVariable)
+	case a.getenv(dsnFileVariable) != "":
+		dsn, err = dsnOfFile(a.getenv(dsnFileVariable))
 	}
-	return a.dsn
+	if err != nil {
+		return "", &applock.InvalidError{Argument: dsnFileVariable, Reason: err.Error()}
+	}
+	if dsn == "" {
+		return "", &applock.InvalidError{Argument: "dsn", Reason: "is missing: write --dsn DSN, or set " + dsnVariable + " or " +
+			dsnFileVariable + "; to try it out: applockctl --dsn sqlite:applock.db migrate up"}
+	}
+	return dsn, nil
 }
 
 // databaseGiven reports whether the user has named a database.
 func (a *app) databaseGiven() bool {
-	return a.dsnFlag.Changed || a.getenv(dsnVariable) != ""
+	return a.dsnFlag.Changed || a.getenv(dsnVariable) != "" || a.getenv(dsnFileVariable) != ""
+}
+
+// dialectName returns the name of a dialect that a flag gives, else that of the DSN.
+func (a *app) dialectName(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	dsn, err := a.database()
+	if err != nil {
+		return "", err
+	}
+	dialect, err := open.DialectOf(dsn)
+	return dialect.Name, err
+}
+
+// dsnOfFile returns the first line of a file. As with ~/.pgpass, a file that others may read or write is not used: a
+// password that is no secret shall be noticed when it is put there, and nobody else shall choose the database.
+func dsnOfFile(path string) (dsn string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	const others = 0o077
+	if runtime.GOOS != "windows" && info.Mode().Perm()&others != 0 { // Windows has no such bits
+		return "", fmt.Errorf("%s has group or world access, make it yours alone: chmod 600 %s", path, quote(path))
+	}
+	lines := bufio.NewScanner(file)
+	lines.Scan()
+	if dsn = strings.TrimSpace(lines.Text()); dsn == "" && lines.Err() == nil {
+		return "", fmt.Errorf("%s has no DSN in its first line", path)
+	}
+	return dsn, lines.Err()
 }
 
 // cutUser splits a DSN that the façade accepts where the clients do. The scheme is empty, or ends with ://.
@@ -42,6 +105,12 @@ func cutUser(dsn string) (scheme, user, behind string) {
 	// USER:PASSWORD@tcp(HOST:PORT)/DATABASE: behind the last @ before the last /.
 	end := strings.LastIndex(dsn[:strings.LastIndex(dsn, "/")+1], "@") + 1
 	return "", dsn[:end], dsn[end:]
+}
+
+// pathOf returns the file that a DSN of an embedded database names.
+func pathOf(dsn string) string {
+	_, path, _ := strings.Cut(dsn, ":")
+	return path
 }
 
 // redactDSN returns a DSN that the façade accepts without its passwords.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 	"syscall"
@@ -17,12 +18,16 @@ import (
 
 // The exit codes, which scripts rely on.
 const (
-	exitYes     = 0
-	exitNo      = 1
-	exitUsage   = 2
-	exitUnknown = 3
-	exitError   = 4
+	exitYes         = 0
+	exitNo          = 1
+	exitUsage       = 2
+	exitUnknown     = 3
+	exitError       = 4
+	exitInterrupted = 130
 )
+
+// errInterrupted is the end of a command by a signal.
+var errInterrupted = errors.New("interrupted")
 
 // errNo is the answer no: a result that has been printed, and nothing to complain about.
 var errNo = errors.New("no")
@@ -105,6 +110,8 @@ func exitCode(err error) int {
 		return exitNo
 	case errors.Is(err, applock.ErrInvalid):
 		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
 	case errors.Is(err, applock.ErrOutcomeUnknown):
 		return exitUnknown
 	default:
@@ -135,11 +142,12 @@ func oneLine(text string) string {
 }
 
 // explain says what the façade cannot know: the command that installs the schema, and who ended ctx.
-func (a *app) explain(ctx context.Context, operation string, client *applock.Client, err error) error {
+func (a *app) explain(ctx context.Context, operation string, s session, err error) error {
 	var unprinted *writeError
+	var late *timeoutError
 	reason := context.Cause(ctx)
-	if errors.Is(reason, context.Canceled) {
-		reason = errors.New("interrupted")
+	if reason != nil && !errors.As(reason, &late) {
+		reason = errInterrupted
 	}
 	switch {
 	case err == nil, errors.Is(err, errNo), errors.Is(err, applock.ErrInvalid):
@@ -147,7 +155,9 @@ func (a *app) explain(ctx context.Context, operation string, client *applock.Cli
 	case errors.As(err, &unprinted):
 		return fmt.Errorf("%s: %w", operation, err)
 	case errors.Is(err, applock.ErrSchema):
-		return a.explainSchema(ctx, operation, client)
+		return a.explainSchema(ctx, operation, s, err)
+	case errors.Is(err, applock.ErrUnreachable) && reason == nil:
+		return explainFile(operation, s.dsn, err)
 	case reason == nil:
 		return err
 	case errors.Is(err, applock.ErrOutcomeUnknown):
@@ -158,22 +168,34 @@ func (a *app) explain(ctx context.Context, operation string, client *applock.Cli
 }
 
 // explainSchema returns the error for a database without the schema, or with an old one.
-func (a *app) explainSchema(ctx context.Context, operation string, client *applock.Client) error {
+func (a *app) explainSchema(ctx context.Context, operation string, s session, err error) error {
+	install := a.commandLine("migrate", "up")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no file %s; create it with: %s", operation, pathOf(s.dsn), install)
+	}
 	where := "the database of the DSN"
-	dialect, err := open.DialectOf(a.database())
-	if err == nil && dialect.DefaultSchema != "" {
+	dialect, dialectErr := open.DialectOf(s.dsn)
+	if dialectErr == nil && dialect.DefaultSchema != "" {
 		where = "schema " + dialect.DefaultSchema
 	}
 	if a.schema != "" {
 		where = "schema " + a.schema
 	}
 	// An error is expected here; what counts is the version that may come with it.
-	if installed, _ := client.Version(ctx); installed.Contract > 0 && installed.Contract < applock.ContractVersion {
+	if installed, _ := s.Version(ctx); installed.Contract > 0 && installed.Contract < applock.ContractVersion {
 		return fmt.Errorf("%s: applock in %s has contract %d, and %d is needed; update it with: %s",
-			operation, where, installed.Contract, applock.ContractVersion, a.commandLine("migrate", "up"))
+			operation, where, installed.Contract, applock.ContractVersion, install)
 	}
-	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s",
-		operation, where, a.commandLine("migrate", "up"))
+	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s", operation, where, install)
+}
+
+// explainFile returns the error for a file that cannot be opened; it leaves those of servers as they are.
+func explainFile(operation, dsn string, err error) error {
+	if dialect, dialectErr := open.DialectOf(dsn); dialectErr != nil || !dialect.Embedded {
+		return err
+	}
+	return fmt.Errorf("%s: cannot open %s, check that its directory exists and that you may write there: %w",
+		operation, pathOf(dsn), err)
 }
 
 // commandLine returns a command for the same database, ready to be pasted but for the password.

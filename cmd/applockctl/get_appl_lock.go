@@ -11,32 +11,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// getAnswer has the columns of get_appl_lock; operator and department are the caller's.
-type getAnswer struct {
-	ObjectType      string          `json:"object_type"`
-	ObjectID        string          `json:"object_id"`
-	OperatorID      string          `json:"operator_id"`
-	DepartmentID    string          `json:"department_id"`
-	LockFL          yesNo           `json:"lock_fl"`
-	Outcome         applock.Outcome `json:"outcome"`
-	OldOperatorID   string          `json:"old_operator_id"`
-	OldDepartmentID string          `json:"old_department_id"`
-	Fence           applock.Fence   `json:"fence"`
-	ExpiresTS       timestamp       `json:"expires_ts"`
-	SecondsLeft     int64           `json:"seconds_left"`
-}
-
-// cells shows who holds the object now.
-func (g getAnswer) cells() []string {
-	operator, department := g.OperatorID, g.DepartmentID
-	if g.LockFL != yes {
-		operator, department = g.OldOperatorID, g.OldDepartmentID
-	}
-	return []string{
-		string(g.Outcome), g.ObjectType + ":" + g.ObjectID, operator, department, fenceCell(g.Fence), g.ExpiresTS.cell(),
-	}
-}
-
 func (a *app) getCommand() *cobra.Command {
 	var owner applock.Owner
 	var ttl, wait duration
@@ -63,11 +37,11 @@ may have got.`,
 			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl)}, time.Duration(wait))
 		}),
 	}
-	command.Flags().StringVar(&owner.Operator, "operator", "", "who shall hold the object")
-	command.Flags().StringVar(&owner.Department, "department", "", "where the operator works (as before, or nowhere for a new lock)")
+	a.operatorFlag(command, &owner.Operator, "who shall hold the object")
+	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
+		"where the operator works; without it $"+departmentVariable+" (as before, or nowhere for a new lock)")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
 	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
-	require(command, "operator")
 	return command
 }
 
@@ -78,13 +52,7 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 	}
 	request.Object = object
 	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
-		answer := getAnswer{
-			ObjectType:   trim(object.Type),
-			ObjectID:     trim(object.ID),
-			OperatorID:   trim(request.Owner.Operator),
-			DepartmentID: trim(request.Owner.Department),
-			LockFL:       yes,
-		}
+		answer := newAnswer(object, request.Owner)
 		grant, err := s.Get(ctx, request)
 		var held *applock.HeldError
 		if errors.As(err, &held) && wait > 0 {
@@ -92,16 +60,13 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 		}
 		switch {
 		case ctx.Err() == nil && errors.As(err, &held):
-			answer.LockFL, answer.Outcome = no, applock.OutcomeHeld
-			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), wholeSeconds(held.Holder.Left)
+			answer.refusedBy(held.Holder)
+			return a.answerLock(false, answer)
 		case err != nil:
 			return err
-		default:
-			answer.Outcome, answer.Fence = grant.Outcome, grant.Fence
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
 		}
-		return a.answer(answer.LockFL == yes, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
+		answer.grantedTo(grant)
+		return a.answerLock(true, answer)
 	})
 }
 

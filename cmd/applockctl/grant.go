@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 )
 
 // grantAnswer is what was granted.
@@ -61,7 +60,7 @@ With --print it prints the SQL, to read and to run by hand, and does not connect
 }
 
 func (a *app) grant(ctx context.Context, request migrate.GrantRequest) error {
-	return a.callAsIs(ctx, "grant", func(ctx context.Context, s session) error {
+	return a.call(ctx, "grant", func(ctx context.Context, s session) error {
 		result, err := migrate.Grant(ctx, s.Client, request)
 		if err != nil {
 			return err
@@ -72,12 +71,9 @@ func (a *app) grant(ctx context.Context, request migrate.GrantRequest) error {
 }
 
 func (a *app) printGrants(request migrate.GrantRequest, dialect string) error {
-	if dialect == "" {
-		ofDSN, err := open.DialectOf(a.database())
-		if err != nil {
-			return fmt.Errorf("grant: %w", err)
-		}
-		dialect = ofDSN.Name
+	dialect, err := a.dialectName(dialect)
+	if err != nil {
+		return fmt.Errorf("grant: %w", err)
 	}
 	script, err := migrate.GrantScript(migrate.GrantScriptRequest{
 		Dialect: dialect, Schema: a.schema, Role: request.Role, To: request.To,

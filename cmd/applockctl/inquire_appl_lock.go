@@ -10,30 +10,11 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// inquireAnswer has the columns of inquire_appl_lock.
-type inquireAnswer struct {
-	ObjectType   string        `json:"object_type"`
-	ObjectID     string        `json:"object_id"`
-	ReturnCD     yesNo         `json:"return_cd"`
-	OperatorID   string        `json:"operator_id"`
-	DepartmentID string        `json:"department_id"`
-	Fence        applock.Fence `json:"fence"`
-	AcquiredTS   timestamp     `json:"acquired_ts"`
-	LockTS       timestamp     `json:"lock_ts"`
-	ExpiresTS    timestamp     `json:"expires_ts"`
-	SecondsLeft  int64         `json:"seconds_left"`
-}
+// inquireAnswer also shows since when.
+type inquireAnswer struct{ lockAnswer }
 
-// cells shows the lock.
 func (i inquireAnswer) cells() []string {
-	outcome := applock.OutcomeFree
-	if i.ReturnCD == yes {
-		outcome = applock.OutcomeHeld
-	}
-	return []string{
-		string(outcome), i.ObjectType + ":" + i.ObjectID, i.OperatorID, i.DepartmentID,
-		fenceCell(i.Fence), i.AcquiredTS.cell(), i.LockTS.cell(), i.ExpiresTS.cell(),
-	}
+	return append(i.lockAnswer.cells(), i.AcquiredTS.cell(), i.LockTS.cell())
 }
 
 func (a *app) inquireCommand() *cobra.Command {
@@ -60,27 +41,17 @@ func (a *app) inquire(ctx context.Context, text string) error {
 		return fmt.Errorf("inquire: %w", err)
 	}
 	return a.call(ctx, "inquire "+object.String(), func(ctx context.Context, s session) error {
+		answer := inquireAnswer{newAnswer(object, applock.Owner{})}
 		lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
-		free := errors.Is(err, applock.ErrNotHeld)
-		if err != nil && !free {
+		switch {
+		case errors.Is(err, applock.ErrNotHeld):
+			answer.Outcome = applock.OutcomeFree
+		case err != nil:
 			return err
+		default:
+			answer.heldAs(lock)
 		}
-		answer := inquireAnswer{
-			ObjectType:   trim(object.Type),
-			ObjectID:     trim(object.ID),
-			ReturnCD:     yes,
-			OperatorID:   lock.Owner.Operator,
-			DepartmentID: lock.Owner.Department,
-			Fence:        lock.Fence,
-			AcquiredTS:   timestamp(lock.AcquiredAt),
-			LockTS:       timestamp(lock.LockedAt),
-			ExpiresTS:    timestamp(lock.ExpiresAt),
-			SecondsLeft:  wholeSeconds(lock.Left),
-		}
-		if free {
-			answer.ReturnCD = no
-		}
-		return a.answer(!free, answer,
-			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "ACQUIRED", "LOCKED", "EXPIRES")
+		return a.answer(err == nil, answer,
+			"OUTCOME", "OBJECT", "HOLDER", "DEPARTMENT", "FENCE", "EXPIRES", "ACQUIRED", "LOCKED")
 	})
 }

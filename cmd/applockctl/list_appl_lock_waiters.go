@@ -6,17 +6,15 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// listedWaiter has the columns of list_appl_lock_waiters.
+// listedWaiter is somebody who waits for a lock, and in which program. Its lock is the one that is waited for.
 type listedWaiter struct {
-	ObjectType   string    `json:"object_type"`
-	ObjectID     string    `json:"object_id"`
-	OperatorID   string    `json:"operator_id"`
-	DepartmentID string    `json:"department_id"`
-	ClientID     string    `json:"client_id"`
-	SinceTS      timestamp `json:"since_ts"`
-	UntilTS      timestamp `json:"until_ts"`
-	ExpiresTS    timestamp `json:"expires_ts"`
-	SecondsLeft  int64     `json:"seconds_left"`
+	lockAnswer
+	ClientID string    `json:"client_id"`
+	SinceTS  timestamp `json:"since_ts"`
+	// UntilTS is when the waiter gives up, ListedUntilTS when it is not listed any more unless its program says once
+	// more that it waits.
+	UntilTS       timestamp `json:"until_ts"`
+	ListedUntilTS timestamp `json:"listed_until_ts"`
 }
 
 func (w listedWaiter) cells() []string {
@@ -30,16 +28,14 @@ func printWaiters(ctx context.Context, s session, p *printer, request applock.Wa
 			return err
 		}
 		s.pause()
+		answer := newAnswer(waiter.Object, waiter.Owner)
+		answer.Outcome = outcomeWaiting
 		err := p.print(listedWaiter{
-			ObjectType:   waiter.Object.Type,
-			ObjectID:     waiter.Object.ID,
-			OperatorID:   waiter.Owner.Operator,
-			DepartmentID: waiter.Owner.Department,
-			ClientID:     waiter.Client,
-			SinceTS:      timestamp(waiter.Since),
-			UntilTS:      timestamp(waiter.Until),
-			ExpiresTS:    timestamp(waiter.ExpiresAt),
-			SecondsLeft:  wholeSeconds(waiter.Left),
+			lockAnswer:    answer,
+			ClientID:      waiter.Client,
+			SinceTS:       timestamp(waiter.Since),
+			UntilTS:       timestamp(waiter.Until),
+			ListedUntilTS: timestamp(waiter.ExpiresAt),
 		})
 		if err != nil {
 			return err

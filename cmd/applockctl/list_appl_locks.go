@@ -8,22 +8,12 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// listedLock has the columns of list_appl_locks.
-type listedLock struct {
-	ObjectType   string        `json:"object_type"`
-	ObjectID     string        `json:"object_id"`
-	OperatorID   string        `json:"operator_id"`
-	DepartmentID string        `json:"department_id"`
-	Fence        applock.Fence `json:"fence"`
-	AcquiredTS   timestamp     `json:"acquired_ts"`
-	LockTS       timestamp     `json:"lock_ts"`
-	ExpiresTS    timestamp     `json:"expires_ts"`
-	SecondsLeft  int64         `json:"seconds_left"`
-}
+// listedLock is a line of the list, which has no need to say that it is held.
+type listedLock struct{ lockAnswer }
 
 func (l listedLock) cells() []string {
 	return []string{
-		l.ObjectType + ":" + l.ObjectID, l.OperatorID, l.DepartmentID,
+		l.ObjectType + ":" + l.ObjectID, l.Holder, l.HolderDepartment,
 		fenceCell(l.Fence), l.AcquiredTS.cell(), l.LockTS.cell(), l.ExpiresTS.cell(),
 	}
 }
@@ -101,18 +91,9 @@ func printLocks(ctx context.Context, s session, p *printer, request applock.List
 			return err
 		}
 		s.pause()
-		err := p.print(listedLock{
-			ObjectType:   lock.Object.Type,
-			ObjectID:     lock.Object.ID,
-			OperatorID:   lock.Owner.Operator,
-			DepartmentID: lock.Owner.Department,
-			Fence:        lock.Fence,
-			AcquiredTS:   timestamp(lock.AcquiredAt),
-			LockTS:       timestamp(lock.LockedAt),
-			ExpiresTS:    timestamp(lock.ExpiresAt),
-			SecondsLeft:  wholeSeconds(lock.Left),
-		})
-		if err != nil {
+		answer := newAnswer(lock.Object, applock.Owner{})
+		answer.heldAs(lock)
+		if err := p.print(listedLock{answer}); err != nil {
 			return err
 		}
 		s.restart()

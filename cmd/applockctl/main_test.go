@@ -26,8 +26,16 @@ type user struct {
 	environment map[string]string
 }
 
-// sqliteUser returns a user of a database file that does not exist yet.
+// sqliteUser returns a user of a new database file.
 func sqliteUser(t *testing.T) user {
+	t.Helper()
+	u := fileUser(t)
+	u.must(t, "migrate", "up")
+	return u
+}
+
+// fileUser returns a user of a database file that does not exist yet.
+func fileUser(t *testing.T) user {
 	t.Helper()
 	return userOf("sqlite:" + filepath.Join(t.TempDir(), "applock.db"))
 }

@@ -9,15 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
 
 // migrationAnswer is one step of the schema.
 type migrationAnswer struct {
-	Version   int64     `json:"version"`
-	Name      string    `json:"name"`
-	AppliedAt timestamp `json:"applied_at"`
+	Outcome   applock.Outcome `json:"outcome"`
+	Version   int64           `json:"version"`
+	Name      string          `json:"name"`
+	AppliedAt timestamp       `json:"applied_at"`
 }
 
 func (m migrationAnswer) cells() []string {
@@ -32,10 +34,9 @@ func (a *app) migrateCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "migrate up|down|status|print",
 		Short: "Install, update or remove the table and the procedures",
-		Long: `Installs, updates or removes the table and the procedures, in numbered steps. A SQLite file is
-migrated by the other commands without being asked; on a server nothing happens before
-"applockctl migrate up", or before a database administrator has run what "applockctl migrate print"
-prints.`,
+		Long: `Installs, updates or removes the table and the procedures, in numbered steps. Nothing
+works before "applockctl migrate up", which also creates a SQLite file, or before a database administrator
+has run what "applockctl migrate print" prints.`,
 		Example: `  applockctl migrate status
   applockctl migrate up
   applockctl migrate print --dialect postgres > applock.sql`,
@@ -65,7 +66,7 @@ processes may do so on one database at once: each step is applied once.
 }
 
 func (a *app) migrateUp(ctx context.Context) error {
-	return a.callAsIs(ctx, "migrate up", func(ctx context.Context, s session) error {
+	return a.call(ctx, "migrate up", func(ctx context.Context, s session) error {
 		s.pause()
 		applied, err := migrate.Up(ctx, s.Client, migrate.UpRequest{})
 		if err != nil {
@@ -79,7 +80,7 @@ func (a *app) migrateUp(ctx context.Context) error {
 		steps := slices.DeleteFunc(all.Steps, func(step migrate.Migration) bool {
 			return !slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version })
 		})
-		if err := a.printSteps(steps, "nothing to do, all steps were applied before"); err != nil {
+		if err := a.printSteps(steps, outcomePending, "nothing to do, all steps were applied before"); err != nil {
 			return err
 		}
 		a.noteMissingGrants(ctx, s)
@@ -106,13 +107,13 @@ locks.
 }
 
 func (a *app) migrateDown(ctx context.Context) error {
-	return a.callAsIs(ctx, "migrate down", func(ctx context.Context, s session) error {
+	return a.call(ctx, "migrate down", func(ctx context.Context, s session) error {
 		s.pause()
 		undone, err := migrate.Down(ctx, s.Client, migrate.DownRequest{})
 		if err != nil {
 			return err
 		}
-		return a.printSteps(undone.Steps, "nothing to do, no step is applied")
+		return a.printSteps(undone.Steps, outcomeUndone, "nothing to do, no step is applied")
 	})
 }
 
@@ -132,12 +133,12 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 }
 
 func (a *app) migrateStatus(ctx context.Context) error {
-	return a.callAsIs(ctx, "migrate status", func(ctx context.Context, s session) error {
+	return a.call(ctx, "migrate status", func(ctx context.Context, s session) error {
 		status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
 		if err != nil {
 			return err
 		}
-		if err := a.printSteps(status.Steps, ""); err != nil {
+		if err := a.printSteps(status.Steps, outcomePending, ""); err != nil {
 			return err
 		}
 		a.noteMissingGrants(ctx, s)
@@ -145,16 +146,19 @@ func (a *app) migrateStatus(ctx context.Context) error {
 	})
 }
 
-// printSteps prints steps, or on stderr why there are none.
-func (a *app) printSteps(steps []migrate.Migration, none string) error {
+// printSteps prints steps, of which those that are not applied have this outcome; or on stderr why there are none.
+func (a *app) printSteps(steps []migrate.Migration, notApplied applock.Outcome, none string) error {
 	if len(steps) == 0 {
 		a.note("%s", none)
 		return nil
 	}
 	p := a.newPrinter("VERSION", "NAME", "APPLIED")
 	for _, step := range steps {
-		err := p.print(migrationAnswer{Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt)})
-		if err != nil {
+		answer := migrationAnswer{Outcome: outcomeApplied, Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt)}
+		if step.AppliedAt.IsZero() {
+			answer.Outcome = notApplied
+		}
+		if err := p.print(answer); err != nil {
 			return err
 		}
 	}
@@ -193,12 +197,9 @@ DSNTEP2, which get no line longer than 72 columns).`,
 }
 
 func (a *app) migratePrint(dialect, platform string) error {
-	if dialect == "" {
-		ofDSN, err := open.DialectOf(a.database())
-		if err != nil {
-			return fmt.Errorf("migrate print: %w", err)
-		}
-		dialect = ofDSN.Name
+	dialect, err := a.dialectName(dialect)
+	if err != nil {
+		return fmt.Errorf("migrate print: %w", err)
 	}
 	script, err := migrate.Script(migrate.ScriptRequest{Dialect: dialect, Platform: platform, Schema: a.schema})
 	if err != nil {

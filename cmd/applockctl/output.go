@@ -44,22 +44,6 @@ func (f *format) String() string { return string(*f) }
 // Type is the word for the value in the help.
 func (f *format) Type() string { return "format" }
 
-// yesNo is the flag of an answer, as the procedures write it.
-type yesNo bool
-
-const (
-	yes yesNo = true
-	no  yesNo = false
-)
-
-// MarshalJSON returns Y or N.
-func (y yesNo) MarshalJSON() ([]byte, error) {
-	if y {
-		return json.Marshal("Y")
-	}
-	return json.Marshal("N")
-}
-
 // timestamp is a time of the database; zero is the time of nothing.
 type timestamp time.Time
 

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -76,6 +77,8 @@ func TestProcess(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, binary){
 		"ExitCodes":             testProcessExitCodes,
+		"Cron":                  testProcessCron,
+		"WaitInterrupted":       testProcessWaitInterrupted,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
 		"DemoInterrupted":       testProcessDemoInterrupted,
@@ -92,12 +95,13 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// Without any DSN the file is applock.db in the working directory.
 func testProcessExitCodes(t *testing.T, b binary) {
+	b.dsn = "sqlite:applock.db"
 	for _, test := range []struct {
 		args string
 		code int
 	}{
+		{"migrate up", exitYes},
 		{"get customer:42 --operator jdoe", exitYes},
 		{"get customer:42 --operator asmith", exitNo},
 		{"inquire customer:43", exitNo},
@@ -114,13 +118,111 @@ func testProcessExitCodes(t *testing.T, b binary) {
 	}
 }
 
+// environment is one that holds nothing but what is named, as cron's.
+func (b binary) environment(ctx context.Context, variables []string, args ...string) *exec.Cmd {
+	words := append([]string{"-i", "HOME=" + b.directory}, variables...)
+	command := exec.CommandContext(ctx, "env", append(append(words, b.path), args...)...)
+	command.Dir = b.directory
+	return command
+}
+
+// cron runs the program as cron does.
+func (b binary) cron(t *testing.T, variables []string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	command := b.environment(t.Context(), variables, args...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	return result{code: codeOf(command.Run()), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// Goal: a job without its environment fails, and leaves nothing behind; with a file that has the DSN it works. Method:
+// env -i HOME=..., as cron runs a job.
+func testProcessCron(t *testing.T, b binary) {
+	for _, args := range []string{
+		"purge --older-than 30d", "get job:nightly --operator host", "inquire job:nightly", "release job:nightly --operator host",
+		"transfer job:nightly --from a --to b", "list", "migrate up", "migrate down", "migrate status", "migrate print",
+	} {
+		got := b.cron(t, nil, strings.Fields(args)...)
+		got.check(t, exitUsage, "the DSN is missing: write --dsn DSN, or set APPLOCK_DSN or APPLOCK_DSN_FILE; "+
+			"to try it out: applockctl --dsn sqlite:applock.db migrate up\n")
+		if got.stdout != "" {
+			t.Errorf("%s prints %s", args, got.stdout)
+		}
+	}
+	for _, args := range []string{"demo", "version", "help", "completion bash", "migrate print --dialect postgres"} {
+		if got := b.cron(t, []string{"TMPDIR=" + b.directory}, strings.Fields(args)...); got.code != exitYes {
+			t.Errorf("%s needs a DSN: %s", args, got.stderr)
+		}
+	}
+	if names := b.left(t); len(names) > 0 {
+		t.Errorf("files: %v", names)
+	}
+
+	file := filepath.Join(t.TempDir(), "dsn")
+	secret := []string{"APPLOCK_DSN_FILE=" + file}
+	if err := os.WriteFile(file, []byte("sqlite:"+filepath.Join(b.directory, "applock.db")+" \r\na comment\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"migrate up", "get job:nightly --operator host:1", "purge --older-than 30d", "version"} {
+		b.cron(t, secret, strings.Fields(args)...).check(t, exitYes)
+	}
+	b.cron(t, append(secret, "APPLOCK_OPERATOR=host:2"), "get", "job:nightly").check(t, exitNo)
+	b.cron(t, append(secret, "APPLOCK_OPERATOR=host:1", "APPLOCK_DEPARTMENT=night"), "get", "job:nightly").check(t, exitYes)
+	if got := b.cron(t, secret, "list"); !strings.Contains(got.stdout, "night") {
+		t.Errorf("APPLOCK_DEPARTMENT is not read: %s", got.stdout)
+	}
+	b.cron(t, append(secret, "APPLOCK_OPERATOR=host:2"), "release", "job:nightly", "--operator", "host:1").check(t, exitYes)
+	b.cron(t, append(secret, "APPLOCK_DSN=sqlite:nosuch.db"), "list").check(t, exitError, "there is no file nosuch.db")
+
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	b.cron(t, secret, "list").check(t, exitUsage, "APPLOCK_DSN_FILE "+file+" has group or world access, make it yours alone: chmod 600 ")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.cron(t, secret, "list").check(t, exitUsage, file+" has no DSN in its first line")
+	b.cron(t, []string{"APPLOCK_DSN_FILE=/no/such/file"}, "list").check(t, exitUsage, "no such file")
+}
+
+// Goal: who ends a wait is not told that the server is dead. Method: a signal to a process that is listed as waiting.
+func testProcessWaitInterrupted(t *testing.T, b binary) {
+	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
+	u := userOf(b.dsn)
+	u.must(t, "migrate", "up")
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		var stderr bytes.Buffer
+		command := b.command(t.Context(), "get", "customer:42", "--operator", "asmith", "--wait", "10m")
+		command.Stderr = &stderr
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for u.must(t, "list", "--waiting", "--output", "json").stdout == "" {
+			time.Sleep(5 * time.Millisecond) // between two looks
+		}
+		if err := command.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if code := codeOf(command.Wait()); code != 130 || !strings.HasSuffix(stderr.String(), "applockctl: get customer:42: interrupted\n") {
+			t.Errorf("%v: exit code %d: %s", signal, code, stderr.String())
+		}
+	}
+}
+
 // Twenty processes on one file that does not exist yet: one gets the lock, nineteen are told who has it.
 func testProcessManyAtOnce(t *testing.T, b binary) {
+	b.dsn = "sqlite:applock.db"
 	results := make([]result, 20)
 	var group sync.WaitGroup
 	for i := range results {
 		group.Go(func() {
-			results[i] = b.run(t.Context(), "get", "customer:42", "--operator", fmt.Sprintf("operator%d", i))
+			if results[i] = b.run(t.Context(), "migrate", "up"); results[i].code == exitYes {
+				results[i] = b.run(t.Context(), "get", "customer:42", "--operator", fmt.Sprintf("operator%d", i))
+			}
 		})
 	}
 	group.Wait()
@@ -146,7 +248,7 @@ func testProcessPurgeInterrupted(t *testing.T, b binary) {
 		t.Fatal(err)
 	}
 	got := result{code: codeOf(command.Wait()), stdout: stdout.String(), stderr: stderr.String()}
-	if got.code != exitUnknown && got.code != exitError {
+	if got.code != exitInterrupted {
 		t.Errorf("exit code %d", got.code)
 	}
 	got.check(t, got.code, "interrupted (", " purged before)\n")
@@ -211,7 +313,7 @@ func testProcessDemoInterrupted(t *testing.T, b binary) {
 			t.Fatal(err)
 		}
 		_, _ = io.Copy(io.Discard, stdout)
-		if code := codeOf(command.Wait()); code != exitError || !strings.HasSuffix(stderr.String(), "applockctl: demo: interrupted\n") {
+		if code := codeOf(command.Wait()); code != exitInterrupted || !strings.HasSuffix(stderr.String(), "applockctl: demo: interrupted\n") {
 			t.Errorf("exit code %d: %s", code, stderr.String())
 		}
 		if names := b.left(t); len(names) > 0 {
@@ -245,17 +347,21 @@ func testProcessDemoServers(t *testing.T, b binary) {
 			t.Errorf("exit code %d: %s", got.code, got.stderr)
 		}
 		s.checkNoDemo(t, b.dsn, before, got.stderr)
-		for name, end := range map[string]func(*exec.Cmd, io.ReadCloser) error{
-			"Ctrl-C":            func(command *exec.Cmd, _ io.ReadCloser) error { return command.Process.Signal(os.Interrupt) },
-			"the reader leaves": func(_ *exec.Cmd, stdout io.ReadCloser) error { return stdout.Close() },
+		for _, ending := range []struct {
+			name string
+			end  func(*exec.Cmd, io.ReadCloser) error
+			code int
+		}{
+			{"Ctrl-C", func(command *exec.Cmd, _ io.ReadCloser) error { return command.Process.Signal(os.Interrupt) }, exitInterrupted},
+			{"the reader leaves", func(_ *exec.Cmd, stdout io.ReadCloser) error { return stdout.Close() }, exitError},
 		} {
 			command, stdout, stderr := startDemo(t, b, "3.")
-			if err := end(command, stdout); err != nil {
+			if err := ending.end(command, stdout); err != nil {
 				t.Fatal(err)
 			}
 			_, _ = io.Copy(io.Discard, stdout)
-			if code := codeOf(command.Wait()); code != exitError {
-				t.Errorf("%s: exit code %d: %s", name, code, stderr.String())
+			if code := codeOf(command.Wait()); code != ending.code {
+				t.Errorf("%s: exit code %d: %s", ending.name, code, stderr.String())
 			}
 			s.checkNoDemo(t, b.dsn, before, stderr.String())
 		}
@@ -266,7 +372,7 @@ func testProcessDemoServers(t *testing.T, b binary) {
 func testProcessListReaderLeaves(t *testing.T, b binary) {
 	b.dsn = "sqlite:applock.db"
 	u := userOf("sqlite:" + filepath.Join(b.directory, "applock.db"))
-	u.must(t, "list")
+	u.must(t, "migrate", "up")
 	withFile(t, u, func(exec func(statement string)) {
 		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
 			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 4102444800000000 FROM n`)
@@ -308,6 +414,10 @@ func testProcessOutput(t *testing.T, b binary) {
 		t.Skip("no /dev/full here")
 	}
 	defer func() { _ = full.Close() }()
+	b.dsn = "sqlite:applock.db"
+	if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
+		t.Fatal(got.stderr)
+	}
 	var stderr bytes.Buffer
 	command := b.command(t.Context(), "get", "customer:42", "--operator", "jdoe")
 	command.Stdout, command.Stderr = full, &stderr

@@ -13,7 +13,8 @@ import (
 
 // purgeAnswer has the column of purge_appl_locks, summed over all batches.
 type purgeAnswer struct {
-	Purged int64 `json:"purged"`
+	Outcome applock.Outcome `json:"outcome"`
+	Purged  int64           `json:"purged"`
 }
 
 func (p purgeAnswer) cells() []string { return []string{strconv.FormatInt(p.Purged, 10)} }
@@ -59,7 +60,7 @@ func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) err
 		if err != nil {
 			return err
 		}
-		return a.print(purgeAnswer{Purged: result.Purged}, "PURGED")
+		return a.print(purgeAnswer{Outcome: outcomePurged, Purged: result.Purged}, "PURGED")
 	})
 	if err != nil && result.Purged > 0 {
 		return fmt.Errorf("%w (%s purged before)", err, count(int(result.Purged), "row"))

@@ -11,7 +11,7 @@ import (
 // addFreeRows adds rows of objects that have been free since 1970.
 func addFreeRows(t *testing.T, u user, rows int) {
 	t.Helper()
-	u.must(t, "list")
+	u.must(t, "migrate", "up")
 	withFile(t, u, func(exec func(statement string)) {
 		exec(fmt.Sprintf(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
@@ -60,7 +60,7 @@ func TestPurgeIsSilentWithoutTerminal(t *testing.T) {
 	addFreeRows(t, u, 25)
 	u.must(t, "get", "customer:live", "--operator", "jdoe")
 	got := u.must(t, "purge", "--batch", "10", "--output", "json")
-	if got.stdout != `{"purged":25}`+"\n" || got.stderr != "" {
+	if got.stdout != `{"outcome":"PURGED","purged":25}`+"\n" || got.stderr != "" {
 		t.Errorf("%q and %q", got.stdout, got.stderr)
 	}
 	u.must(t, "inquire", "customer:live")
@@ -87,7 +87,7 @@ func TestPurgeInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	got := u.watch(ctx, interrupt, "purge", "--batch", "10")
 	_, last, _ := strings.Cut(got.stderr, strings.Repeat(" ", len("purged 10 rows..."))+"\r")
-	if got.code != exitError || got.stdout != "" || last != "applockctl: purge: interrupted (10 rows purged before)\n" {
+	if got.code != exitInterrupted || got.stdout != "" || last != "applockctl: purge: interrupted (10 rows purged before)\n" {
 		t.Errorf("exit code %d: %q and %q", got.code, got.stdout, got.stderr)
 	}
 	if got := u.must(t, "purge"); got.stdout != "PURGED\n15\n" {

@@ -11,23 +11,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// releaseAnswer has the columns of release_appl_lock; the operator is the caller's.
-type releaseAnswer struct {
-	ObjectType      string          `json:"object_type"`
-	ObjectID        string          `json:"object_id"`
-	OperatorID      string          `json:"operator_id"`
-	ReturnCD        yesNo           `json:"return_cd"`
-	Outcome         applock.Outcome `json:"outcome"`
-	OldOperatorID   string          `json:"old_operator_id"`
-	OldDepartmentID string          `json:"old_department_id"`
-}
-
-// cells shows who released or holds the object.
-func (r releaseAnswer) cells() []string {
-	operator := map[applock.Outcome]string{applock.OutcomeReleased: r.OperatorID, applock.OutcomeHeld: r.OldOperatorID}[r.Outcome]
-	return []string{string(r.Outcome), r.ObjectType + ":" + r.ObjectID, operator, r.OldDepartmentID}
-}
-
 func (a *app) releaseCommand() *cobra.Command {
 	var operator string
 	fence := number{max: math.MaxInt64}
@@ -48,9 +31,8 @@ holder when somebody else, or another grant than --fence, holds it (exit code 1)
 			return a.release(ctx, args[0], operator, applock.Fence(fence.value))
 		}),
 	}
-	command.Flags().StringVar(&operator, "operator", "", "who holds the object")
+	a.operatorFlag(command, &operator, "who holds the object")
 	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
-	require(command, "operator")
 	return command
 }
 
@@ -60,23 +42,17 @@ func (a *app) release(ctx context.Context, text, operator string, fence applock.
 		return fmt.Errorf("release: %w", err)
 	}
 	return a.call(ctx, "release "+object.String(), func(ctx context.Context, s session) error {
-		answer := releaseAnswer{
-			ObjectType: trim(object.Type),
-			ObjectID:   trim(object.ID),
-			OperatorID: trim(operator),
-			ReturnCD:   yes,
-		}
+		answer := newAnswer(object, applock.Owner{Operator: operator})
 		result, err := s.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator, Fence: fence})
 		var held *applock.HeldError
 		switch {
 		case errors.As(err, &held):
-			answer.ReturnCD, answer.Outcome = no, applock.OutcomeHeld
-			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
+			answer.refusedBy(held.Holder)
 		case err != nil:
 			return err
 		default:
 			answer.Outcome = result.Outcome
 		}
-		return a.answer(held == nil, answer, "OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT")
+		return a.answerLock(held == nil, answer)
 	})
 }

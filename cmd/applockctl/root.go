@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,14 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
 
 const (
 	program        = "applockctl"
-	dsnVariable    = "APPLOCK_DSN"
-	defaultDSN     = "sqlite:applock.db"
 	defaultTimeout = 10 * time.Second
 )
 
@@ -62,13 +58,18 @@ table and the procedures.
 
 An object is written TYPE:ID, such as customer:42. Durations are written 7d, 36h, 90s or 1d12h.
 
-The database is named by --dsn, else by the environment variable APPLOCK_DSN:
-  sqlite:PATH                                  a file, created on first use
+The database is named by --dsn, else by the environment variable APPLOCK_DSN, else by the first line of
+the file that APPLOCK_DSN_FILE names. There is no other default; only the demo needs none:
+  sqlite:PATH                                  a file, which "migrate up" creates
   postgres://USER:PASSWORD@HOST:PORT/DATABASE  PostgreSQL
   mysql://USER:PASSWORD@HOST:PORT/DATABASE     MySQL or MariaDB; or USER:PASSWORD@tcp(HOST:PORT)/DATABASE
   db2://USER:PASSWORD@HOST:PORT/DATABASE       Db2, in a program built by "make build-db2"
-On a server "applockctl migrate up" comes first. Prefer APPLOCK_DSN for a DSN with a password: other
-users of the host can see command lines.
+"applockctl migrate up" comes first. Command lines can be seen by other users of the host: keep a password in
+APPLOCK_DSN, or in the file of APPLOCK_DSN_FILE, which nobody else may read; for PostgreSQL ~/.pgpass and
+PGPASSFILE do, too.
+
+APPLOCK_OPERATOR and APPLOCK_DEPARTMENT stand for --operator and --department of a command that asks who you
+are.
 
 On PostgreSQL and Db2 the table and the procedures are in the schema applock unless --schema names
 another one.
@@ -80,11 +81,14 @@ Results go to stdout, everything else to stderr. Exit codes:
   1  no: somebody else holds the object, or nobody does
   2  the command line is wrong
   3  the outcome is unknown: the call was sent and no answer came back; repeat it
-  4  any other error`,
-		Example: `  applockctl get customer:42 --operator jdoe --department sales
+  4  any other error
+  130  interrupted, as by Ctrl-C`,
+		Example: `  applockctl demo
+  export APPLOCK_DSN=sqlite:applock.db
+  applockctl migrate up
+  applockctl get customer:42 --operator jdoe --department sales
   applockctl inquire customer:42
-  applockctl release customer:42 --operator jdoe
-  applockctl demo`,
+  applockctl release customer:42 --operator jdoe`,
 		SilenceErrors:         true,
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
@@ -123,7 +127,7 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	a.output = formatTable
 	a.timeout = duration(defaultTimeout)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.dsn, "dsn", defaultDSN, "the database; without it $"+dsnVariable)
+	flags.StringVar(&a.dsn, "dsn", "", "the database; without it $"+dsnVariable+", else the one in the file $"+dsnFileVariable)
 	flags.StringVar(&a.schema, "schema", "", "the schema (on MySQL the database) of the table and the procedures")
 	flags.Var(&a.output, "output", "how results are printed: table or json")
 	flags.Var(&a.timeout, "timeout", "how long one call to the database may take")
@@ -179,6 +183,20 @@ func require(command *cobra.Command, flags ...string) {
 	}
 }
 
+const (
+	operatorVariable   = "APPLOCK_OPERATOR"
+	departmentVariable = "APPLOCK_DEPARTMENT"
+)
+
+// operatorFlag makes the mandatory flag --operator, which the environment may stand for.
+func (a *app) operatorFlag(command *cobra.Command, operator *string, usage string) {
+	fromEnvironment := a.getenv(operatorVariable)
+	command.Flags().StringVar(operator, "operator", fromEnvironment, usage+"; without it $"+operatorVariable)
+	if fromEnvironment == "" {
+		require(command, "operator")
+	}
+}
+
 // oneObject accepts one argument, the object.
 func oneObject(_ *cobra.Command, args []string) error {
 	switch len(args) {
@@ -214,35 +232,23 @@ func body(run func(ctx context.Context, args []string) error) func(*cobra.Comman
 type session struct {
 	*applock.Client
 	*callLimit
+	dsn string
 }
 
-// call runs an operation on the database; an embedded one is created and updated first, without asking.
-// The operation's name begins the errors.
+// call runs an operation on the database. The operation's name begins the errors.
 func (a *app) call(ctx context.Context, operation string, run func(context.Context, session) error) error {
-	return a.callAsIs(ctx, operation, func(ctx context.Context, s session) error {
-		dialect, err := open.DialectOf(a.database())
-		if err != nil {
-			return fmt.Errorf("%s: %w", operation, err)
-		}
-		if dialect.Embedded {
-			if err := a.prepare(ctx, s.Client); err != nil {
-				return fmt.Errorf("%s: %w", operation, err)
-			}
-			s.restart()
-		}
-		return run(ctx, s)
-	})
-}
-
-// callAsIs runs an operation on the database as it is.
-func (a *app) callAsIs(ctx context.Context, operation string, run func(context.Context, session) error) error {
-	client, err := open.ByDSN(ctx, a.database(), open.Config{Schema: a.schema})
+	dsn, err := a.database()
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema})
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	limited, limit := limitCalls(ctx, time.Duration(a.timeout))
 	defer limit.end()
-	err = a.explain(limited, operation, client, run(limited, session{Client: client, callLimit: limit}))
+	s := session{Client: client, callLimit: limit, dsn: dsn}
+	err = a.explain(limited, operation, s, run(limited, s))
 	closeClient(limited, client)
 	return err
 }
@@ -263,27 +269,6 @@ func closeClient(limited context.Context, client *applock.Client) {
 	case <-closed:
 	case <-giveUp:
 	}
-}
-
-// prepare creates an embedded database, or brings it up to date. Any number of processes may do so at
-// once.
-func (a *app) prepare(ctx context.Context, client *applock.Client) error {
-	status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
-	if errors.Is(err, applock.ErrUnreachable) {
-		return fmt.Errorf("cannot open %s, check that its directory exists and that you may write there: %w",
-			a.database(), err)
-	}
-	if err != nil {
-		return fmt.Errorf("prepare %s: %w", a.database(), err)
-	}
-	pending := func(migration migrate.Migration) bool { return migration.AppliedAt.IsZero() }
-	if !slices.ContainsFunc(status.Steps, pending) {
-		return nil
-	}
-	if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
-		return fmt.Errorf("prepare %s: %w", a.database(), err)
-	}
-	return nil
 }
 
 // trim drops what the database drops from its arguments, for the answers that repeat an argument.

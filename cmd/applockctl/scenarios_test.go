@@ -125,10 +125,12 @@ func cliAnswer(operation string, got result) (contract.Answer, error) {
 	if operation == "list" {
 		return contract.ListAnswer(rows), nil
 	}
-	return rowAnswer(rows[0], got.code)
+	return rowAnswer(operation, rows[0], got.code)
 }
 
-func rowAnswer(row map[string]any, code int) (contract.Answer, error) {
+// rowAnswer gives an answer the words of the procedures: their flag is the exit code, and who holds an object is the
+// operator of an inquiry and the old operator of a refusal.
+func rowAnswer(operation string, row map[string]any, code int) (contract.Answer, error) {
 	answer := contract.Answer{Values: map[string]string{}}
 	for name, value := range row {
 		answer.Values[name] = ""
@@ -136,13 +138,27 @@ func rowAnswer(row map[string]any, code int) (contract.Answer, error) {
 			answer.Values[name] = fmt.Sprint(value)
 		}
 	}
-	for _, name := range []string{"lock_fl", "return_cd", "outcome", "purged"} {
-		if value, present := answer.Values[name]; present {
-			answer.Words = append(answer.Words, value)
-		}
+	outcome := answer.Values["outcome"]
+	if operation == "purge" {
+		answer.Words = []string{answer.Values["purged"]}
+		return answer, nil
 	}
-	if refused := answer.Words[0] == "N"; refused != (code == exitNo) {
-		return contract.Answer{}, fmt.Errorf("exit code %d for the answer %v", code, answer.Words)
+	answer.Words = []string{"Y"}
+	if code == exitNo {
+		answer.Words[0] = "N"
+	}
+	holder, department := answer.Values["holder"], answer.Values["holder_department"]
+	if operation == "inquire" {
+		answer.Values["operator_id"], answer.Values["department_id"] = holder, department
+		if held := outcome == "HELD"; held != (code == exitYes) {
+			return contract.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
+		}
+	} else {
+		answer.Words = append(answer.Words, outcome)
+		if outcome != "HELD" {
+			holder, department = "", ""
+		}
+		answer.Values["old_operator_id"], answer.Values["old_department_id"] = holder, department
 	}
 	from, fromErr := time.Parse(time.RFC3339Nano, answer.Values["lock_ts"])
 	until, untilErr := time.Parse(time.RFC3339Nano, answer.Values["expires_ts"])

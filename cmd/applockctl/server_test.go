@@ -249,11 +249,11 @@ func TestInterrupt(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"inquire customer:42", 50 * time.Millisecond, exitError, "applockctl: inquire customer:42: interrupted\n"},
-		{"migrate up --timeout 1s", 1500 * time.Millisecond, exitError, "applockctl: migrate up: interrupted\n"},
-		{"migrate down --timeout 1s", 1500 * time.Millisecond, exitError, "applockctl: migrate down: interrupted\n"},
+		{"inquire customer:42", 50 * time.Millisecond, exitInterrupted, "applockctl: inquire customer:42: interrupted\n"},
+		{"migrate up --timeout 1s", 1500 * time.Millisecond, exitInterrupted, "applockctl: migrate up: interrupted\n"},
+		{"migrate down --timeout 1s", 1500 * time.Millisecond, exitInterrupted, "applockctl: migrate down: interrupted\n"},
 		{
-			"get customer:42 --operator jdoe", 50 * time.Millisecond, exitUnknown,
+			"get customer:42 --operator jdoe", 50 * time.Millisecond, exitInterrupted,
 			"applockctl: get customer:42: outcome unknown, repeat the call: interrupted\n",
 		},
 	} {

@@ -110,7 +110,6 @@ func checkTimesAndFences(t *testing.T, u user) {
 func TestLongList(t *testing.T) {
 	t.Parallel()
 	u := sqliteUser(t)
-	u.must(t, "list")
 	const total = 2500
 	withFile(t, u, func(exec func(statement string)) {
 		exec(fmt.Sprintf(`

@@ -29,44 +29,36 @@ func withFile(t *testing.T, u user, do func(exec func(statement string))) {
 	})
 }
 
-// Every command but migrate finds a SQLite file ready.
-func TestFileIsCreatedOnFirstUse(t *testing.T) {
+// Goal: a mistyped file is told, and is not a new database where everything is free. Method: every command on a file
+// that does not exist, and look for it afterwards.
+func TestOnlyMigrateUpCreatesAFile(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		args string
-		code int
-	}{
-		{"get customer:42 --operator jdoe", exitYes},
-		{"release customer:42 --operator jdoe", exitYes},
-		{"inquire customer:42", exitNo},
-		{"transfer customer:42 --from jdoe --to asmith", exitNo},
-		{"list", exitYes},
-		{"purge", exitYes},
-		{"version", exitYes},
-		{"migrate up", exitYes},
+	for _, args := range []string{
+		"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "inquire customer:42",
+		"transfer customer:42 --from jdoe --to asmith", "list", "list --waiting", "purge", "version", "migrate status", "migrate down",
 	} {
-		u := sqliteUser(t)
-		u.run(t, strings.Fields(test.args)...).check(t, test.code)
-		if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") {
-			t.Errorf("%s leaves steps pending: %s", test.args, got.stdout)
+		u := fileUser(t)
+		path := pathOf(u.getenv(dsnVariable))
+		u.run(t, strings.Fields(args)...).check(t, exitError, "there is no file "+path+"; create it with: applockctl migrate up\n")
+		if fileExists(path) {
+			t.Errorf("%s has made a file", args)
 		}
 	}
-}
-
-// A file that an older version has left behind is brought up to date.
-func TestFileIsUpdated(t *testing.T) {
-	t.Parallel()
-	u := sqliteUser(t)
+	u := fileUser(t)
 	u.must(t, "migrate", "up")
 	u.must(t, "get", "customer:42", "--operator", "jdoe")
-	u.must(t, "migrate", "down")
-	if got := u.must(t, "migrate", "status"); strings.Count(got.stdout, "pending") != 1 {
-		t.Fatalf("after one step down: %s", got.stdout)
+}
+
+// Goal: a file of somebody else, and an empty one, are told from one that is not there. Method: a file without our table.
+func TestFileWithoutTheTable(t *testing.T) {
+	t.Parallel()
+	u := fileUser(t)
+	if err := os.WriteFile(pathOf(u.getenv(dsnVariable)), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	u.must(t, "inquire", "customer:42")
-	if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") {
-		t.Errorf("still pending: %s", got.stdout)
-	}
+	u.run(t, "list").check(t, exitError, "applock is not installed in the database of the DSN; create it with: applockctl migrate up\n")
+	u.must(t, "migrate", "up")
+	u.must(t, "list")
 }
 
 func TestMigratePrint(t *testing.T) {
@@ -103,8 +95,11 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	directory := t.TempDir()
 	missing := filepath.Join(directory, "missing", "applock.db")
 	userOf("sqlite:"+missing).run(t, "get", "customer:42", "--operator", "jdoe").check(t, exitError,
-		"applockctl: get customer:42: cannot open sqlite:"+missing+", check that its directory exists")
-	userOf("sqlite:"+directory).run(t, "list").check(t, exitError, "applockctl: list: cannot open sqlite:"+directory)
+		"applockctl: get customer:42: there is no file "+missing+"; create it with: ")
+	for path, args := range map[string]string{missing: "migrate up", directory: "list"} {
+		userOf("sqlite:"+path).run(t, strings.Fields(args)...).check(t, exitError,
+			"applockctl: "+args+": cannot open "+path+", check that its directory exists and that you may write there")
+	}
 
 	junk := filepath.Join(directory, "junk")
 	if err := os.WriteFile(junk, []byte(strings.Repeat("This is a letter. ", 100)), 0o600); err != nil {
@@ -118,6 +113,7 @@ func TestWhichDatabase(t *testing.T) {
 	t.Parallel()
 	byEnvironment := sqliteUser(t)
 	other := "sqlite:" + filepath.Join(t.TempDir(), "other #1?%41@b.db")
+	byEnvironment.must(t, "--dsn", other, "migrate", "up")
 	byEnvironment.must(t, "get", "customer:1", "--operator", "jdoe")
 	byEnvironment.run(t, "inquire", "customer:1", "--dsn", other).check(t, exitNo)
 	byEnvironment.must(t, "--dsn", other, "get", "customer:2", "--operator", "jdoe")
@@ -138,11 +134,11 @@ func TestVersion(t *testing.T) {
 	}{
 		{
 			userOf(""), fmt.Sprintf("VERSION  CONTRACT\ndevel    %d\n", contract),
-			fmt.Sprintf(`{"version":"devel","contract":%d}`+"\n", contract),
+			fmt.Sprintf(`{"outcome":"NOT_ASKED","version":"devel","contract":%d,"installed_contract":null}`+"\n", contract),
 		},
 		{
 			sqliteUser(t), fmt.Sprintf("VERSION  CONTRACT  INSTALLED\ndevel    %[1]d         %[1]d\n", contract),
-			fmt.Sprintf(`{"version":"devel","contract":%[1]d,"installed_contract":%[1]d}`+"\n", contract),
+			fmt.Sprintf(`{"outcome":"INSTALLED","version":"devel","contract":%[1]d,"installed_contract":%[1]d}`+"\n", contract),
 		},
 	} {
 		if got := test.user.must(t, "version"); got.stdout != test.table {
@@ -154,14 +150,18 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Many users of a file that does not exist yet: one creates it, one gets the lock, and all are answered.
+// Many users of a file that does not exist yet: all create it, one gets the lock, and all are answered.
 func TestManyAtOnceOnANewFile(t *testing.T) {
 	t.Parallel()
-	u := sqliteUser(t)
+	u := fileUser(t)
 	results := make([]result, 20)
 	var group sync.WaitGroup
 	for i := range results {
-		group.Go(func() { results[i] = u.run(t, "get", "customer:42", "--operator", "operator"+string(rune('a'+i))) })
+		group.Go(func() {
+			if results[i] = u.run(t, "migrate", "up"); results[i].code == exitYes {
+				results[i] = u.run(t, "get", "customer:42", "--operator", "operator"+string(rune('a'+i)))
+			}
+		})
 	}
 	group.Wait()
 	checkOneGranted(t, results)

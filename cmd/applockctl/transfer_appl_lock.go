@@ -11,31 +11,10 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// transferAnswer has the columns of transfer_appl_lock.
+// transferAnswer also tells whose lock has ended.
 type transferAnswer struct {
-	ObjectType      string          `json:"object_type"`
-	ObjectID        string          `json:"object_id"`
-	FromOperatorID  string          `json:"from_operator_id"`
-	ToOperatorID    string          `json:"to_operator_id"`
-	ToDepartmentID  string          `json:"to_department_id"`
-	ReturnCD        yesNo           `json:"return_cd"`
-	Outcome         applock.Outcome `json:"outcome"`
-	OldOperatorID   string          `json:"old_operator_id"`
-	OldDepartmentID string          `json:"old_department_id"`
-	Fence           applock.Fence   `json:"fence"`
-	ExpiresTS       timestamp       `json:"expires_ts"`
-	SecondsLeft     int64           `json:"seconds_left"`
-}
-
-// cells shows who holds the object now.
-func (t transferAnswer) cells() []string {
-	operator, department := t.OldOperatorID, t.OldDepartmentID
-	if t.ReturnCD == yes {
-		operator, department = t.ToOperatorID, t.ToDepartmentID
-	}
-	return []string{
-		string(t.Outcome), t.ObjectType + ":" + t.ObjectID, operator, department, fenceCell(t.Fence), t.ExpiresTS.cell(),
-	}
+	lockAnswer
+	FormerHolder string `json:"former_holder"`
 }
 
 func (a *app) transferCommand() *cobra.Command {
@@ -74,31 +53,20 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 		return fmt.Errorf("transfer: %w", err)
 	}
 	return a.call(ctx, "transfer "+object.String(), func(ctx context.Context, s session) error {
-		answer := transferAnswer{
-			ObjectType:     trim(object.Type),
-			ObjectID:       trim(object.ID),
-			FromOperatorID: trim(from),
-			ToOperatorID:   trim(to.Operator),
-			ToDepartmentID: trim(to.Department),
-			ReturnCD:       no,
-		}
+		answer := transferAnswer{lockAnswer: newAnswer(object, to)}
 		grant, err := s.Transfer(ctx, applock.TransferRequest{Object: object, From: from, To: to, TTL: ttl})
 		var held *applock.HeldError
 		switch {
 		case errors.As(err, &held):
-			answer.Outcome = applock.OutcomeHeld
-			answer.OldOperatorID, answer.OldDepartmentID = held.Holder.Operator, held.Holder.Department
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(held.Holder.ExpiresAt), wholeSeconds(held.Holder.Left)
+			answer.refusedBy(held.Holder)
 		case errors.Is(err, applock.ErrNotHeld):
 			answer.Outcome = applock.OutcomeFree
 		case err != nil:
 			return err
 		default:
-			answer.ReturnCD, answer.Outcome = yes, grant.Outcome
-			answer.Fence = grant.Fence
-			answer.ExpiresTS, answer.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
+			answer.grantedTo(grant)
+			answer.FormerHolder = trim(from)
 		}
-		return a.answer(answer.ReturnCD == yes, answer,
-			"OUTCOME", "OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "EXPIRES")
+		return a.answerLock(err == nil, answer)
 	})
 }

@@ -65,13 +65,15 @@ func TestUsageErrors(t *testing.T) {
 		{"list --schema x", `schema "x": this dialect has no schemas`},
 		{"demo --schema x", "schema cannot be chosen"},
 		{"demo --dsn oracle:x", "applockctl: demo: the DSN must begin with"},
-		{"list --dsn=", "applockctl: list: open: the DSN must begin with postgres:, "},
+		{"list --dsn=", "applockctl: list: the DSN is missing: write --dsn DSN, or set APPLOCK_DSN or APPLOCK_DSN_FILE"},
+		{"list --dsn=x", "applockctl: list: open: the DSN must begin with postgres:, "},
+		{"list --dsn sqlite://foo.db", "applockctl: list: open: the DSN has a host, and a file has none: write the path behind the colon, such as sqlite:applock.db"},
 		{"list --dsn sqlite:", "applockctl: list: open: the DSN"},
 		{"version --dsn oracle:x", "applockctl: version: open: the DSN must begin with"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Parallel()
-			got := sqliteUser(t).run(t, strings.Fields(test.args)...)
+			got := fileUser(t).run(t, strings.Fields(test.args)...)
 			got.check(t, exitUsage, test.want)
 			if !strings.Contains(got.stderr, "\nRun 'applockctl") {
 				t.Errorf("no word about the help: %s", got.stderr)

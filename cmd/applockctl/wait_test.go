@@ -65,7 +65,7 @@ func TestGetWaitInterrupted(t *testing.T) {
 	results := waitingGet(ctx, t, u, "--wait", "1m")
 	cancel()
 	got := <-results
-	if got.code != exitError || !strings.Contains(got.stderr, "interrupted") || got.stdout != "" {
+	if got.code != exitInterrupted || !strings.Contains(got.stderr, "interrupted") || got.stdout != "" {
 		t.Errorf("interrupted: %+v", got)
 	}
 	if left := u.must(t, "list", "--waiting", "--output", "json").stdout; left != "" {

@@ -12,7 +12,6 @@ import (
 // announce lists waiters, as a program does that waits.
 func announce(t *testing.T, u user, waiters ...db.AnnounceApplLockWaiterParams) {
 	t.Helper()
-	u.must(t, "list") // the schema is there
 	dsn := u.environment[dsnVariable]
 	driver := testclient.Open(t, dsn, "", nil).Driver()
 	for _, waiter := range waiters {
@@ -41,8 +40,9 @@ order:7      jdoe      sales       yyyy-mm-dd hh:mm:ss UTC  yyyy-mm-dd hh:mm:ss 
 		if normalise(got.stdout) != want || got.stderr != "3 waiters\n" {
 			t.Errorf("list --waiting prints\n%s%s", got.stdout, got.stderr)
 		}
-		want = `{"object_type":"order","object_id":"7","operator_id":"jdoe","department_id":"sales","client_id":"p1",` +
-			`"since_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","expires_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","seconds_left":<seconds>}` + "\n"
+		want = `{"outcome":"WAITING","object_type":"order","object_id":"7","operator_id":"jdoe","department_id":"sales",` +
+			`"holder":"","holder_department":"","fence":0,"acquired_ts":null,"lock_ts":null,"expires_ts":null,"seconds_left":0,"client_id":"p1",` +
+			`"since_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","listed_until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ"}` + "\n"
 		if got := u.must(t, "list", "--waiting", "--type", "order", "--output", "json").stdout; normalise(got) != want {
 			t.Errorf("it prints %s", got)
 		}

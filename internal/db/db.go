@@ -114,6 +114,8 @@ type Handle struct {
 	Schema string
 	// Interpret gives an error of DB its kind; nil stays nil.
 	Interpret func(ctx context.Context, err error) error
+	// Create makes the file that DB is in, if it is not there; nil where there is always something to connect to.
+	Create func(ctx context.Context) error
 	// Close releases DB, unless it was handed to the driver.
 	Close func() error
 }

@@ -2,13 +2,13 @@ package db
 
 import "time"
 
-// ListApplLockWaitersParams are the IN parameters of list_appl_lock_waiters. An empty filter is any; the first
-// page starts after the empty key.
+// ListApplLockWaitersParams are the IN parameters of list_appl_lock_waiters. An empty filter is any, and so is a
+// nil department; the first page starts after the empty key.
 type ListApplLockWaitersParams struct {
 	ObjectType      string
 	ObjectID        string
 	OperatorID      string
-	DepartmentID    string
+	DepartmentID    *string
 	AfterType       string
 	AfterID         string
 	AfterOperatorID string

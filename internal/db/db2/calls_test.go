@@ -326,9 +326,11 @@ func TestAbsentArguments(t *testing.T) {
 		{"ListWaitersForObject", "CALL applock.list_appl_lock_waiters(?, ?, NULL, NULL, ?, ?, ?, ?, ?)",
 			listWaiters(db.ListApplLockWaitersParams{ObjectType: "t", ObjectID: "i", MaxRows: 5}), []driver.Value{"t", "i", "", "", "", "", int64(5)}},
 		{"ListWaitersOfOwner", "CALL applock.list_appl_lock_waiters(NULL, NULL, ?, ?, ?, ?, ?, ?, ?)",
-			listWaiters(db.ListApplLockWaitersParams{OperatorID: "o", DepartmentID: "d", MaxRows: 5}), []driver.Value{"o", "d", "", "", "", "", int64(5)}},
+			listWaiters(db.ListApplLockWaitersParams{OperatorID: "o", DepartmentID: new("d"), MaxRows: 5}), []driver.Value{"o", "d", "", "", "", "", int64(5)}},
 		{"ListDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
-			list(db.ListApplLocksParams{DepartmentID: "d", MaxRows: 5}), []driver.Value{"d", "", "", int64(5)}},
+			list(db.ListApplLocksParams{DepartmentID: new("d"), MaxRows: 5}), []driver.Value{"d", "", "", int64(5)}},
+		{"ListNoDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
+			list(db.ListApplLocksParams{DepartmentID: new(""), MaxRows: 5}), []driver.Value{"", "", "", int64(5)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 	err := d.call(ctx, "list_appl_lock_waiters",
 		[]any{
 			nullIfZero(params.ObjectType), nullIfZero(params.ObjectID),
-			nullIfZero(params.OperatorID), nullIfZero(params.DepartmentID),
+			nullIfZero(params.OperatorID), nullIfNil(params.DepartmentID),
 			params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID, params.MaxRows,
 		},
 		func(row *sql.Rows) error {

@@ -12,7 +12,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 	var locks []db.Lock
 	err := d.call(ctx, "list_appl_locks",
 		[]any{
-			nullIfZero(params.ObjectType), nullIfZero(params.OperatorID), nullIfZero(params.DepartmentID),
+			nullIfZero(params.ObjectType), nullIfZero(params.OperatorID), nullIfNil(params.DepartmentID),
 			params.AfterType, params.AfterID, params.MaxRows,
 		},
 		func(row *sql.Rows) error {

@@ -60,6 +60,14 @@ func nullIfEmpty(text string) sql.NullString {
 	return sql.NullString{String: text, Valid: text != ""}
 }
 
+// nullIfNil returns NULL for a filter that is not given; an empty text is one.
+func nullIfNil(text *string) sql.NullString {
+	if text == nil {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: *text, Valid: true}
+}
+
 // nullIfZero returns NULL for zero, which is how an optional number is left out.
 func nullIfZero(number int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: number, Valid: number != 0}

@@ -16,7 +16,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 			ObjectType:      nullIfEmpty(params.ObjectType),
 			ObjectID:        nullIfEmpty(params.ObjectID),
 			OperatorID:      nullIfEmpty(params.OperatorID),
-			DepartmentID:    nullIfEmpty(params.DepartmentID),
+			DepartmentID:    nullIfNil(params.DepartmentID),
 			AfterType:       params.AfterType,
 			AfterID:         params.AfterID,
 			AfterOperatorID: params.AfterOperatorID,

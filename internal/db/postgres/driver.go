@@ -120,6 +120,14 @@ func nullIfEmpty(text string) pgtype.Text {
 	return pgtype.Text{String: text, Valid: text != ""}
 }
 
+// nullIfNil returns NULL for a filter that is not given; an empty text is one.
+func nullIfNil(text *string) pgtype.Text {
+	if text == nil {
+		return pgtype.Text{}
+	}
+	return pgtype.Text{String: *text, Valid: true}
+}
+
 // nullIfZero returns NULL for what is not given.
 func nullIfZero(number int64) pgtype.Int8 {
 	return pgtype.Int8{Int64: number, Valid: number != 0}

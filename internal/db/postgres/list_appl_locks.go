@@ -12,7 +12,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 	rows, err := d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
 		ObjectType:   nullIfEmpty(params.ObjectType),
 		OperatorID:   nullIfEmpty(params.OperatorID),
-		DepartmentID: nullIfEmpty(params.DepartmentID),
+		DepartmentID: nullIfNil(params.DepartmentID),
 		AfterType:    params.AfterType,
 		AfterID:      params.AfterID,
 		MaxRows:      params.MaxRows,

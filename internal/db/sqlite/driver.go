@@ -39,9 +39,9 @@ type Driver struct {
 	// turn is held by the one operation of this process that insists on writing; the others queue up,
 	// which is fair and wakes nobody in vain.
 	turn chan struct{}
-	// migrators opens the handle for migrations, where nobody can ask again.
-	migrators func() (*sql.DB, error)
-	close     func() error
+	// path is the file that Open was given; empty for a caller's handle and in memory.
+	path  string
+	close func() error
 }
 
 var _ db.Driver = (*Driver)(nil)
@@ -51,32 +51,42 @@ func New(handle *sql.DB) *Driver {
 	return &Driver{handle: handle, client: handle, pooled: true, turn: make(chan struct{}, 1), close: func() error { return nil }}
 }
 
-// Open returns a driver for the file that a DSN such as sqlite:applock.db names. The file is created
-// when it is first written to. Readers never wait (write-ahead log); a writer waits up to 5 s for
-// other writers of the file, because they need not have to do with its object.
+// Open returns a driver for the file that a DSN such as sqlite:applock.db names. Only migrating creates the file: a
+// mistyped name shall not be a database where everything is free. Readers never wait (write-ahead log); a writer waits
+// up to 5 s for other writers of the file, because they need not have to do with its object.
 func Open(dsn string) (*Driver, error) {
 	path := strings.TrimPrefix(dsn, "sqlite:")
 	if path == "" {
 		return nil, errors.New("names no file: write sqlite:PATH")
 	}
-	handle, err := openFile(path, busyTimeout)
+	if strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///") {
+		return nil, errors.New(
+			"has a host, and a file has none: write the path behind the colon, such as sqlite:applock.db or sqlite:/var/lib/applock.db")
+	}
+	if path == ":memory:" {
+		handle, err := openFile(path, busyTimeout, "memory")
+		if err != nil {
+			return nil, err
+		}
+		handle.SetMaxOpenConns(1) // each connection would be a database of its own
+		driver := New(handle)
+		driver.close = handle.Close
+		return driver, nil
+	}
+	handle, err := openFile(path, busyTimeout, "rw")
 	if err != nil {
 		return nil, err
 	}
 	driver := New(handle)
-	driver.close = handle.Close
-	if path == ":memory:" {
-		handle.SetMaxOpenConns(1) // each connection would be a database of its own
-	} else {
-		driver.migrators = func() (*sql.DB, error) { return openFile(path, busyLimit) }
-	}
+	driver.path, driver.close = path, handle.Close
 	return driver, nil
 }
 
-func openFile(path string, timeout time.Duration) (*sql.DB, error) {
+// openFile opens a file in one of the modes of https://www.sqlite.org/uri.html: rw does not create it, rwc does.
+func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) {
 	escaped := (&url.URL{Path: path}).EscapedPath()
 	return sql.Open("sqlite", fmt.Sprintf(
-		"file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", escaped, timeout.Milliseconds()))
+		"file:%s?mode=%s&_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", escaped, mode, timeout.Milliseconds()))
 }
 
 // Close closes the handle if Open made it.
@@ -87,18 +97,31 @@ func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver {
 	return &Driver{handle: d.handle, client: tx, close: func() error { return nil }}
 }
 
-// Handle is a handle of its own if the driver opened the file, else the caller's.
+// Handle is a handle of its own if the driver opened the file, because nobody can ask again in a migration; else the
+// caller's.
 func (d *Driver) Handle() (db.Handle, error) {
 	handle := db.Handle{Dialect: "sqlite", DB: d.handle, Interpret: d.interpretError, Close: func() error { return nil }}
-	if d.migrators == nil {
+	if d.path == "" {
 		return handle, nil
 	}
-	own, err := d.migrators()
+	own, err := openFile(d.path, busyLimit, "rw")
 	if err != nil {
 		return db.Handle{}, err
 	}
-	handle.DB, handle.Close = own, own.Close
+	handle.DB, handle.Close, handle.Create = own, own.Close, d.create
 	return handle, nil
+}
+
+// create creates the file, if it is not there. Any number of processes may do so at once.
+func (d *Driver) create(ctx context.Context) error {
+	handle, err := openFile(d.path, busyLimit, "rwc")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(handle.PingContext(ctx), handle.Close()); err != nil {
+		return &db.Error{Kind: d.kindOf(ctx, err), Err: err} // that the file is still missing says nothing new
+	}
+	return nil
 }
 
 func (d *Driver) queries() *queries.Queries {
@@ -174,6 +197,14 @@ func utc(microseconds int64) time.Time {
 // nullIfEmpty returns NULL for what is not given.
 func nullIfEmpty(text string) sql.NullString {
 	return sql.NullString{String: text, Valid: text != ""}
+}
+
+// nullIfNil returns NULL for a filter that is not given; an empty text is one.
+func nullIfNil(text *string) sql.NullString {
+	if text == nil {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: *text, Valid: true}
 }
 
 // nullIfZero returns NULL for what is not given.

@@ -3,6 +3,9 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -55,6 +58,9 @@ func newPlace(t testing.TB) contract.Place {
 func newFile(t testing.TB) func() *applock.Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "new.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return func() *applock.Client {
 		client, err := open.ByDSN(context.Background(), "sqlite:"+path, open.Config{})
 		if err != nil {
@@ -63,5 +69,39 @@ func newFile(t testing.TB) func() *applock.Client {
 		}
 		t.Cleanup(func() { _ = client.Close() })
 		return client
+	}
+}
+
+// Goal: only migrate.Up creates the file; everything else says that it is not there. Method: a look for the file after
+// reading, changing, and asking what is applied.
+func TestOnlyUpCreatesTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new.db")
+	client, err := open.ByDSN(t.Context(), "sqlite:"+path, open.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	object := applock.Object{Type: "customer", ID: "42"}
+	get := func() error {
+		_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+		return err
+	}
+	_, inquireErr := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	_, statusErr := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	_, downErr := migrate.Down(t.Context(), client, migrate.DownRequest{})
+	for _, err := range []error{get(), inquireErr, statusErr, downErr} {
+		if !errors.Is(err, applock.ErrSchema) || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("without the file: %v", err)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the file was made: %v", err)
+	}
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := get(); err != nil {
+		t.Errorf("with the file: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -20,7 +22,13 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 	if errors.As(err, &dbErr) {
 		return err
 	}
-	return &db.Error{Kind: d.kindOf(ctx, err), Err: err}
+	kind := d.kindOf(ctx, err)
+	if kind == db.KindUnreachable && d.path != "" {
+		if _, statErr := os.Stat(d.path); errors.Is(statErr, fs.ErrNotExist) {
+			return &db.Error{Kind: db.KindSchema, Err: statErr} // which says more than SQLite
+		}
+	}
+	return &db.Error{Kind: kind, Err: err}
 }
 
 // kindOf never answers db.KindInFlight: a statement runs to its end, or in a transaction that ends with it.

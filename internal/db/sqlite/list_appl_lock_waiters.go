@@ -19,7 +19,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 			ObjectType:      nullIfEmpty(params.ObjectType),
 			ObjectID:        nullIfEmpty(params.ObjectID),
 			OperatorID:      nullIfEmpty(params.OperatorID),
-			DepartmentID:    nullIfEmpty(params.DepartmentID),
+			DepartmentID:    nullIfNil(params.DepartmentID),
 			MaxRows:         params.MaxRows,
 		})
 	})

@@ -15,7 +15,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 			AfterID:      params.AfterID,
 			ObjectType:   nullIfEmpty(params.ObjectType),
 			OperatorID:   nullIfEmpty(params.OperatorID),
-			DepartmentID: nullIfEmpty(params.DepartmentID),
+			DepartmentID: nullIfNil(params.DepartmentID),
 			MaxRows:      params.MaxRows,
 		})
 	})

@@ -54,9 +54,14 @@ func (s site) hasVersions(ctx context.Context) (exists bool, err error) {
 	return exists, err
 }
 
-// prepare makes a version that is there for the second time an error, so that of two migrators that have
+// prepare creates the file, if need be. It makes a version that is there for the second time an error, so that of two migrators that have
 // chosen the same migration one is rolled back.
 func (s site) prepare(ctx context.Context, versions database.Store) error {
+	if s.Create != nil {
+		if err := s.Create(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.createVersions(ctx, versions); err != nil {
 		// Another migrator may have been faster.
 		if exists, hasErr := s.hasVersions(ctx); hasErr != nil || !exists {

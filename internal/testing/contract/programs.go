@@ -17,12 +17,7 @@ const client = "p1"
 
 func mustAwait(t testing.TB, place Place, id, operator string) {
 	t.Helper()
-	err := place.Driver.AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
-		ObjectType: "customer", ObjectID: id, OperatorID: operator, ClientID: client,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustAnnounce(t, place, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: id, OperatorID: operator})
 }
 
 // countWaiters counts the rows of the table, live or dead.

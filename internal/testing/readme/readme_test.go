@@ -65,11 +65,18 @@ func TestReadmeCLI(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
-	for _, line := range session(t, "cli") {
-		_, want, _ := strings.Cut(line, "# ")
+	shell := func(line string) *exec.Cmd {
 		command := exec.CommandContext(t.Context(), "sh", "-c", line)
 		command.Dir = folder
-		command.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "APPLOCK_DSN=")
+		command.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "APPLOCK_DSN=sqlite:applock.db")
+		return command
+	}
+	if output, err := shell("applockctl migrate up").CombinedOutput(); err != nil {
+		t.Fatalf("migrate up: %v\n%s", err, output)
+	}
+	for _, line := range session(t, "cli") {
+		_, want, _ := strings.Cut(line, "# ")
+		command := shell(line)
 		output, err := command.Output()
 		if refused := want == "HELD"; refused != (command.ProcessState.ExitCode() == 1) || !strings.Contains(string(output), want) {
 			t.Errorf("%s\nanswers %s, %v", line, output, err)

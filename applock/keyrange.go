@@ -1,0 +1,114 @@
+package applock
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// keyRange is the part of the order of keys in which the selected objects lie. The zero value is all of it.
+type keyRange struct {
+	// objectType is the type that the objects have, empty when they differ in it.
+	objectType string
+	// begin is what the ids begin with, or the types where these differ.
+	begin string
+	// exact selects the one object whose id is begin.
+	exact bool
+}
+
+// checkKeys returns where the objects of a type lie, or one object, or those that begin with prefix.
+func checkKeys(objectType, objectID, prefix string) (keyRange, error) {
+	var keys keyRange
+	var err error
+	if objectType != "" {
+		if keys.objectType, err = checkObjectType("ObjectType", objectType); err != nil {
+			return keyRange{}, err
+		}
+	}
+	switch {
+	case prefix != "" && (objectType != "" || objectID != ""):
+		return keyRange{}, &InvalidError{Argument: "Prefix", Reason: "says the type already: leave out type and id"}
+	case prefix != "":
+		return checkPrefix(prefix)
+	case objectID != "" && objectType == "":
+		return keyRange{}, &InvalidError{Argument: "ObjectType", Reason: "must not be empty where there is an id"}
+	case objectID != "":
+		keys.exact = true
+		keys.begin, err = checkText("ObjectID", objectID, MaxObjectIDLength)
+	}
+	return keys, err
+}
+
+// checkPrefix returns where the objects lie whose TYPE:ID begins with prefix. Its blanks at the end count.
+func checkPrefix(prefix string) (keyRange, error) {
+	objectType, id, typeEnds := strings.Cut(prefix, ":")
+	if !typeEnds {
+		_, err := checkOptionalText("Prefix", objectType, MaxObjectTypeLength)
+		return keyRange{begin: objectType}, err
+	}
+	keys := keyRange{begin: id}
+	var err error
+	if keys.objectType, err = checkObjectType("Prefix", objectType); err != nil {
+		return keyRange{}, err
+	}
+	_, err = checkOptionalText("Prefix", id, MaxObjectIDLength)
+	return keys, err
+}
+
+// after returns the key behind which the range lies, with as little as possible in between.
+func (k keyRange) after() (objectType, id string) {
+	switch {
+	case k.begin == "":
+		return "", ""
+	case k.objectType == "":
+		return sortsBefore(k.begin, MaxObjectTypeLength), ""
+	default:
+		return k.objectType, sortsBefore(k.begin, MaxObjectIDLength)
+	}
+}
+
+// contains reports whether an object of the type is selected.
+func (k keyRange) contains(object Object) bool {
+	if k.exact {
+		return object.ID == k.begin
+	}
+	return strings.HasPrefix(k.part(object), k.begin)
+}
+
+// endsAt reports whether no object behind this one is selected.
+func (k keyRange) endsAt(object Object) bool {
+	part := k.part(object)
+	rest, inside := strings.CutPrefix(part, k.begin)
+	switch {
+	case !inside:
+		return part > k.begin
+	case k.exact:
+		// "42" itself, or such as "42a". But "42\t" comes before "42" where a text is compared as if blanks followed it.
+		return rest == "" || strings.TrimLeft(rest, " ") > " "
+	default:
+		return false
+	}
+}
+
+// part is what of an object is compared with begin.
+func (k keyRange) part(object Object) string {
+	if k.objectType == "" {
+		return object.Type
+	}
+	return object.ID
+}
+
+// sortsBefore returns a text of at most maxLength characters that sorts before all that begin with prefix, and behind
+// nearly all that sort before them. The prefix itself does not: where a text is compared as if blanks followed it, "42\t"
+// comes before "42".
+func sortsBefore(prefix string, maxLength int) string {
+	last, size := utf8.DecodeLastRuneInString(prefix)
+	if last <= 1 {
+		return "" // nothing does
+	}
+	// Only ASCII is added: a database need not have other characters.
+	text := prefix[:len(prefix)-size] + string(min(last, '\x7f')-1)
+	if utf8.RuneCountInString(text) < maxLength {
+		text += "~"
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+package main
+
+import "github.com/applock/applock/applock"
+
+// The outcomes that commands have beside those of the operations. docs/json.md tells them all.
+const (
+	outcomeWaiting applock.Outcome = "WAITING"
+	outcomePurged  applock.Outcome = "PURGED"
+
+	outcomeNotAsked     applock.Outcome = "NOT_ASKED"
+	outcomeNoAnswer     applock.Outcome = "NO_ANSWER"
+	outcomeNotInstalled applock.Outcome = "NOT_INSTALLED"
+	outcomeOutdated     applock.Outcome = "OUTDATED"
+	outcomeInstalled    applock.Outcome = "INSTALLED"
+
+	outcomeApplied applock.Outcome = "APPLIED"
+	outcomePending applock.Outcome = "PENDING"
+	outcomeUndone  applock.Outcome = "UNDONE"
+	outcomePlayed  applock.Outcome = "PLAYED"
+)
+
+// lockAnswer is what a command tells of one lock. All commands have these keys, in this order, and always all of them:
+// docs/json.md. Who asked and who holds the object are never one key.
+type lockAnswer struct {
+	Outcome    applock.Outcome `json:"outcome"`
+	ObjectType string          `json:"object_type"`
+	ObjectID   string          `json:"object_id"`
+	// OperatorID and DepartmentID are those for whom was asked; empty where nobody was named.
+	OperatorID   string `json:"operator_id"`
+	DepartmentID string `json:"department_id"`
+	// Holder and HolderDepartment have the object after the answer; empty when it is free.
+	Holder           string        `json:"holder"`
+	HolderDepartment string        `json:"holder_department"`
+	Fence            applock.Fence `json:"fence"`
+	AcquiredTS       timestamp     `json:"acquired_ts"`
+	LockTS           timestamp     `json:"lock_ts"`
+	ExpiresTS        timestamp     `json:"expires_ts"`
+	SecondsLeft      int64         `json:"seconds_left"`
+}
+
+// newAnswer begins the answer for an owner who asks for an object.
+func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
+	return lockAnswer{
+		ObjectType:   trim(object.Type),
+		ObjectID:     trim(object.ID),
+		OperatorID:   trim(owner.Operator),
+		DepartmentID: trim(owner.Department),
+	}
+}
+
+// refusedBy tells who holds the object instead.
+func (l *lockAnswer) refusedBy(holder applock.Holder) {
+	l.Outcome = applock.OutcomeHeld
+	l.Holder, l.HolderDepartment, l.Fence = holder.Operator, holder.Department, holder.Fence
+	l.ExpiresTS, l.SecondsLeft = timestamp(holder.ExpiresAt), wholeSeconds(holder.Left)
+}
+
+// grantedTo tells the grant that the owner has now.
+func (l *lockAnswer) grantedTo(grant applock.Grant) {
+	l.Outcome, l.Fence = grant.Outcome, grant.Fence
+	l.Holder, l.HolderDepartment = grant.Owner.Operator, grant.Owner.Department
+	l.ExpiresTS, l.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
+}
+
+// heldAs tells a live lock.
+func (l *lockAnswer) heldAs(lock applock.Lock) {
+	l.Outcome, l.Fence = applock.OutcomeHeld, lock.Fence
+	l.Holder, l.HolderDepartment = lock.Owner.Operator, lock.Owner.Department
+	l.AcquiredTS, l.LockTS = timestamp(lock.AcquiredAt), timestamp(lock.LockedAt)
+	l.ExpiresTS, l.SecondsLeft = timestamp(lock.ExpiresAt), wholeSeconds(lock.Left)
+}
+
+// cells shows who holds the object.
+func (l lockAnswer) cells() []string {
+	return []string{
+		string(l.Outcome), l.ObjectType + ":" + l.ObjectID, l.Holder, l.HolderDepartment, fenceCell(l.Fence), l.ExpiresTS.cell(),
+	}
+}
+
+// answerLock prints the answer about one lock and turns no into errNo.
+func (a *app) answerLock(yes bool, answer record) error {
+	return a.answer(yes, answer, "OUTCOME", "OBJECT", "HOLDER", "DEPARTMENT", "FENCE", "EXPIRES")
+}

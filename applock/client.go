@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -26,17 +27,21 @@ func New(driver db.Driver, logger *slog.Logger) *Client {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Client{operations: operations{driver: driver, logger: logger}, lazy: new(lazyLeases)}
+	return &Client{operations: operations{driver: driver, logger: logger, closed: new(atomic.Bool)}, lazy: new(lazyLeases)}
 }
 
 // Driver is for the packages of the engines and of migrating.
 func (c *Client) Driver() db.Driver { return c.operations.driver }
 
 // Close releases the leases that are left and closes what was opened for the client, but no pool that was handed to it.
+// Operations that begin later return ErrClosed.
 func (c *Client) Close() error {
 	var leasesErr error
 	if c.lazy != nil {
 		leasesErr = c.lazy.close()
+	}
+	if c.operations.closed != nil {
+		c.operations.closed.Store(true)
 	}
 	return errors.Join(leasesErr, c.operations.driver.Close())
 }

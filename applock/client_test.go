@@ -283,14 +283,17 @@ func TestCloseLeavesCallersHandleOpen(t *testing.T) {
 			if err := place.handle.PingContext(t.Context()); err != nil {
 				t.Errorf("the caller's handle after Close: %v", err)
 			}
-			if _, err := client.Version(t.Context()); err != nil {
-				t.Errorf("the client after Close: %v", err)
+			if _, err := client.Version(t.Context()); !errors.Is(err, applock.ErrClosed) {
+				t.Errorf("the client after Close: %v, want ErrClosed", err)
+			}
+			if _, err := newClient(t, place.handle).Version(t.Context()); err != nil {
+				t.Errorf("another client on the handle: %v", err)
 			}
 			if err := place.client.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := place.client.Version(t.Context()); err == nil {
-				t.Error("the client of Open still works after Close")
+			if _, err := place.client.Version(t.Context()); !errors.Is(err, applock.ErrClosed) {
+				t.Errorf("the client of Open after Close: %v, want ErrClosed", err)
 			}
 		})
 	}

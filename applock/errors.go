@@ -31,7 +31,8 @@ var (
 	// ErrContention means that the object changed hands again and again during the call. Nothing has happened:
 	// call again.
 	ErrContention = errors.New("too much contention, nothing has happened, call again")
-	// ErrUnreachable means that there was no connection to be had. Nothing has been sent.
+	// ErrUnreachable means that there was no connection to be had; where that is because a context has ended, its error and
+	// its cause come with it. Nothing has been sent.
 	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that the DSN names it")
 	// ErrPrivilege means that the database user may not do that.
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
@@ -101,6 +102,8 @@ func Explain(err error) error {
 		return err
 	case db.KindUnreachable:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	case db.KindClosed:
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	case db.KindAuthentication:
 		return fmt.Errorf("the server refused the user or the password of the DSN: %w", err)
 	case db.KindNoDatabase:

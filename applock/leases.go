@@ -54,8 +54,8 @@ type LeasesConfig struct {
 	Logger *slog.Logger
 }
 
-// ErrClosed means that the leases, or the client that they belong to, have been closed.
-var ErrClosed = errors.New("closed: no more leases")
+// ErrClosed means that the leases, the client or its pool have been closed. Nothing has been sent.
+var ErrClosed = errors.New("closed")
 
 // NewLeases returns leases on a backend. Those on the table come with [Client]; the packages below this one have
 // others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -16,6 +17,8 @@ type operations struct {
 	inTx   bool
 	// refusal is why nothing can be called: a transaction that is not of this database. Nil otherwise.
 	refusal error
+	// closed is true once the client that they belong to has been closed; nil in a transaction.
+	closed *atomic.Bool
 }
 
 // readError is the error of an operation that changes nothing.
@@ -65,7 +68,10 @@ func (o operations) ready(ctx context.Context) error {
 	if o.refusal != nil {
 		return o.refusal
 	}
-	return ctx.Err()
+	if o.closed != nil && o.closed.Load() {
+		return ErrClosed
+	}
+	return db.EndOf(ctx)
 }
 
 func (o operations) log(ctx context.Context, operation string, attributes ...slog.Attr) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
@@ -26,14 +27,19 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
+	// ConnectTimeout is how long one attempt to connect may take, until the server has let the client in. Zero leaves that
+	// to the DSN and to the contexts of the operations. A migration needs it most: it waits for other migrators as long as
+	// its context allows.
+	ConnectTimeout time.Duration
 }
 
 // ByDSN returns a client on a connection pool of its own; Close ends it. The DSN is sqlite:PATH,
 // postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://USER:PASSWORD@HOST:PORT/DATABASE, the form of
 // github.com/go-sql-driver/mysql, or db2://USER:PASSWORD@HOST:PORT/DATABASE in a program that was built with the tag
 // db2. It does not connect: the first operation does, and it creates nothing: migrate.Up of the package beside it makes
-// the table, the procedures, and on SQLite the file, without which operations answer ErrSchema. It returns ErrInvalid for a DSN or a schema that cannot be used,
-// without repeating the DSN, which may hold a password.
+// the table, the procedures, and on SQLite the file, without which operations answer ErrSchema. It returns ErrInvalid for
+// a DSN or a schema that cannot be used, without repeating the DSN, which may hold a password, and for a ConnectTimeout
+// below zero.
 func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, error) {
 	dialect, err := DialectOf(dsn)
 	if err != nil {
@@ -42,7 +48,10 @@ func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, err
 	if err := dialect.checkSchema(config.Schema); err != nil {
 		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	driver, err := dialect.open(ctx, dsn, config.Schema)
+	if config.ConnectTimeout < 0 {
+		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "ConnectTimeout", Reason: "must not be negative"})
+	}
+	driver, err := dialect.open(ctx, dsn, config)
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
 	}
@@ -63,7 +72,7 @@ type Dialect struct {
 
 	// recognizes tells its DSNs without a scheme, nil where there are none.
 	recognizes func(dsn string) bool
-	open       func(ctx context.Context, dsn, schema string) (db.Driver, error)
+	open       func(ctx context.Context, dsn string, config Config) (db.Driver, error)
 }
 
 func (d Dialect) checkSchema(schema string) error {
@@ -106,43 +115,43 @@ func Dialects() []Dialect {
 	}
 }
 
-func openPostgres(ctx context.Context, dsn, schema string) (db.Driver, error) {
-	pool, err := postgres.Open(ctx, dsn)
+func openPostgres(ctx context.Context, dsn string, config Config) (db.Driver, error) {
+	pool, err := postgres.Open(ctx, dsn, config.ConnectTimeout)
 	if err != nil {
 		return nil, err
 	}
-	driver, err := postgres.New(pool, schema)
-	if err != nil {
-		return nil, err
-	}
-	return driver.Owned(), nil
-}
-
-func openMySQL(_ context.Context, dsn, schema string) (db.Driver, error) {
-	pool, err := mysql.Open(dsn)
-	if err != nil {
-		return nil, err
-	}
-	driver, err := mysql.New(pool, schema)
+	driver, err := postgres.New(pool, config.Schema)
 	if err != nil {
 		return nil, err
 	}
 	return driver.Owned(), nil
 }
 
-func openDB2(_ context.Context, dsn, schema string) (db.Driver, error) {
-	pool, err := db2.Open(dsn)
+func openMySQL(_ context.Context, dsn string, config Config) (db.Driver, error) {
+	pool, err := mysql.Open(dsn, config.ConnectTimeout)
 	if err != nil {
 		return nil, err
 	}
-	driver, err := db2.New(pool, schema)
+	driver, err := mysql.New(pool, config.Schema)
 	if err != nil {
 		return nil, err
 	}
 	return driver.Owned(), nil
 }
 
-func openSQLite(_ context.Context, dsn, _ string) (db.Driver, error) { return sqlite.Open(dsn) }
+func openDB2(_ context.Context, dsn string, config Config) (db.Driver, error) {
+	pool, err := db2.Open(dsn, config.ConnectTimeout)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := db2.New(pool, config.Schema)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Owned(), nil
+}
+
+func openSQLite(_ context.Context, dsn string, _ Config) (db.Driver, error) { return sqlite.Open(dsn) }
 
 // DialectOf returns the dialect that a DSN's scheme names. It returns ErrInvalid where none does, without repeating the
 // DSN, which may hold a password.

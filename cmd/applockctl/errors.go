@@ -149,6 +149,9 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 	if reason != nil && !errors.As(reason, &late) {
 		reason = errInterrupted
 	}
+	if reason == nil && errors.Is(err, applock.ErrUnreachable) && errors.Is(err, context.DeadlineExceeded) {
+		reason = &timeoutError{length: a.timeout} // of connecting, which nothing extends
+	}
 	switch {
 	case err == nil, errors.Is(err, errNo), errors.Is(err, applock.ErrInvalid):
 		return err

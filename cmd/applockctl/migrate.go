@@ -53,7 +53,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Long: `Applies all pending steps and prints them; none when everything is up to date. Any number of
 processes may do so on one database at once: each step is applied once.
 
---timeout bounds nothing here, because one migrator waits for the others. Ctrl-C does.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
 		Example: `  applockctl migrate up
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl --schema crm_lock migrate up`,
 		Args:                  noArguments,
@@ -95,7 +95,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the table with all its
 locks.
 
---timeout bounds nothing here, because one migrator waits for the others. Ctrl-C does.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
 		Example:               `  applockctl migrate down`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,

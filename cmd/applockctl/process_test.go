@@ -87,6 +87,7 @@ func TestProcess(t *testing.T) {
 		"ListReaderLeaves":      testProcessListReaderLeaves,
 		"IgnoredSignalsRemain":  testProcessIgnoredSignals,
 		"OutputIsFlushedAtExit": testProcessOutput,
+		"SilentServer":          testProcessSilentServer,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -424,4 +425,38 @@ func testProcessOutput(t *testing.T, b binary) {
 	if code := codeOf(command.Run()); code != exitError || !strings.HasPrefix(stderr.String(), "applockctl: get customer:42: print the result: ") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
+}
+
+// A server that accepts and never answers: nothing was sent, so that nothing is unknown, and --timeout ends the attempt,
+// also that of a migration, which waits for other migrators without a limit.
+func testProcessSilentServer(t *testing.T, b binary) {
+	const hangs = 2 * time.Minute // more than any command waits
+	ctx, cancel := context.WithTimeout(t.Context(), hangs)
+	defer cancel()
+	var group sync.WaitGroup
+	for _, protocol := range protocols() {
+		b := b
+		b.dsn = protocol.dsn(fakeServer(t, silent))
+		for _, args := range []string{
+			"get customer:42 --operator jdoe",
+			"get customer:42 --operator jdoe --wait 1s",
+			"release customer:42 --operator jdoe",
+			"inquire customer:42",
+			"transfer customer:42 --from jdoe --to asmith",
+			"list",
+			"list --waiting",
+			"purge --older-than 30d",
+			"version",
+			"demo",
+			"migrate status",
+			"migrate up",
+			"migrate down",
+		} {
+			group.Go(func() {
+				got := b.run(ctx, append([]string{"--timeout", "1s"}, strings.Fields(args)...)...)
+				got.check(t, exitError, "no answer from the database within 1s, see --timeout")
+			})
+		}
+	}
+	group.Wait()
 }

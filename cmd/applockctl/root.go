@@ -130,7 +130,7 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	flags.StringVar(&a.dsn, "dsn", "", "the database; without it $"+dsnVariable+", else the one in the file $"+dsnFileVariable)
 	flags.StringVar(&a.schema, "schema", "", "the schema (on MySQL the database) of the table and the procedures")
 	flags.Var(&a.output, "output", "how results are printed: table or json")
-	flags.Var(&a.timeout, "timeout", "how long one call to the database may take")
+	flags.Var(&a.timeout, "timeout", "how long connecting and one call to the database may take")
 	a.dsnFlag = flags.Lookup("dsn")
 	complete(root, "output", string(formatTable), string(formatJSON))
 }
@@ -241,7 +241,7 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
-	client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema})
+	client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout)})
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}

@@ -1,6 +1,11 @@
 package db
 
-import "errors"
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
 
 // ErrNoSchemas is what is wrong with any schema where the dialect has none.
 var ErrNoSchemas = errors.New("this dialect has no schemas")
@@ -25,6 +30,8 @@ const (
 	KindSchema
 	// KindUnreachable means that no connection could be made; nothing has happened.
 	KindUnreachable
+	// KindClosed means that the pool has been closed; nothing has happened.
+	KindClosed
 	// KindAuthentication means that the server refused the user or the password.
 	KindAuthentication
 	// KindNoDatabase means that the server has no such database.
@@ -75,11 +82,42 @@ func KindOf(err error) Kind {
 }
 
 // NotSent returns a driver's error from before there was a connection: what would be an unknown outcome later is a
-// database that cannot be reached.
-func NotSent(err error) error {
+// database that cannot be reached. Once ctx has ended the error tells why.
+func NotSent(ctx context.Context, err error) error {
 	var dbErr *Error
-	if errors.As(err, &dbErr) && dbErr.Kind == KindInFlight {
+	if !errors.As(err, &dbErr) {
+		return err
+	}
+	if ended := EndOf(ctx); ended != nil && (dbErr.Kind == KindInFlight || dbErr.Kind == KindOther || dbErr.Kind == KindUnreachable) {
+		return &Error{Kind: KindUnreachable, Err: withEnd(dbErr.Err, ended)}
+	}
+	if dbErr.Kind == KindInFlight {
 		return &Error{Kind: KindUnreachable, Err: dbErr.Err}
 	}
 	return err
+}
+
+// withEnd returns the end of a context, with what the client says if that is more.
+func withEnd(err, ended error) error {
+	if errors.Is(ended, err) {
+		return ended
+	}
+	return fmt.Errorf("%w: %w", ended, err)
+}
+
+// EndOf returns why ctx has ended, its error and its cause; nil before that.
+func EndOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// IsClosed reports whether an error of database/sql says that the pool has been closed. Which error that is, the package
+// keeps to itself, so a closed pool is asked.
+func IsClosed(err error) bool {
+	pool := sql.OpenDB(nil)
+	_ = pool.Close() // it has nothing to close
+	return errors.Is(err, pool.PingContext(context.Background()))
 }

@@ -30,7 +30,7 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(err)
+		return connectError(ctx, err)
 	}
 	return abandonable(ctx, func(ctx context.Context) (err error) {
 		defer func() { GiveBack(conn, err) }()
@@ -40,7 +40,7 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 
 // ended returns an error once ctx has ended, after which nothing is sent.
 func ended(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := db.EndOf(ctx); err != nil {
 		return &db.Error{Kind: db.KindOther, Err: err}
 	}
 	return nil

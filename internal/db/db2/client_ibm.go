@@ -14,6 +14,7 @@ import (
 
 	ibm "github.com/ibmdb/go_ibm_db"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/db2/goibmdb"
 )
 
@@ -32,12 +33,12 @@ const (
 const retriesVariable = "DB2_MAX_CLIENT_CONNRETRIES"
 
 // openPool returns a pool on IBM's client. It does not connect yet.
-func openPool(dsn string) (*sql.DB, error) {
+func openPool(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 	connector, err := newConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(db.ConnectWithin(connector, connectTimeout))
 	pool.SetMaxOpenConns(maxConnections)
 	pool.SetMaxIdleConns(maxConnections)
 	pool.SetConnMaxIdleTime(maxIdleTime)

@@ -34,7 +34,7 @@ func dsnOf(listener net.Listener) string {
 
 func open(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
-	pool, err := openPool(dsn)
+	pool, err := openPool(dsn, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

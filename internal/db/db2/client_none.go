@@ -5,6 +5,7 @@ package db2
 import (
 	"database/sql"
 	"errors"
+	"time"
 )
 
 // errNoClient is what a program says that was built without IBM's client, which needs cgo and is not free software.
@@ -14,7 +15,7 @@ var errNoClient = errors.New(`needs a build with IBM's Db2 client: "make build-d
 	`CGO_LDFLAGS="-L$IBM_DB_HOME/lib -Wl,-rpath,$IBM_DB_HOME/lib" go build -tags db2 ./cmd/applockctl`)
 
 // openPool checks the DSN, and can do no more.
-func openPool(dsn string) (*sql.DB, error) {
+func openPool(dsn string, _ time.Duration) (*sql.DB, error) {
 	if _, err := connectionString(dsn); err != nil {
 		return nil, err
 	}

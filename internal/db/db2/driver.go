@@ -10,6 +10,7 @@ import (
 	"context"
 	"database/sql"
 	"sync/atomic"
+	"time"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -36,8 +37,9 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
 }
 
-// Open returns a pool of its own for a DSN. It does not connect yet.
-func Open(dsn string) (*sql.DB, error) { return openPool(dsn) }
+// Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
+// leaves that to the DSN.
+func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) { return openPool(dsn, connectTimeout) }
 
 // Owned makes the pool the driver's, which Close closes.
 func (d *Driver) Owned() *Driver {

@@ -1,6 +1,7 @@
 package db2
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"slices"
@@ -41,6 +42,9 @@ func interpretError(err error) error {
 		return nil
 	}
 	diagnosis, answered := AnswerOf(err)
+	if !answered && db.IsClosed(err) {
+		return &db.Error{Kind: db.KindClosed, Err: err}
+	}
 	if !answered {
 		// Cut off, unreadable: sent, and no answer that counts. Here driver.ErrBadConn is no promise that nothing was
 		// sent: go_ibm_db says it for CLI0108E, whose SQLSTATE 40003 is "statement completion unknown".
@@ -50,7 +54,7 @@ func interpretError(err error) error {
 }
 
 // connectError wraps an error from before there was a connection.
-func connectError(err error) error { return db.NotSent(interpretError(err)) }
+func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
 
 func kindOf(diagnosis Diagnosis) db.Kind {
 	if kind := db.KindOfState(diagnosis.State); kind != db.KindOther {

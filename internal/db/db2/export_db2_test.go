@@ -8,7 +8,7 @@ import (
 )
 
 // OpenPool is openPool.
-func OpenPool(dsn string) (*sql.DB, error) { return openPool(dsn) }
+func OpenPool(dsn string) (*sql.DB, error) { return openPool(dsn, 0) }
 
 // NewConnector returns the connector of openPool's pool.
 func NewConnector(dsn string) (driver.Connector, error) { return newConnector(dsn) }

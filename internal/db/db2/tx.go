@@ -19,13 +19,13 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(err)
+		return connectError(ctx, err)
 	}
 	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		Discard(conn)
 		_ = conn.Close()
-		return connectError(err) // nothing has happened yet
+		return connectError(ctx, err) // nothing has happened yet
 	}
 	inTx := *d
 	inTx.tx, inTx.undone, inTx.close = tx, &atomic.Pointer[db.Error]{}, func() error { return nil }

@@ -161,7 +161,7 @@ func TestInTxEndFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := testclient.DB2(t, pool).Driver().InTx(t.Context(), func(db.Driver) error { panic("it was called") })
-	if db.KindOf(err) != db.KindUnreachable {
+	if db.KindOf(err) != db.KindClosed {
 		t.Errorf("without a connection: %v", err)
 	}
 }

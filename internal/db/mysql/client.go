@@ -20,7 +20,7 @@ func (d *Driver) call(
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(err)
+		return connectError(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	return interpretError(operation(queries.New(callClient{DBTX: conn, driver: d, read: read})))

@@ -8,6 +8,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -41,8 +42,9 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
 }
 
-// Open returns a pool of its own for a DSN. It does not connect yet.
-func Open(dsn string) (*sql.DB, error) {
+// Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
+// leaves that to the DSN.
+func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 	config, err := ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func Open(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, errNotDSN
 	}
-	handle := sql.OpenDB(connector)
+	handle := sql.OpenDB(db.ConnectWithin(connector, connectTimeout))
 	handle.SetMaxOpenConns(maxConnections)
 	handle.SetMaxIdleConns(maxConnections)
 	return handle, nil

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 
@@ -18,7 +19,7 @@ func interpretError(err error) error {
 }
 
 // connectError wraps an error from before there was a connection.
-func connectError(err error) error { return db.NotSent(interpretError(err)) }
+func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
 
 func kindOf(err error) db.Kind {
 	var answer *mysql.MySQLError
@@ -27,6 +28,9 @@ func kindOf(err error) db.Kind {
 	}
 	if errors.Is(err, driver.ErrBadConn) { // the client's word for: nothing was sent
 		return db.KindUnreachable
+	}
+	if db.IsClosed(err) {
+		return db.KindClosed
 	}
 	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts.
 	return db.KindInFlight

@@ -20,12 +20,12 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(err)
+		return connectError(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	for _, statement := range []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return connectError(err)
+			return connectError(ctx, err)
 		}
 	}
 	committed := false
@@ -37,8 +37,8 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if err := operations(d.in(conn)); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil { // so that it is certain that nothing is committed
-		return connectError(err)
+	if err := db.EndOf(ctx); err != nil { // so that it is certain that nothing is committed
+		return &db.Error{Kind: db.KindOther, Err: err}
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
 		return interpretError(err)

@@ -9,7 +9,7 @@ import (
 
 // AnnounceApplLockWaiter calls announce_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
-	_, err := d.queries().AnnounceApplLockWaiter(ctx, queries.AnnounceApplLockWaiterParams{
+	_, err := call(ctx, d, (*queries.Queries).AnnounceApplLockWaiter, queries.AnnounceApplLockWaiterParams{
 		ObjectType:   params.ObjectType,
 		ObjectID:     params.ObjectID,
 		OperatorID:   params.OperatorID,
@@ -17,5 +17,5 @@ func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceA
 		ClientID:     params.ClientID,
 		WaitSeconds:  nullIfZero(params.WaitSeconds),
 	})
-	return interpretError(err)
+	return err
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
 // ApplLockVersion calls appl_lock_version.
 func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
-	version, err := d.queries().ApplLockVersion(ctx)
-	return db.ApplLockVersionResult{Version: int(version)}, interpretError(err)
+	version, err := call(ctx, d, func(q *queries.Queries, ctx context.Context, _ struct{}) (int32, error) {
+		return q.ApplLockVersion(ctx)
+	}, struct{}{})
+	return db.ApplLockVersionResult{Version: int(version)}, err
 }

@@ -9,11 +9,11 @@ import (
 
 // AssertApplLock calls assert_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
-	_, err := d.queries().AssertApplLock(ctx, queries.AssertApplLockParams{
+	_, err := call(ctx, d, (*queries.Queries).AssertApplLock, queries.AssertApplLockParams{
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,
 		Fence:      params.Fence,
 	})
-	return interpretError(err)
+	return err
 }

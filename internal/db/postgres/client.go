@@ -11,6 +11,29 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
+// call runs an operation's generated query in the transaction, or on a connection of the pool: an error before there is
+// one is known to have sent nothing.
+func call[P, R any](
+	ctx context.Context, d *Driver, operation func(*queries.Queries, context.Context, P) (R, error), params P,
+) (R, error) {
+	if d.tx != nil {
+		result, err := operation(d.queries(d.tx), ctx, params)
+		return result, interpretError(err)
+	}
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		var none R
+		return none, connectError(ctx, err)
+	}
+	defer conn.Release()
+	result, err := operation(d.queries(conn), ctx, params)
+	return result, interpretError(err)
+}
+
+func (d *Driver) queries(client queries.DBTX) *queries.Queries {
+	return queries.New(schemaClient{client: client, schema: d.schema})
+}
+
 // schemaClient names the schema in the generated queries, which sqlc has to write without one: so
 // neither the caller's pool nor the caller's transaction needs a search_path of ours.
 type schemaClient struct {

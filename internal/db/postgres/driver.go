@@ -22,12 +22,11 @@ import (
 
 // Driver runs the operations through a pgx pool or in a caller's transaction.
 type Driver struct {
-	pool   *pgxpool.Pool
-	client queries.DBTX
+	pool *pgxpool.Pool
+	// tx is the caller's transaction, or that of InTx, nil outside one.
+	tx     queries.DBTX
 	schema string
-	// inTx is true when client is a caller's transaction.
-	inTx  bool
-	close func()
+	close  func()
 }
 
 var _ db.Driver = (*Driver)(nil)
@@ -38,17 +37,21 @@ func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	return &Driver{pool: pool, client: pool, schema: schema, close: func() {}}, nil
+	return &Driver{pool: pool, schema: schema, close: func() {}}, nil
 }
 
-// Open returns a pool of its own for a DSN. It does not connect yet.
-func Open(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+// Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
+// leaves that to the DSN.
+func Open(ctx context.Context, dsn string, connectTimeout time.Duration) (*pgxpool.Pool, error) {
 	if !db.IsURL(dsn) {
 		return nil, errNotDSN
 	}
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, parseError(dsn, err)
+	}
+	if ofDSN := config.ConnConfig.ConnectTimeout; ofDSN == 0 || connectTimeout > 0 && connectTimeout < ofDSN {
+		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
@@ -89,7 +92,7 @@ func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(sqlTx{tx: tx}) }
 
 // in returns a driver whose operations run in a transaction.
 func (d *Driver) in(tx queries.DBTX) *Driver {
-	return &Driver{pool: d.pool, client: tx, schema: d.schema, inTx: true, close: func() {}}
+	return &Driver{pool: d.pool, tx: tx, schema: d.schema, close: func() {}}
 }
 
 // Handle is the pool.
@@ -101,10 +104,6 @@ func (d *Driver) Handle() (db.Handle, error) {
 		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
 		Close:     func() error { return nil },
 	}, nil
-}
-
-func (d *Driver) queries() *queries.Queries {
-	return queries.New(schemaClient{client: d.client, schema: d.schema})
 }
 
 // utc returns the zero time for NULL.

@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -15,10 +17,36 @@ func interpretError(err error) error {
 	if err == nil {
 		return nil
 	}
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
+		return &db.Error{Kind: kindOf(err), Err: unconnected{err}}
+	}
 	return &db.Error{Kind: kindOf(err), Err: err}
 }
 
+// unconnected says once what went wrong, which pgx says for each attempt, with TLS and without.
+type unconnected struct{ error }
+
+func (e unconnected) Error() string {
+	var told []string
+	for line := range strings.Lines(e.error.Error()) {
+		line = strings.TrimSpace(line)
+		if !slices.ContainsFunc(told, func(before string) bool { return strings.HasSuffix(before, line) }) {
+			told = append(told, line)
+		}
+	}
+	return strings.Join(told, "\n")
+}
+
+func (e unconnected) Unwrap() error { return e.error }
+
+// connectError wraps an error from before there was a connection, or from beginning a transaction.
+func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
+
 func kindOf(err error) db.Kind {
+	if errors.Is(err, puddle.ErrClosedPool) {
+		return db.KindClosed
+	}
 	var pgErr *pgconn.PgError
 	answered := errors.As(err, &pgErr)
 	var connectErr *pgconn.ConnectError
@@ -58,6 +86,8 @@ func kindOfState(state string) db.Kind {
 		return db.KindBusy
 	case "40001", "40P01": // serialization failure, deadlock
 		return db.KindRetry
+	case "53300": // too many connections
+		return db.KindUnreachable
 	}
 	if strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "08") { // shutdown, connection exception
 		return db.KindInFlight

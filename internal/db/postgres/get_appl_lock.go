@@ -9,7 +9,7 @@ import (
 
 // GetApplLock calls get_appl_lock_row.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	row, err := d.queries().GetApplLock(ctx, queries.GetApplLockParams{
+	row, err := call(ctx, d, (*queries.Queries).GetApplLock, queries.GetApplLockParams{
 		ObjectType:   params.ObjectType,
 		ObjectID:     params.ObjectID,
 		OperatorID:   params.OperatorID,
@@ -17,7 +17,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 		TtlSeconds:   nullIfZero(params.TTLSeconds),
 	})
 	if err != nil {
-		return db.GetApplLockResult{}, interpretError(err)
+		return db.GetApplLockResult{}, err
 	}
 	return db.GetApplLockResult{
 		LockFL:          db.Flag(row.LockFl),

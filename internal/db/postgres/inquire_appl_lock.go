@@ -9,12 +9,12 @@ import (
 
 // InquireApplLock calls inquire_appl_lock_row.
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
-	row, err := d.queries().InquireApplLock(ctx, queries.InquireApplLockParams{
+	row, err := call(ctx, d, (*queries.Queries).InquireApplLock, queries.InquireApplLockParams{
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 	})
 	if err != nil {
-		return db.InquireApplLockResult{}, interpretError(err)
+		return db.InquireApplLockResult{}, err
 	}
 	result := db.InquireApplLockResult{ReturnCD: db.Flag(row.ReturnCd)}
 	if result.ReturnCD == db.Yes {

@@ -367,7 +367,7 @@ func TestInTx(t *testing.T) {
 			t.Errorf("%v (kind %d), want the cause, nothing unknown, and no lock", err, db.KindOf(err))
 		}
 		err = driver.InTx(ctx, func(db.Driver) error { t.Error("runs"); return nil })
-		if !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindOther {
+		if !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindUnreachable {
 			t.Errorf("%v (kind %d), want the cause, and nothing unknown", err, db.KindOf(err))
 		}
 	})

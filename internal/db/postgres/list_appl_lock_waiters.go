@@ -9,7 +9,7 @@ import (
 
 // ListApplLockWaiters calls list_appl_lock_waiters.
 func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLockWaitersParams) ([]db.Waiter, error) {
-	rows, err := d.queries().ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{
+	rows, err := call(ctx, d, (*queries.Queries).ListApplLockWaiters, queries.ListApplLockWaitersParams{
 		ObjectType:      nullIfEmpty(params.ObjectType),
 		ObjectID:        nullIfEmpty(params.ObjectID),
 		OperatorID:      nullIfEmpty(params.OperatorID),
@@ -21,7 +21,7 @@ func (d *Driver) ListApplLockWaiters(ctx context.Context, params db.ListApplLock
 		MaxRows:         params.MaxRows,
 	})
 	if err != nil {
-		return nil, interpretError(err)
+		return nil, err
 	}
 	waiters := make([]db.Waiter, len(rows))
 	for i, row := range rows {

@@ -9,7 +9,7 @@ import (
 
 // ListApplLocks calls list_appl_locks.
 func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
-	rows, err := d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
+	rows, err := call(ctx, d, (*queries.Queries).ListApplLocks, queries.ListApplLocksParams{
 		ObjectType:   nullIfEmpty(params.ObjectType),
 		OperatorID:   nullIfEmpty(params.OperatorID),
 		DepartmentID: nullIfNil(params.DepartmentID),
@@ -18,7 +18,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 		MaxRows:      params.MaxRows,
 	})
 	if err != nil {
-		return nil, interpretError(err)
+		return nil, err
 	}
 	locks := make([]db.Lock, len(rows))
 	for i, row := range rows {

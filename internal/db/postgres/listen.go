@@ -34,12 +34,12 @@ const (
 // leaves that session listening to a channel that never says anything again, and not to ours, whose messages its other
 // users would collect.
 func (d *Driver) Listen(ctx context.Context) (db.Listener, error) {
-	if d.inTx {
+	if d.tx != nil {
 		return nil, db.ErrNoListen
 	}
 	conn, err := d.connect(ctx)
 	if err != nil {
-		return nil, interpretError(err)
+		return nil, connectError(ctx, err)
 	}
 	listening := &listener{conn: conn, pingPause: pingPause, pingLimit: pingLimit}
 	if err := d.listen(ctx, listening); err != nil {

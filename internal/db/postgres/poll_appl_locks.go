@@ -9,12 +9,12 @@ import (
 
 // PollApplLocks calls poll_appl_locks.
 func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
-	rows, err := d.queries().PollApplLocks(ctx, queries.PollApplLocksParams{
+	rows, err := call(ctx, d, (*queries.Queries).PollApplLocks, queries.PollApplLocksParams{
 		ClientID: params.ClientID,
 		MaxRows:  params.MaxRows,
 	})
 	if err != nil {
-		return nil, interpretError(err)
+		return nil, err
 	}
 	awaited := make([]db.AwaitedObject, len(rows))
 	for i, row := range rows {

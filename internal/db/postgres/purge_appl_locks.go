@@ -9,9 +9,9 @@ import (
 
 // PurgeApplLocks calls purge_appl_locks_row.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
-	purged, err := d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
+	purged, err := call(ctx, d, (*queries.Queries).PurgeApplLocks, queries.PurgeApplLocksParams{
 		OlderThanSeconds: params.OlderThanSeconds,
 		MaxRows:          params.MaxRows,
 	})
-	return db.PurgeApplLocksResult{Purged: purged}, interpretError(err)
+	return db.PurgeApplLocksResult{Purged: purged}, err
 }

@@ -9,14 +9,14 @@ import (
 
 // ReleaseApplLock calls release_appl_lock_row.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
-	row, err := d.queries().ReleaseApplLock(ctx, queries.ReleaseApplLockParams{
+	row, err := call(ctx, d, (*queries.Queries).ReleaseApplLock, queries.ReleaseApplLockParams{
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,
 		Fence:      nullIfZero(params.Fence),
 	})
 	if err != nil {
-		return db.ReleaseApplLockResult{}, interpretError(err)
+		return db.ReleaseApplLockResult{}, err
 	}
 	return db.ReleaseApplLockResult{
 		ReturnCD:        db.Flag(row.ReturnCd),

@@ -17,9 +17,9 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	if err != nil {
 		return nil, err
 	}
-	rows, err := d.queries().RenewApplLocks(ctx, queries.RenewApplLocksParams{Grants: string(grants)})
+	rows, err := call(ctx, d, (*queries.Queries).RenewApplLocks, queries.RenewApplLocksParams{Grants: string(grants)})
 	if err != nil {
-		return nil, interpretError(err)
+		return nil, err
 	}
 	answers := make([]db.RenewedGrant, len(rows))
 	for i, row := range rows {

@@ -9,11 +9,11 @@ import (
 
 // RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
-	_, err := d.queries().RetractApplLockWaiter(ctx, queries.RetractApplLockWaiterParams{
+	_, err := call(ctx, d, (*queries.Queries).RetractApplLockWaiter, queries.RetractApplLockWaiterParams{
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,
 		ClientID:   params.ClientID,
 	})
-	return interpretError(err)
+	return err
 }

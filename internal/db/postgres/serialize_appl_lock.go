@@ -9,9 +9,9 @@ import (
 
 // SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
-	_, err := d.queries().SerializeApplLock(ctx, queries.SerializeApplLockParams{
+	_, err := call(ctx, d, (*queries.Queries).SerializeApplLock, queries.SerializeApplLockParams{
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 	})
-	return interpretError(err)
+	return err
 }

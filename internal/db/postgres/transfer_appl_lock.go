@@ -9,7 +9,7 @@ import (
 
 // TransferApplLock calls transfer_appl_lock_row.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	row, err := d.queries().TransferApplLock(ctx, queries.TransferApplLockParams{
+	row, err := call(ctx, d, (*queries.Queries).TransferApplLock, queries.TransferApplLockParams{
 		ObjectType:     params.ObjectType,
 		ObjectID:       params.ObjectID,
 		FromOperatorID: params.FromOperatorID,
@@ -18,7 +18,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 		TtlSeconds:     nullIfZero(params.TTLSeconds),
 	})
 	if err != nil {
-		return db.TransferApplLockResult{}, interpretError(err)
+		return db.TransferApplLockResult{}, err
 	}
 	return db.TransferApplLockResult{
 		ReturnCD:        db.Flag(row.ReturnCd),

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,12 +12,12 @@ import (
 // InTx runs operations in a transaction of their own at READ COMMITTED, where none of them can meet a serialization
 // failure that the caller has not asked for.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {
-	if d.inTx {
+	if d.tx != nil {
 		return operations(d)
 	}
 	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
-		return beginError(err)
+		return connectError(ctx, err)
 	}
 	// After the commit this does nothing.
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
@@ -26,14 +25,6 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 		return err
 	}
 	return commitError(tx.Commit(ctx))
-}
-
-// beginError knows that nothing has happened, even where no answer came back.
-func beginError(err error) error {
-	if kind := kindOf(err); kind != db.KindInFlight {
-		return &db.Error{Kind: kind, Err: err}
-	}
-	return &db.Error{Kind: db.KindOther, Err: fmt.Errorf("begin: %w", err)}
 }
 
 // commitError is nil only when the server has said that the transaction is committed.

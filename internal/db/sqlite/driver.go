@@ -139,7 +139,7 @@ func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return none, d.interpretError(ctx, err)
+		return none, db.NotSent(ctx, d.interpretError(ctx, err))
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d

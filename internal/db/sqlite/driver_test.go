@@ -14,6 +14,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // The contract, through the façade. SQLite has no procedures to call.
@@ -40,7 +41,7 @@ func newPlace(t testing.TB) contract.Place {
 	}
 	return contract.Place{
 		Client:    client,
-		Driver:    client.Driver(),
+		Driver:    testclient.SQLite(t, handle).Driver(),
 		DSN:       "sqlite:" + path,
 		SQL:       handle,
 		Table:     "appl_lock",

@@ -37,6 +37,9 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	var sqliteErr *sqlite.Error
 	if !errors.As(err, &sqliteErr) {
+		if db.IsClosed(err) {
+			return db.KindClosed
+		}
 		return db.KindOther
 	}
 	if sqliteErr.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT {

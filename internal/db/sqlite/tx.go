@@ -19,7 +19,7 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return d.interpretError(ctx, err)
+		return db.NotSent(ctx, d.interpretError(ctx, err))
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d

@@ -36,7 +36,7 @@ func (s site) qualify(name string) string { return s.Schema + "." + name }
 
 func (s site) conn(ctx context.Context) (*sql.Conn, error) {
 	conn, err := s.DB.Conn(ctx)
-	return conn, db.NotSent(s.Interpret(ctx, err))
+	return conn, db.NotSent(ctx, s.Interpret(ctx, err))
 }
 
 // Target returns the database of a handle for goose.

@@ -41,7 +41,8 @@ type Place struct {
 	Driver db.Driver
 	// DSN opens the same place again.
 	DSN string
-	// SQL is a handle on the same place, for transactions and for tables of the tests' own.
+	// SQL is a handle on the same place, for transactions and for tables of the tests' own. Its connections are those of
+	// Client's pool, of which there are at most maxConnections.
 	SQL *sql.DB
 	// Table is the name of appl_lock as SQL has to write it.
 	Table string
@@ -112,4 +113,5 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("TimeLeft", func(t *testing.T) { timeLeft(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
+	t.Run("NothingSent", func(t *testing.T) { nothingSent(t, backend) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 )
 
 func customer(id any) applock.Object {
@@ -422,5 +423,105 @@ func cancellation(t *testing.T, backend Backend) {
 	grant := mustGet(t, client, customer(1), "JDOE")
 	if again := mustGet(t, client, customer(1), "JDOE"); again.Fence != grant.Fence || again.Outcome != applock.OutcomeRenewed {
 		t.Errorf("get again: %v, want a renewal of fence %d", again, grant.Fence)
+	}
+}
+
+// maxConnections is how many connections a place's pool may have.
+const maxConnections = 12
+
+// Goal: a call that got no connection has sent nothing: nothing is unknown about it, the error tells why, and a closed
+// pool is told from a server that is away. Method: a pool whose connections are all taken, until the context ends; a
+// client and a pool that have been closed.
+func nothingSent(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	t.Run("ExhaustedPool", func(t *testing.T) {
+		client := applock.New(place.Driver, nil)
+		place.SQL.SetMaxOpenConns(maxConnections)
+		t.Cleanup(func() { place.SQL.SetMaxOpenConns(0) })
+		for range maxConnections {
+			conn, err := place.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+		}
+		impatient := errors.New("the caller is impatient")
+		for name, call := range calls(client) {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, impatient)
+			err := call(ctx)
+			cancel()
+			if errors.Is(err, applock.ErrOutcomeUnknown) || !errors.Is(err, applock.ErrUnreachable) ||
+				!errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, impatient) {
+				t.Errorf("%s: %v, want ErrUnreachable with the end of the context and its cause", name, err)
+			}
+		}
+	})
+	requireClosed := func(t *testing.T, client *applock.Client, closing func() error) {
+		t.Helper()
+		if err := closing(); err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range calls(client) {
+			if err := call(t.Context()); !errors.Is(err, applock.ErrClosed) || errors.Is(err, applock.ErrOutcomeUnknown) {
+				t.Errorf("%s: %v, want ErrClosed", name, err)
+			}
+		}
+	}
+	t.Run("ClosedClient", func(t *testing.T) {
+		client := applock.New(place.Driver, nil)
+		requireClosed(t, client, client.Close)
+	})
+	if place.DSN == "" {
+		return
+	}
+	t.Run("ClosedPool", func(t *testing.T) {
+		client, err := open.ByDSN(t.Context(), place.DSN, open.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireClosed(t, client, client.Driver().Close)
+	})
+}
+
+// calls are operations of all kinds: those that change something and those that do not, of one row, of many and of none.
+func calls(client *applock.Client) map[string]func(ctx context.Context) error {
+	jdoe := applock.Owner{Operator: "JDOE"}
+	return map[string]func(ctx context.Context) error{
+		"get": func(ctx context.Context) error {
+			_, err := client.Get(ctx, applock.GetRequest{Object: customer(1), Owner: jdoe})
+			return err
+		},
+		"release": func(ctx context.Context) error {
+			_, err := client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "JDOE"})
+			return err
+		},
+		"transfer": func(ctx context.Context) error {
+			_, err := client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "ASMITH", To: jdoe})
+			return err
+		},
+		"purge": func(ctx context.Context) error {
+			_, err := client.Purge(ctx, applock.PurgeRequest{OlderThan: time.Hour})
+			return err
+		},
+		"inquire": func(ctx context.Context) error {
+			_, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)})
+			return err
+		},
+		"list": func(ctx context.Context) error {
+			for _, err := range client.List(ctx, applock.ListRequest{}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"assert": func(ctx context.Context) error {
+			return client.Assert(ctx, applock.AssertRequest{Object: customer(1), Operator: "JDOE", Fence: 1})
+		},
+		"version": func(ctx context.Context) error {
+			_, err := client.Version(ctx)
+			return err
+		},
 	}
 }

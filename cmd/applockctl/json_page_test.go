@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// jsonPage is docs/json.md.
+func jsonPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// tableUnder returns the cells of the tables below a heading, without the heads of the tables.
+func tableUnder(t *testing.T, page, heading string) [][]string {
+	t.Helper()
+	_, part, found := strings.Cut(page, "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("the page has no %s", heading)
+	}
+	part, _, _ = strings.Cut(part, "\n## ")
+	var rows [][]string
+	for line := range strings.Lines(part) {
+		if !strings.HasPrefix(line, "| `") && !regexp.MustCompile(`^\| \d`).MatchString(line) {
+			continue
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+var inBackquotes = regexp.MustCompile("`([^`]+)`")
+
+// names returns what stands in backquotes.
+func names(cell string) []string {
+	var all []string
+	for _, match := range inBackquotes.FindAllStringSubmatch(cell, -1) {
+		all = append(all, match[1])
+	}
+	return all
+}
+
+// keysOfPage returns the keys of each command's objects, in order.
+func keysOfPage(t *testing.T, page string) map[string][]string {
+	t.Helper()
+	var lock []string
+	more := map[string][]string{}
+	for _, cells := range tableUnder(t, page, "One lock") {
+		if len(cells) == 2 {
+			lock = append(lock, names(cells[0])...)
+		} else {
+			more[names(cells[0])[0]] = append(more[names(cells[0])[0]], names(cells[1])...)
+		}
+	}
+	keys := map[string][]string{}
+	for _, cells := range tableUnder(t, page, "Everything else") {
+		for _, command := range names(cells[0]) {
+			keys[command] = names(cells[1])
+		}
+	}
+	for _, cells := range tableUnder(t, page, "Outcomes") {
+		if command := names(cells[0])[0]; keys[command] == nil {
+			keys[command] = slices.Concat(lock, more[command])
+		}
+	}
+	return keys
+}
+
+// keysOf returns the keys of an object in the order in which they stand there.
+func keysOf(t *testing.T, line string) []string {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(line))
+	var keys []string
+	if _, err := decoder.Token(); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		keys = append(keys, fmt.Sprint(key))
+	}
+	return keys
+}
+
+// shownAnswer is one line of a command's output, and the exit code.
+type shownAnswer struct {
+	line string
+	code int
+}
+
+// everyAnswer runs the commands to all their answers and returns these by command.
+func everyAnswer(t *testing.T) map[string][]shownAnswer {
+	t.Helper()
+	shown := map[string][]shownAnswer{}
+	run := func(u user, command string, args ...string) {
+		t.Helper()
+		words := append(strings.Fields(command), append(args, "--output", "json")...)
+		got := u.run(t, words...)
+		for line := range strings.Lines(got.stdout) {
+			shown[command] = append(shown[command], shownAnswer{line: line, code: got.code})
+		}
+	}
+	u := fileUser(t)
+	run(u, "migrate up")
+	run(u, "migrate down")
+	run(u, "migrate status")
+	run(u, "migrate up")
+	run(u, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
+	run(u, "get", "customer:42", "--operator", "jdoe")
+	run(u, "get", "customer:42", "--operator", "asmith")
+	run(u, "inquire", "customer:42")
+	run(u, "list")
+	run(u, "release", "customer:42", "--operator", "asmith")
+	run(u, "transfer", "customer:42", "--from", "asmith", "--to", "mlee")
+	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service")
+	run(u, "release", "customer:42", "--operator", "asmith")
+	run(u, "release", "customer:42", "--operator", "asmith")
+	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith")
+	run(u, "inquire", "customer:42")
+	run(u, "purge")
+	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "jdoe"})
+	run(u, "list --waiting")
+	run(u, "demo")
+	empty := userOf("sqlite:" + t.TempDir() + "/empty.db")
+	if err := os.WriteFile(pathOf(empty.getenv(dsnVariable)), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dsn := range []string{"", u.getenv(dsnVariable), empty.getenv(dsnVariable), "mysql://jdoe@127.0.0.1:1/crm"} {
+		run(userOf(dsn), "version")
+	}
+	return shown
+}
+
+// unplayed has the answers that no command can be brought to on an embedded database, each with the reason.
+func unplayed() map[string]string {
+	return map[string]string{
+		"version OUTDATED 4": "there is no contract older than the first",
+		"grant GRANTED 0":    "SQLite has no users; TestGrant grants",
+	}
+}
+
+// Goal: docs/json.md tells the keys of every command, in order, and every outcome with its exit code, and nothing else.
+// Method: bring the commands to all their answers and compare what they print with the tables.
+func TestJSONPage(t *testing.T) {
+	t.Parallel()
+	page := jsonPage(t)
+	keys := keysOfPage(t, page)
+	told := map[string]bool{}
+	for _, cells := range tableUnder(t, page, "Outcomes") {
+		told[fmt.Sprintf("%s %s %s", names(cells[0])[0], names(cells[1])[0], cells[2])] = true
+	}
+	seen := map[string]bool{}
+	for command, answers := range everyAnswer(t) {
+		for _, answer := range answers {
+			if got := keysOf(t, answer.line); !slices.Equal(got, keys[command]) {
+				t.Errorf("%s has the keys %v, and the page tells %v", command, got, keys[command])
+			}
+			var head struct {
+				Outcome string `json:"outcome"`
+			}
+			if err := json.Unmarshal([]byte(answer.line), &head); err != nil {
+				t.Fatal(err)
+			}
+			seen[fmt.Sprintf("%s %s %d", command, head.Outcome, answer.code)] = true
+		}
+	}
+	granted, err := json.Marshal(grantAnswer{})
+	if got := keysOf(t, string(granted)); err != nil || !slices.Equal(got, keys["grant"]) {
+		t.Errorf("grant has the keys %v, and the page tells %v", got, keys["grant"])
+	}
+	for answer := range unplayed() {
+		seen[answer] = true
+	}
+	if !maps.Equal(seen, told) {
+		t.Errorf("the commands answer\n%s\nand the page tells\n%s", lines(seen), lines(told))
+	}
+	if got := outcomeOfContract(new(int)); got != outcomeNotInstalled {
+		t.Errorf("contract 0 is %s", got)
+	}
+	outdated := -1
+	if got := outcomeOfContract(&outdated); got != outcomeOutdated {
+		t.Errorf("an old contract is %s", got)
+	}
+}
+
+func lines(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), "\n") }
+
+// Goal: the exit codes are the same in the page, in the help and in the program. Method: compare the three.
+func TestExitCodesAreTold(t *testing.T) {
+	t.Parallel()
+	constants := []int{exitYes, exitNo, exitUsage, exitUnknown, exitError, exitInterrupted}
+	var want []string
+	for _, code := range constants {
+		want = append(want, fmt.Sprint(code))
+	}
+	var page []string
+	for _, cells := range tableUnder(t, jsonPage(t), "Exit codes") {
+		page = append(page, cells[0])
+	}
+	_, help, _ := strings.Cut(newTree().Long, "Exit codes:\n")
+	var told []string
+	for line := range strings.Lines(help) {
+		told = append(told, strings.Fields(line)[0])
+	}
+	if !slices.Equal(page, want) || !slices.Equal(told, want) {
+		t.Errorf("the program has %v, the page %v, the help %v", want, page, told)
+	}
+}

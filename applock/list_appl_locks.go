@@ -115,7 +115,7 @@ func checkDepartment(department string, none bool) (*string, error) {
 	case err != nil:
 		return nil, err
 	case none && trimmed != "":
-		return nil, &InvalidError{Argument: "NoDepartment", Reason: "contradicts Department"}
+		return nil, &InvalidError{Argument: "NoDepartment", Reason: "is wanted together with a department"}
 	case none, trimmed != "":
 		return &trimmed, nil
 	default:

@@ -70,14 +70,17 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.ExpiresTS, l.SecondsLeft = timestamp(lock.ExpiresAt), wholeSeconds(lock.Left)
 }
 
-// cells shows who holds the object.
-func (l lockAnswer) cells() []string {
-	return []string{
-		string(l.Outcome), l.ObjectType + ":" + l.ObjectID, l.Holder, l.HolderDepartment, fenceCell(l.Fence), l.ExpiresTS.cell(),
+// fields show who holds the object.
+func (l lockAnswer) fields() []field {
+	return []field{
+		{title: "OUTCOME", value: l.Outcome},
+		{title: "OBJECT", value: l.object()},
+		{title: "HOLDER", value: l.Holder},
+		{title: "DEPARTMENT", value: l.HolderDepartment},
+		{title: "LEFT", value: lasting(l.SecondsLeft)},
+		{title: "FENCE", value: l.Fence},
+		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
 	}
 }
 
-// answerLock prints the answer about one lock and turns no into errNo.
-func (a *app) answerLock(yes bool, answer record) error {
-	return a.answer(yes, answer, "OUTCOME", "OBJECT", "HOLDER", "DEPARTMENT", "FENCE", "EXPIRES")
-}
+func (l lockAnswer) object() string { return l.ObjectType + ":" + l.ObjectID }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,32 +18,43 @@ import (
 type versionAnswer struct {
 	Outcome           applock.Outcome `json:"outcome"`
 	Version           string          `json:"version"`
+	Revision          string          `json:"revision"`
+	RevisionTS        timestamp       `json:"revision_ts"`
+	Modified          bool            `json:"modified"`
 	Contract          int             `json:"contract"`
 	InstalledContract *int            `json:"installed_contract"`
 }
 
-func (v versionAnswer) cells() []string {
-	cells := []string{v.Version, strconv.Itoa(v.Contract)}
+func (v versionAnswer) fields() []field {
+	fields := []field{{title: "VERSION", value: word(v.words())}, {title: "CONTRACT", value: int64(v.Contract)}}
 	if v.InstalledContract != nil {
-		cells = append(cells, strconv.Itoa(*v.InstalledContract))
+		fields = append(fields, field{title: "INSTALLED", value: int64(*v.InstalledContract)})
 	}
-	return cells
+	return fields
 }
 
-func (v versionAnswer) columns() []string {
-	columns := []string{"VERSION", "CONTRACT"}
-	if v.InstalledContract != nil {
-		columns = append(columns, "INSTALLED")
+// words tells the version and what the program was built from.
+func (v versionAnswer) words() string {
+	words := v.Version
+	if v.Revision != "" {
+		words += ", revision " + v.Revision[:min(12, len(v.Revision))]
 	}
-	return columns
+	if built := time.Time(v.RevisionTS); !built.IsZero() {
+		words += " of " + built.UTC().Format(time.DateOnly)
+	}
+	if v.Modified {
+		words += ", modified"
+	}
+	return words
 }
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the program and of the contract",
-		Long: `Prints the version of this program and the version of the procedures' contract that it needs. If a
-database is named, by --dsn or APPLOCK_DSN, also the version that is installed there.
+		Long: `Prints the version of this program, the revision that it was built from, and the version of the
+procedures' contract that it needs. If a database is named, by --dsn or APPLOCK_DSN, also the version that
+is installed there.
 
 Exit code 4 when the database cannot be asked, or has no applock or one that is too old.`,
 		Example: `  applockctl version
@@ -58,14 +69,14 @@ Exit code 4 when the database cannot be asked, or has no applock or one that is 
 }
 
 func (a *app) version(ctx context.Context) error {
-	answer := versionAnswer{Outcome: outcomeNotAsked, Version: programVersion(), Contract: applock.ContractVersion}
+	answer := programVersion(debug.ReadBuildInfo())
 	var askErr error
 	if a.databaseGiven() {
 		answer.InstalledContract, askErr = a.installedContract(ctx)
 		answer.Outcome = outcomeOfContract(answer.InstalledContract)
 	}
 	// What is known is printed in any case: somebody may be looking for the cause of the error.
-	if err := a.print(answer, answer.columns()...); err != nil {
+	if err := a.print(answer); err != nil {
 		return fmt.Errorf("version: %w", err)
 	}
 	return askErr
@@ -97,11 +108,26 @@ func (a *app) installedContract(ctx context.Context) (*int, error) {
 	return installed, err
 }
 
-// programVersion is the version of the module as the Go toolchain knows it.
-func programVersion() string {
-	info, known := debug.ReadBuildInfo()
-	if !known || info.Main.Version == "" {
-		return "devel"
+// programVersion is the version of the program as the Go toolchain knows it, with the revision where it was built in a
+// repository.
+func programVersion(info *debug.BuildInfo, known bool) versionAnswer {
+	answer := versionAnswer{Outcome: outcomeNotAsked, Version: "devel", Contract: applock.ContractVersion}
+	if !known {
+		return answer
 	}
-	return strings.Trim(info.Main.Version, "()") // "(devel)" in a build from files
+	if info.Main.Version != "" {
+		answer.Version = strings.Trim(info.Main.Version, "()") // "(devel)" in a build from files
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			answer.Revision = setting.Value
+		case "vcs.time":
+			at, _ := time.Parse(time.RFC3339, setting.Value) // zero is none
+			answer.RevisionTS = timestamp(at)
+		case "vcs.modified":
+			answer.Modified = setting.Value == "true"
+		}
+	}
+	return answer
 }

@@ -34,12 +34,12 @@ func TestNotInstalled(t *testing.T) {
 		}
 		version := byEnvironment.run(t, "version", "--output", "json")
 		version.check(t, exitError, "applockctl: version: applock is not installed in "+s.where()+"; create it with: ")
-		want := fmt.Sprintf(`{"outcome":"NOT_INSTALLED","version":"devel","contract":%d,"installed_contract":0}`+"\n", applock.ContractVersion)
+		want := fmt.Sprintf(`{"outcome":"NOT_INSTALLED","version":"devel","revision":"","revision_ts":null,"modified":false,"contract":%d,"installed_contract":0}`+"\n", applock.ContractVersion)
 		if version.stdout != want {
 			t.Errorf("version prints %s", version.stdout)
 		}
 		for _, schema := range []string{"", other} {
-			if got := byEnvironment.must(t, "migrate", "status", "--schema", schema); strings.Contains(got.stdout, "UTC") {
+			if got := byEnvironment.must(t, "migrate", "status", "--schema", schema); timeOfTable.MatchString(got.stdout) {
 				t.Errorf("something was installed: %s", got.stdout)
 			}
 		}
@@ -270,7 +270,7 @@ func TestBusy(t *testing.T) {
 		dsn := s.newDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
-		before := u.must(t, "get", "customer:42", "--operator", "jdoe")
+		before := u.must(t, "get", "customer:42", "--operator", "jdoe", "--output", "json")
 		handle := s.open(t, dsn)
 		defer func() { _ = handle.Close() }()
 		tx, err := handle.BeginTx(t.Context(), nil)
@@ -294,9 +294,9 @@ func TestBusy(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		after := u.run(t, "get", "customer:42", "--operator", "asmith")
+		after := u.run(t, "get", "customer:42", "--operator", "asmith", "--output", "json")
 		after.check(t, exitNo)
-		if expires := timeOfTable.FindString(before.stdout); !strings.Contains(after.stdout, expires) {
+		if expires := timeOfJSON.FindString(before.stdout); !strings.Contains(after.stdout, expires) {
 			t.Errorf("the lock that lasts until %s became %s", expires, after.stdout)
 		}
 	})

@@ -242,6 +242,7 @@ type sceneAnswer struct {
 // play runs the command of a scene as the program itself would, and prints what it answers.
 func (a *app) play(ctx context.Context, stage stage, number int, scene scene) error {
 	global := []string{"--dsn", stage.dsn, "--output", string(a.output), "--timeout", a.timeout.String()}
+	global = append(global, fmt.Sprint("--utc=", a.utc), fmt.Sprint("--wide=", a.wide))
 	shown := []string{program}
 	if stage.schema != "" {
 		global = append(global, "--schema", stage.schema)

@@ -55,9 +55,9 @@ func (a *app) finish(command *cobra.Command, err error) int {
 	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
 		text = name + ": " + text // the errors of a body begin with the operation already
 	}
-	a.note("%s: %s", program, oneLine(redactText(text)))
+	a.complain("%s: %s", program, oneLine(redactText(text)))
 	if code == exitUsage {
-		a.note("Run '%s --help' for usage.", command.CommandPath())
+		a.complain("Run '%s --help' for usage.", command.CommandPath())
 	}
 	return code
 }
@@ -85,6 +85,9 @@ func inFlags(err error) string {
 		"TTL":              "--ttl",
 		"MaxWait":          "--wait",
 		"OlderThan":        "--older-than",
+		"Prefix":           "--prefix",
+		"NoDepartment":     "--no-department",
+		"ExpiresWithin":    "--expires-within",
 		"Batch":            "--batch",
 		"Role":             "--as",
 		"To":               "--to",
@@ -125,8 +128,15 @@ func readerIsGone(err error) bool {
 	return errors.As(err, &failed) && errors.Is(failed, syscall.EPIPE)
 }
 
-// note writes a line that is not a result. If even that fails, nobody is left to be told.
+// note writes a line that is neither a result nor an error, unless that is not wanted.
 func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		a.complain(format, args...)
+	}
+}
+
+// complain writes a line of an error, or of what is not as it should be. If even that fails, nobody is left to be told.
+func (a *app) complain(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
 

@@ -61,12 +61,12 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 		switch {
 		case ctx.Err() == nil && errors.As(err, &held):
 			answer.refusedBy(held.Holder)
-			return a.answerLock(false, answer)
+			return a.answer(false, answer)
 		case err != nil:
 			return err
 		}
 		answer.grantedTo(grant)
-		return a.answerLock(true, answer)
+		return a.answer(true, answer)
 	})
 }
 

@@ -19,7 +19,9 @@ type grantAnswer struct {
 	Statements []string `json:"statements"`
 }
 
-func (g grantAnswer) cells() []string { return []string{g.Outcome, g.Role, g.To} }
+func (g grantAnswer) fields() []field {
+	return []field{{title: "OUTCOME", value: word(g.Outcome)}, {title: "ROLE", value: word(g.Role)}, {title: "TO", value: g.To}}
+}
 
 func (a *app) grantCommand() *cobra.Command {
 	var request migrate.GrantRequest
@@ -66,7 +68,7 @@ func (a *app) grant(ctx context.Context, request migrate.GrantRequest) error {
 			return err
 		}
 		answer := grantAnswer{Outcome: "GRANTED", Role: request.Role, To: request.To, Statements: result.Statements}
-		return a.print(answer, "OUTCOME", "ROLE", "TO")
+		return a.answer(true, answer)
 	})
 }
 
@@ -89,10 +91,10 @@ func (a *app) printGrants(request migrate.GrantRequest, dialect string) error {
 func (a *app) noteMissingGrants(ctx context.Context, s session) {
 	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})
 	if err != nil {
-		a.note("cannot tell whether all grants are complete: %s", oneLine(redactText(err.Error())))
+		a.complain("cannot tell whether all grants are complete: %s", oneLine(redactText(err.Error())))
 	}
 	for _, missing := range result.Missing {
-		a.note("%s, as %s, may not call %s; grant it with: %s", oneLine(missing.To), missing.Role, strings.Join(missing.Operations, ", "),
+		a.complain("%s, as %s, may not call %s; grant it with: %s", oneLine(missing.To), missing.Role, strings.Join(missing.Operations, ", "),
 			a.commandLine("grant", "--to", quote(missing.To), "--as", missing.Role))
 	}
 }

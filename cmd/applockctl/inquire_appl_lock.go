@@ -13,8 +13,18 @@ import (
 // inquireAnswer also shows since when.
 type inquireAnswer struct{ lockAnswer }
 
-func (i inquireAnswer) cells() []string {
-	return append(i.lockAnswer.cells(), i.AcquiredTS.cell(), i.LockTS.cell())
+func (i inquireAnswer) fields() []field {
+	return []field{
+		{title: "OUTCOME", value: i.Outcome},
+		{title: "OBJECT", value: i.object()},
+		{title: "HOLDER", value: i.Holder},
+		{title: "DEPARTMENT", value: i.HolderDepartment},
+		{title: "SINCE", value: i.AcquiredTS},
+		{title: "LEFT", value: lasting(i.SecondsLeft)},
+		{title: "FENCE", value: i.Fence, wide: true},
+		{title: "LOCKED", value: i.LockTS, wide: true},
+		{title: "EXPIRES", value: i.ExpiresTS, wide: true},
+	}
 }
 
 func (a *app) inquireCommand() *cobra.Command {
@@ -51,7 +61,6 @@ func (a *app) inquire(ctx context.Context, text string) error {
 		default:
 			answer.heldAs(lock)
 		}
-		return a.answer(err == nil, answer,
-			"OUTCOME", "OBJECT", "HOLDER", "DEPARTMENT", "FENCE", "EXPIRES", "ACQUIRED", "LOCKED")
+		return a.answer(err == nil, answer)
 	})
 }

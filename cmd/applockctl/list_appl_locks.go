@@ -1,7 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,66 +18,126 @@ import (
 // listedLock is a line of the list, which has no need to say that it is held.
 type listedLock struct{ lockAnswer }
 
-func (l listedLock) cells() []string {
-	return []string{
-		l.ObjectType + ":" + l.ObjectID, l.Holder, l.HolderDepartment,
-		fenceCell(l.Fence), l.AcquiredTS.cell(), l.LockTS.cell(), l.ExpiresTS.cell(),
+func listedLockOf(lock applock.Lock) listedLock {
+	answer := newAnswer(lock.Object, applock.Owner{})
+	answer.heldAs(lock)
+	return listedLock{answer}
+}
+
+func (l listedLock) fields() []field {
+	return []field{
+		{title: "OBJECT", value: l.object()},
+		{title: "OPERATOR", value: l.Holder},
+		{title: "DEPARTMENT", value: l.HolderDepartment},
+		{title: "SINCE", value: l.AcquiredTS},
+		{title: "LEFT", value: lasting(l.SecondsLeft)},
+		{title: "FENCE", value: l.Fence, wide: true},
+		{title: "LOCKED", value: l.LockTS, wide: true},
+		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
 	}
 }
 
+// listFlags are what the user wants to be listed.
+type listFlags struct {
+	request   applock.ListRequest
+	object    string
+	olderThan duration
+	within    duration
+	waiting   bool
+	order     order
+	limit     number
+}
+
 func (a *app) listCommand() *cobra.Command {
-	var request applock.ListRequest
-	var waiting bool
+	flags := listFlags{limit: number{max: math.MaxInt64}}
 	command := &cobra.Command{
-		Use:   "list [--waiting] [--type T] [--operator O] [--department D]",
+		Use:   "list [--waiting] [--prefix customer:4] [--operator O] [--sort left]",
 		Short: "List the live locks, or who waits for one",
-		Long: `Lists the live locks in the order of their objects. Several conditions must all hold; a condition
-that is not given, or empty, lets everything pass. An empty list is a list: exit code 0.
+		Long: `Lists the live locks in the order of their objects: who holds what, since when, and how long that is
+still to last. Several conditions must all hold; one that is not given, or empty, lets everything pass.
+An empty list is a list: exit code 0. Below it stderr says how many there are, and whether the operator
+was written in the wrong case: names are compared byte for byte.
 
-With --waiting it lists those who wait for a lock, since when, and until when they wait: get --wait, and
-programs that have said so. Who is first in this list is not the next one to get the lock.
+With --object, or with --prefix and the beginning of TYPE:ID, only that part of the table is read. The
+list is read and printed page by page, and --timeout is for each page; any other --sort than object
+reads all of it first.
 
-The list is read page by page, and --timeout is for each page. With --output json each lock, or waiter, is
-an object on a line of its own.`,
+With --waiting it lists those who wait for a lock, since when, who holds it, and which program waits:
+get --wait, and programs that have said so. Who is first in this list is not the next one to get the lock.
+
+With --output json each lock, or waiter, is an object on a line of its own.`,
 		Example: `  applockctl list
   applockctl list --type customer --department sales
-  applockctl list --operator jdoe --output json
-  applockctl list --waiting --type customer`,
+  applockctl list --prefix customer:42 --no-department
+  applockctl list --operator jdoe --older-than 2d --output json
+  applockctl list --expires-within 1h --sort left
+  applockctl list --waiting --object customer:42`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.list(ctx, request, waiting)
+			return a.list(ctx, flags)
 		}),
 	}
+	request := &flags.request
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
+	command.Flags().StringVar(&flags.object, "object", "", "only this object")
+	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds, or waits for")
 	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds, or waits for")
-	command.Flags().BoolVar(&waiting, "waiting", false, "list those who wait, not those who hold")
+	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what nobody's department holds, or waits for")
+	command.Flags().Var(&flags.olderThan, "older-than", "only who has held it, or waited for it, for so long")
+	command.Flags().Var(&flags.within, "expires-within", "only what ends so soon unless it is renewed")
+	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list those who wait, not those who hold")
+	command.Flags().Var(&flags.order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
+	command.Flags().Var(&flags.limit, "limit", "at most so many, the first ones")
+	complete(command, "sort", orders()...)
 	return command
 }
 
-func (a *app) list(ctx context.Context, request applock.ListRequest, waiting bool) error {
-	if waiting {
-		p := a.newPrinter("OBJECT", "WAITING", "DEPARTMENT", "SINCE", "UNTIL")
-		return a.printList(ctx, p, "waiter", func(ctx context.Context, s session) error {
-			return printWaiters(ctx, s, p, applock.WaitersRequest{
-				ObjectType: request.ObjectType,
-				Operator:   request.Operator,
-				Department: request.Department,
-			})
-		})
+func (a *app) list(ctx context.Context, flags listFlags) error {
+	if flags.object != "" {
+		if flags.request.ObjectType != "" {
+			return refused("list", "--object", "says the type already: leave out --type")
+		}
+		object, err := applock.ParseObject(flags.object)
+		switch {
+		case err != nil:
+			return fmt.Errorf("list: %w", err)
+		case trim(object.Type) == "", trim(object.ID) == "":
+			return refused("list", "--object", "must have a type and an id")
+		}
+		flags.request.ObjectType, flags.request.ObjectID = object.Type, object.ID
 	}
-	p := a.newPrinter("OBJECT", "OPERATOR", "DEPARTMENT", "FENCE", "ACQUIRED", "LOCKED", "EXPIRES")
-	return a.printList(ctx, p, "lock", func(ctx context.Context, s session) error {
-		return printLocks(ctx, s, p, request)
+	flags.request.OlderThan = time.Duration(flags.olderThan)
+	flags.request.ExpiresWithin = time.Duration(flags.within)
+	if flags.waiting {
+		return a.listWaiters(ctx, flags)
+	}
+	return a.printList(ctx, "lock", listedLock{}, func(ctx context.Context, s session, p *printer) error {
+		locks := s.List(ctx, flags.request)
+		err := printRows(s, p, locks, flags.limit.value, flags.order.ofLocks(), func(lock applock.Lock) (record, error) {
+			return listedLockOf(lock), nil
+		})
+		if err == nil && p.records == 0 {
+			a.hintAtOperator(ctx, s, flags.request)
+		}
+		return err
 	})
 }
 
-// printList prints what rows reads, and for people how many there are.
-func (a *app) printList(ctx context.Context, p *printer, what string, rows func(context.Context, session) error) error {
+// refused is a mistake in the command line that only the command knows.
+func refused(operation, argument, reason string) error {
+	return fmt.Errorf("%s: %w", operation, &applock.InvalidError{Argument: argument, Reason: reason})
+}
+
+// printList prints what rows prints, and for people how many there are.
+func (a *app) printList(
+	ctx context.Context, what string, like record, rows func(context.Context, session, *printer) error,
+) error {
+	p := a.newPrinter(like)
 	return a.call(ctx, "list", func(ctx context.Context, s session) error {
-		if err := rows(ctx, s); err != nil {
+		if err := rows(ctx, s, p); err != nil {
 			_ = p.flush() // what was read is worth printing, but the first error is the one to tell
 			return err
 		}
@@ -84,19 +151,98 @@ func (a *app) printList(ctx context.Context, p *printer, what string, rows func(
 	})
 }
 
-// printLocks limits the reading of each page, not the printing: the list may go to a pager.
-func printLocks(ctx context.Context, s session, p *printer, request applock.ListRequest) error {
-	for lock, err := range s.List(ctx, request) {
+// printRows prints at most limit rows, or all for zero, in the order in which they come, or in another one when all have
+// come. It limits the reading of each page, not the printing: the list may go to a pager.
+func printRows[T any](
+	s session, p *printer, rows iter.Seq2[T, error], limit int64, order func(a, b T) int, recordOf func(T) (record, error),
+) error {
+	if order != nil {
+		all, err := collect(s, rows)
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(all, order)
+		rows = each(all)
+	}
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if limit > 0 && int64(p.records) == limit {
+			return nil
+		}
+		r, err := recordOf(row)
 		if err != nil {
 			return err
 		}
 		s.pause()
-		answer := newAnswer(lock.Object, applock.Owner{})
-		answer.heldAs(lock)
-		if err := p.print(listedLock{answer}); err != nil {
+		if err := p.print(r); err != nil {
 			return err
 		}
 		s.restart()
 	}
 	return nil
+}
+
+func collect[T any](s session, rows iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+		s.restart()
+	}
+	return all, nil
+}
+
+func each[T any](rows []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// hintAtOperator tells on stderr of operators who are written like the one that nothing was found of, but for the case
+// of letters. It looks at one page, and keeps its errors to itself: the list itself is complete.
+func (a *app) hintAtOperator(ctx context.Context, s session, request applock.ListRequest) {
+	if request.Operator == "" {
+		return
+	}
+	wanted := trim(request.Operator)
+	request.Operator, request.OlderThan, request.ExpiresWithin = "", 0, 0
+	request.PageSize = applock.MaxPageSize
+	looked := 0
+	var similar []string
+	for lock, err := range s.List(ctx, request) {
+		if err != nil || looked == request.PageSize {
+			break
+		}
+		looked++
+		operator := lock.Owner.Operator
+		if strings.EqualFold(operator, wanted) && operator != wanted && !slices.Contains(similar, printable(operator)) {
+			similar = append(similar, printable(operator))
+		}
+	}
+	if len(similar) > 0 {
+		a.note("nothing of %s, but of %s: upper and lower case are different operators",
+			printable(wanted), strings.Join(similar, ", "))
+	}
+}
+
+// ofLocks returns how locks are compared, nil for the order in which they come.
+func (o order) ofLocks() func(a, b applock.Lock) int {
+	switch o {
+	case byOperator:
+		return func(a, b applock.Lock) int { return cmp.Compare(a.Owner.Operator, b.Owner.Operator) }
+	case bySince:
+		return func(a, b applock.Lock) int { return a.AcquiredAt.Compare(b.AcquiredAt) }
+	case byLeft:
+		return func(a, b applock.Lock) int { return a.ExpiresAt.Compare(b.ExpiresAt) }
+	default:
+		return nil
+	}
 }

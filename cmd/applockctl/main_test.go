@@ -99,18 +99,21 @@ func (r result) withoutNotice() result {
 }
 
 var (
-	timeOfTable = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`)
+	timeOfTable = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d \S+)?`)
+	leftOfTable = regexp.MustCompile(`  \d+[dhms](\d+[hm])?( |\n)`)
+	gapOfTable  = regexp.MustCompile(`  +`)
 	timeOfJSON  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
 	secondsLeft = regexp.MustCompile(`"seconds_left":[1-9]\d*`)
 	fenceDigits = regexp.MustCompile(`\b\d{16}\b`)
 )
 
-// normalise replaces what differs from run to run, in tables by something of the same width.
+// normalise replaces what differs from run to run. Columns are two blanks apart then, whatever was in them.
 func normalise(text string) string {
-	text = timeOfTable.ReplaceAllString(text, "yyyy-mm-dd hh:mm:ss UTC")
+	text = timeOfTable.ReplaceAllString(text, "<time>")
+	text = gapOfTable.ReplaceAllString(leftOfTable.ReplaceAllString(text, "  <left>$2"), "  ")
 	text = timeOfJSON.ReplaceAllString(text, "yyyy-mm-ddThh:mm:ss.ffffffZ")
 	text = secondsLeft.ReplaceAllString(text, `"seconds_left":<seconds>`)
-	return fenceDigits.ReplaceAllString(text, "<-----fence---->")
+	return fenceDigits.ReplaceAllString(text, "<fence>")
 }
 
 // golden compares with a file in testdata.

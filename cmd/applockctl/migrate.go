@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,12 +22,12 @@ type migrationAnswer struct {
 	AppliedAt timestamp       `json:"applied_at"`
 }
 
-func (m migrationAnswer) cells() []string {
-	applied := m.AppliedAt.cell()
-	if applied == "" {
-		applied = "pending"
+func (m migrationAnswer) fields() []field {
+	applied := field{title: "APPLIED", value: m.AppliedAt}
+	if time.Time(m.AppliedAt).IsZero() {
+		applied.value = word("pending")
 	}
-	return []string{strconv.FormatInt(m.Version, 10), m.Name, applied}
+	return []field{{title: "VERSION", value: m.Version}, {title: "NAME", value: m.Name}, applied}
 }
 
 func (a *app) migrateCommand() *cobra.Command {
@@ -72,20 +72,28 @@ func (a *app) migrateUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Only the status knows when, by the database's clock.
-		all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
-		if err != nil {
-			return err
-		}
-		steps := slices.DeleteFunc(all.Steps, func(step migrate.Migration) bool {
-			return !slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version })
-		})
-		if err := a.printSteps(steps, outcomePending, "nothing to do, all steps were applied before"); err != nil {
+		if err := a.printApplied(ctx, s, applied.Steps); err != nil {
 			return err
 		}
 		a.noteMissingGrants(ctx, s)
 		return nil
 	})
+}
+
+// printApplied prints the steps that have just been applied.
+func (a *app) printApplied(ctx context.Context, s session, applied []migrate.Migration) error {
+	if a.quiet {
+		return nil
+	}
+	// Only the status knows when, by the database's clock.
+	all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	steps := slices.DeleteFunc(all.Steps, func(step migrate.Migration) bool {
+		return !slices.ContainsFunc(applied, func(done migrate.Migration) bool { return done.Version == step.Version })
+	})
+	return a.printSteps(steps, outcomePending, "nothing to do, all steps were applied before")
 }
 
 func (a *app) migrateDownCommand() *cobra.Command {
@@ -112,6 +120,9 @@ func (a *app) migrateDown(ctx context.Context) error {
 		undone, err := migrate.Down(ctx, s.Client, migrate.DownRequest{})
 		if err != nil {
 			return err
+		}
+		if a.quiet {
+			return nil
 		}
 		return a.printSteps(undone.Steps, outcomeUndone, "nothing to do, no step is applied")
 	})
@@ -152,7 +163,7 @@ func (a *app) printSteps(steps []migrate.Migration, notApplied applock.Outcome, 
 		a.note("%s", none)
 		return nil
 	}
-	p := a.newPrinter("VERSION", "NAME", "APPLIED")
+	p := a.newPrinter(migrationAnswer{})
 	for _, step := range steps {
 		answer := migrationAnswer{Outcome: outcomeApplied, Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt)}
 		if step.AppliedAt.IsZero() {

@@ -7,14 +7,11 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/applock/applock/applock"
+	"golang.org/x/term"
 )
 
 // format is how results are printed.
@@ -44,6 +41,16 @@ func (f *format) String() string { return string(*f) }
 // Type is the word for the value in the help.
 func (f *format) Type() string { return "format" }
 
+func (a *app) addOutputFlags(root *cobra.Command) {
+	a.output = formatTable
+	flags := root.PersistentFlags()
+	flags.Var(&a.output, "output", "how results are printed: table or json")
+	flags.BoolVar(&a.wide, "wide", false, "show all columns of a table, and nothing shortened")
+	flags.BoolVar(&a.utc, "utc", false, "show the times of a table in UTC, not in local time")
+	flags.BoolVar(&a.quiet, "quiet", false, "print no answer yes, and no remarks")
+	complete(root, "output", string(formatTable), string(formatJSON))
+}
+
 // timestamp is a time of the database; zero is the time of nothing.
 type timestamp time.Time
 
@@ -55,28 +62,12 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000Z"))
 }
 
-// cell is the time for people.
-func (t timestamp) cell() string {
-	if time.Time(t).IsZero() {
-		return ""
-	}
-	return time.Time(t).UTC().Format("2006-01-02 15:04:05 UTC")
-}
-
 // wholeSeconds is a time that is left, as the operations say it.
 func wholeSeconds(left time.Duration) int64 { return int64(left / time.Second) }
 
-// fenceCell is the fence for people.
-func fenceCell(fence applock.Fence) string {
-	if fence == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(fence), 10)
-}
-
-// record is one result. Its JSON is for programs and must not change; its cells are for people.
+// record is one result. Its JSON is for programs and must not change; its fields are for people.
 type record interface {
-	cells() []string
+	fields() []field
 }
 
 // flushEvery is how many rows of a table are aligned with each other: a list may be long, and its
@@ -85,64 +76,58 @@ const flushEvery = 1000
 
 // printer prints records as a table or as JSON, one object per line.
 type printer struct {
-	buffer  *bufio.Writer
-	json    *json.Encoder     // nil for a table
-	table   *tabwriter.Writer // nil for JSON
-	columns []string
+	buffer *bufio.Writer
+	json   *json.Encoder // nil for a table
+	table  *table        // nil for JSON
+	// quiet leaves out the titles of an empty table.
+	quiet   bool
 	records int
 }
 
-func (a *app) newPrinter(columns ...string) *printer {
-	p := &printer{buffer: bufio.NewWriterSize(a.stdout, 64*1024), columns: columns}
+// newPrinter returns a printer of records like this one, which may be empty.
+func (a *app) newPrinter(like record) *printer {
+	p := &printer{buffer: bufio.NewWriterSize(a.stdout, 64*1024), quiet: a.quiet}
 	if a.output == formatJSON {
 		p.json = json.NewEncoder(p.buffer)
 		p.json.SetEscapeHTML(false)
 		return p
 	}
-	p.table = tabwriter.NewWriter(p.buffer, 0, 8, 2, ' ', 0)
+	p.table = newTable(a.style(), like.fields())
 	return p
 }
 
-// print prints one record, the first one below the header of the table.
+// print prints one record, the first one below the titles of the table.
 func (p *printer) print(r record) error {
 	p.records++
 	if p.json != nil {
 		return wrapWrite(p.json.Encode(r))
 	}
-	if p.records == 1 {
-		if err := p.line(p.columns); err != nil {
-			return err
-		}
+	p.table.add(r.fields())
+	if p.records%flushEvery == 0 {
+		return p.align()
 	}
-	cells := r.cells()
-	for i, cell := range cells {
-		cells[i] = printable(cell)
-	}
-	if err := p.line(cells); err != nil || p.records%flushEvery != 0 {
-		return err
-	}
-	return wrapWrite(p.table.Flush())
+	return nil
 }
 
-func (p *printer) line(cells []string) error {
-	_, err := io.WriteString(p.table, strings.Join(cells, "\t")+"\n")
+func (p *printer) align() error {
+	_, err := p.buffer.WriteString(p.table.align())
 	return wrapWrite(err)
 }
 
 // flush prints what is still kept back.
 func (p *printer) flush() error {
-	if p.table != nil {
-		if err := p.table.Flush(); err != nil {
-			return wrapWrite(err)
+	if p.table != nil && p.records > 0 {
+		if err := p.align(); err != nil {
+			return err
 		}
 	}
 	return wrapWrite(p.buffer.Flush())
 }
 
-// end ends the output of a success: an empty table has a header, too.
+// end ends the output of a success: an empty table has titles, too, unless nobody wants to know.
 func (p *printer) end() error {
-	if p.table != nil && p.records == 0 {
-		if err := p.line(p.columns); err != nil {
+	if p.table != nil && p.records == 0 && !p.quiet {
+		if err := p.align(); err != nil {
 			return err
 		}
 	}
@@ -150,8 +135,8 @@ func (p *printer) end() error {
 }
 
 // print prints a result of one record.
-func (a *app) print(r record, columns ...string) error {
-	p := a.newPrinter(columns...)
+func (a *app) print(r record) error {
+	p := a.newPrinter(r)
 	if err := p.print(r); err != nil {
 		return err
 	}
@@ -159,8 +144,11 @@ func (a *app) print(r record, columns ...string) error {
 }
 
 // answer prints the answer of an operation and turns no into errNo.
-func (a *app) answer(yes bool, r record, columns ...string) error {
-	if err := a.print(r, columns...); err != nil {
+func (a *app) answer(yes bool, r record) error {
+	if yes && a.quiet {
+		return nil
+	}
+	if err := a.print(r); err != nil {
 		return err
 	}
 	if !yes {
@@ -176,24 +164,37 @@ func wrapWrite(err error) error {
 	return &writeError{err: err}
 }
 
-// printable makes a cell visible and harmless: names may contain what would break the line or command
-// the terminal.
-func printable(cell string) string {
-	if cell == "" {
-		return "-"
+// style returns how this user wants to see tables.
+func (a *app) style() style {
+	s := style{wide: a.wide, zone: time.Local, width: a.width}
+	if a.utc {
+		s.zone = time.UTC
 	}
-	if strings.ContainsFunc(cell, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(cell)
+	if a.wide {
+		s.width = 0
 	}
-	return cell
+	return s
+}
+
+// widthOf returns how many characters a line on the terminal has, which COLUMNS may say, and zero for what is no
+// terminal: whoever reads that wants whole names.
+func widthOf(w io.Writer, getenv func(string) string) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	file, _ := w.(*os.File)
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // isTerminal reports whether somebody watches what is written.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(file.Fd()))
 }

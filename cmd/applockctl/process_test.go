@@ -88,6 +88,10 @@ func TestProcess(t *testing.T) {
 		"IgnoredSignalsRemain":  testProcessIgnoredSignals,
 		"OutputIsFlushedAtExit": testProcessOutput,
 		"SilentServer":          testProcessSilentServer,
+		"Quiet":                 testProcessQuiet,
+		"Terminal":              testProcessTerminal,
+		"TimeZone":              testProcessTimeZone,
+		"Version":               testProcessVersion,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ import (
 // progress rewrites the line of a terminal and returns its width. Anything else gets nothing: a log
 // has no use for it.
 func (a *app) progress(line string) int {
-	if !a.terminal {
+	if !a.terminal || a.quiet {
 		return 0
 	}
 	_, _ = fmt.Fprint(a.stderr, "\r", line) // the work goes on, watched or not

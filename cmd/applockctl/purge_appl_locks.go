@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ type purgeAnswer struct {
 	Purged  int64           `json:"purged"`
 }
 
-func (p purgeAnswer) cells() []string { return []string{strconv.FormatInt(p.Purged, 10)} }
+func (p purgeAnswer) fields() []field { return []field{{title: "PURGED", value: p.Purged}} }
 
 func (a *app) purgeCommand() *cobra.Command {
 	olderThan := duration(applock.DefaultPurgeAge)
@@ -60,7 +59,7 @@ func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) err
 		if err != nil {
 			return err
 		}
-		return a.print(purgeAnswer{Outcome: outcomePurged, Purged: result.Purged}, "PURGED")
+		return a.answer(true, purgeAnswer{Outcome: outcomePurged, Purged: result.Purged})
 	})
 	if err != nil && result.Purged > 0 {
 		return fmt.Errorf("%w (%s purged before)", err, count(int(result.Purged), "row"))

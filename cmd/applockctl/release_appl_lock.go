@@ -53,6 +53,6 @@ func (a *app) release(ctx context.Context, text, operator string, fence applock.
 		default:
 			answer.Outcome = result.Outcome
 		}
-		return a.answerLock(held == nil, answer)
+		return a.answer(held == nil, answer)
 	})
 }

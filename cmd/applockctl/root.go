@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -31,13 +32,18 @@ type app struct {
 	dsn     string
 	dsnFlag *pflag.Flag
 	schema  string
-	output  format
 	timeout duration
+
+	output format
+	// wide and utc are for tables, quiet for all that is no news.
+	wide, utc, quiet bool
+	// width is how many characters a line of stdout has, zero for any number.
+	width int
 }
 
 // run is the program: it runs the command that args name and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, getenv func(string) string) int {
-	a := &app{stdout: stdout, stderr: stderr, getenv: getenv, terminal: isTerminal(stderr)}
+	a := &app{stdout: stdout, stderr: stderr, getenv: getenv, terminal: isTerminal(stderr), width: widthOf(stdout, getenv)}
 	return a.run(ctx, args)
 }
 
@@ -76,7 +82,9 @@ another one.
 MySQL and MariaDB take schema and database for the same: there they are in the database of the DSN, or
 in the one that --schema names.
 
-Results go to stdout, everything else to stderr. Exit codes:
+Results go to stdout, everything else to stderr. A table has the times of this host's zone and fits into the
+terminal: --utc and --wide change that. JSON always has everything, in UTC. With --quiet, for cron, the
+answer yes is the exit code alone; refusals, errors and what a list finds are still printed. Exit codes:
   0  yes
   1  no: somebody else holds the object, or nobody does
   2  the command line is wrong
@@ -89,12 +97,15 @@ Results go to stdout, everything else to stderr. Exit codes:
   applockctl get customer:42 --operator jdoe --department sales
   applockctl inquire customer:42
   applockctl release customer:42 --operator jdoe`,
+		Version:               programVersion(debug.ReadBuildInfo()).words(),
 		SilenceErrors:         true,
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 	}
 	// Only what has no commands below runs: see finishTree.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version and the revision") // else cobra makes one with a shorthand
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -124,15 +135,13 @@ Results go to stdout, everything else to stderr. Exit codes:
 }
 
 func (a *app) addGlobalFlags(root *cobra.Command) {
-	a.output = formatTable
 	a.timeout = duration(defaultTimeout)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dsn, "dsn", "", "the database; without it $"+dsnVariable+", else the one in the file $"+dsnFileVariable)
 	flags.StringVar(&a.schema, "schema", "", "the schema (on MySQL the database) of the table and the procedures")
-	flags.Var(&a.output, "output", "how results are printed: table or json")
 	flags.Var(&a.timeout, "timeout", "how long connecting and one call to the database may take")
 	a.dsnFlag = flags.Lookup("dsn")
-	complete(root, "output", string(formatTable), string(formatJSON))
+	a.addOutputFlags(root)
 }
 
 // flagError corrects who writes flags with one dash. Pflag would repeat the whole word, also a DSN in it.

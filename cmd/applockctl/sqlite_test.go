@@ -134,11 +134,11 @@ func TestVersion(t *testing.T) {
 	}{
 		{
 			userOf(""), fmt.Sprintf("VERSION  CONTRACT\ndevel    %d\n", contract),
-			fmt.Sprintf(`{"outcome":"NOT_ASKED","version":"devel","contract":%d,"installed_contract":null}`+"\n", contract),
+			fmt.Sprintf(`{"outcome":"NOT_ASKED","version":"devel","revision":"","revision_ts":null,"modified":false,"contract":%d,"installed_contract":null}`+"\n", contract),
 		},
 		{
 			sqliteUser(t), fmt.Sprintf("VERSION  CONTRACT  INSTALLED\ndevel    %[1]d         %[1]d\n", contract),
-			fmt.Sprintf(`{"outcome":"INSTALLED","version":"devel","contract":%[1]d,"installed_contract":%[1]d}`+"\n", contract),
+			fmt.Sprintf(`{"outcome":"INSTALLED","version":"devel","revision":"","revision_ts":null,"modified":false,"contract":%[1]d,"installed_contract":%[1]d}`+"\n", contract),
 		},
 	} {
 		if got := test.user.must(t, "version"); got.stdout != test.table {

@@ -67,6 +67,6 @@ func (a *app) transfer(ctx context.Context, text, from string, to applock.Owner,
 			answer.grantedTo(grant)
 			answer.FormerHolder = trim(from)
 		}
-		return a.answerLock(err == nil, answer)
+		return a.answer(err == nil, answer)
 	})
 }

@@ -31,14 +31,22 @@ func TestListWaiting(t *testing.T) {
 			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "J\tDöe"},
 			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "asmith", DepartmentID: "sales"},
 		)
+		u.must(t, "get", "customer:42", "--operator", "mlee", "--department", "service")
 		got := u.must(t, "list", "--waiting")
-		want := `OBJECT       WAITING   DEPARTMENT  SINCE                    UNTIL
-customer:42  "J\tDöe"  -           yyyy-mm-dd hh:mm:ss UTC  -
-customer:42  asmith    sales       yyyy-mm-dd hh:mm:ss UTC  -
-order:7      jdoe      sales       yyyy-mm-dd hh:mm:ss UTC  yyyy-mm-dd hh:mm:ss UTC
+		want := `OBJECT  WAITING  SINCE  HOLDER  LEFT  PROGRAM
+customer:42  "J\tDöe"  <time>  mlee  <left>  p1
+customer:42  asmith  <time>  mlee  <left>  p1
+order:7  jdoe  <time>  -  -  p1
 `
 		if normalise(got.stdout) != want || got.stderr != "3 waiters\n" {
 			t.Errorf("list --waiting prints\n%s%s", got.stdout, got.stderr)
+		}
+		want = `OBJECT  WAITING  SINCE  HOLDER  LEFT  PROGRAM  DEPARTMENT  HOLDER'S DEPARTMENT  UNTIL
+customer:42  asmith  <time>  mlee  <left>  p1  sales  service  -
+order:7  jdoe  <time>  -  -  p1  sales  -  <time>
+`
+		if got := u.must(t, "list", "--waiting", "--wide", "--department", "sales").stdout; normalise(got) != want {
+			t.Errorf("list --waiting --wide prints\n%s", got)
 		}
 		want = `{"outcome":"WAITING","object_type":"order","object_id":"7","operator_id":"jdoe","department_id":"sales",` +
 			`"holder":"","holder_department":"","fence":0,"acquired_ts":null,"lock_ts":null,"expires_ts":null,"seconds_left":0,"client_id":"p1",` +
@@ -49,14 +57,23 @@ order:7      jdoe      sales       yyyy-mm-dd hh:mm:ss UTC  yyyy-mm-dd hh:mm:ss 
 		if got := u.must(t, "list", "--waiting", "--operator", "asmith", "--output", "json").stdout; !strings.Contains(got, `"until_ts":null`) {
 			t.Errorf("it prints %s", got)
 		}
-		for filter, lines := range map[string]int{"--type=customer": 2, "--department=sales": 2, "--operator=jdoe": 1, "--operator=nobody": 0} {
+		for filter, lines := range map[string]int{"--type=customer": 2, "--department=sales": 2, "--operator=jdoe": 1, "--operator=nobody": 0,
+			"--no-department": 1, "--older-than=1h": 0, "--prefix=customer": 2, "--limit=1": 1, "--object=order:7": 1, "--object=order:8": 0} {
 			if got := u.must(t, "list", "--waiting", filter, "--output", "json").stdout; strings.Count(got, "\n") != lines {
 				t.Errorf("%s: %s", filter, got)
 			}
 		}
-		if got := u.must(t, "list", "--output", "json").stdout; got != "" {
+		if got := u.must(t, "list", "--output", "json").stdout; strings.Count(got, "\n") != 1 {
 			t.Errorf("waiters are listed as locks: %s", got)
 		}
 		u.run(t, "list", "--waiting", "--type", "a:b").check(t, exitUsage, "list waiters: --type must not contain")
+		u.run(t, "list", "--waiting", "--expires-within", "1h").check(t, exitUsage, "list: --expires-within is for locks")
+		u.run(t, "list", "--waiting", "--sort", "left").check(t, exitUsage, "list: --sort left is for locks")
+		if got := u.must(t, "list", "--waiting", "--sort", "operator", "--output", "json").stdout; !inOrder(got, `J\tDöe`, "asmith", "jdoe") {
+			t.Errorf("by operator: %s", got)
+		}
+		if got := u.must(t, "list", "--waiting", "--sort", "since", "--output", "json").stdout; !inOrder(got, "jdoe", `J\tDöe`, "asmith") {
+			t.Errorf("by time: %s", got)
+		}
 	})
 }

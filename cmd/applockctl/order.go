@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// order is what a list is sorted by. The zero value is that of objects.
+type order string
+
+const (
+	byObject   order = "object"
+	byOperator order = "operator"
+	bySince    order = "since"
+	byLeft     order = "left"
+)
+
+func orders() []string {
+	return []string{string(byObject), string(byOperator), string(bySince), string(byLeft)}
+}
+
+var _ pflag.Value = (*order)(nil)
+
+// Set parses text.
+func (o *order) Set(text string) error {
+	if !slices.Contains(orders(), text) {
+		return fmt.Errorf("write one of %s", strings.Join(orders(), ", "))
+	}
+	*o = order(text)
+	return nil
+}
+
+// String returns the text that Set understands as the same.
+func (o *order) String() string { return string(*o) }
+
+// Type is the word for the value in the help.
+func (o *order) Type() string { return "order" }

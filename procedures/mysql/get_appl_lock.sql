@@ -11,13 +11,15 @@
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts, p_seconds_left (whole seconds from now to
 --            p_expires_ts, rounded up).
--- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
 -- Locks      S1 locks the object's one row (exclusive, no gap) and decides; held to the end of the caller's
 --            transaction, also after HELD. S2, which tells who holds it, and S3, which tells until when a
 --            renewal with the grant's own ttl goes, lock the same row.
--- Race-free  Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
+-- Race-free  Refused, and free again at the second look: then it begins again, thirty times at most. In a storm of 32
+--            callers on two objects a sixth of the looks comes too late, so that three rounds were not enough.
+--            Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
 --            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
 --            one that inserted rolls back, InnoDB may make all but one of those who wait a deadlock's victim.
@@ -92,7 +94,7 @@ main: BEGIN
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;

@@ -6,7 +6,7 @@
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
--- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
 -- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
@@ -71,7 +71,7 @@ main: BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);
 

@@ -10,7 +10,7 @@
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (whole seconds
 --            from now to p_expires_ts, rounded up; 0 when FREE).
--- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call, or
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
 -- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
@@ -97,7 +97,7 @@ main: BEGIN
     SET p_old_department_id = '';
     -- The ttl of the new grant, and what is left of it at first. For NULL the most likely one, until S2 has read it.
     SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
         SET v_now = UTC_TIMESTAMP(6);
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;

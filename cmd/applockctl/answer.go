@@ -77,6 +77,19 @@ func (l lockAnswer) cells() []string {
 	}
 }
 
+// noteOwnGrant says that the operator who asked has the object, by another grant: no name in the answer would tell it.
+func (a *app) noteOwnGrant(answer lockAnswer) {
+	if answer.Outcome != applock.OutcomeHeld || answer.Holder != answer.OperatorID {
+		return
+	}
+	fence := ""
+	if answer.Fence > 0 {
+		fence = ", fence " + fenceCell(answer.Fence)
+	}
+	a.note("%s is held by %s (you) under another grant%s",
+		oneLine(answer.ObjectType+":"+answer.ObjectID), oneLine(answer.Holder), fence)
+}
+
 // answerLock prints the answer about one lock and turns no into errNo.
 func (a *app) answerLock(yes bool, answer record) error {
 	return a.answer(yes, answer, "OUTCOME", "OBJECT", "HOLDER", "DEPARTMENT", "FENCE", "EXPIRES")

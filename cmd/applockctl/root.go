@@ -101,6 +101,8 @@ Results go to stdout, everything else to stderr. Exit codes:
 	a.addGlobalFlags(root)
 	root.AddCommand(
 		a.getCommand(),
+		a.renewCommand(),
+		a.assertCommand(),
 		a.releaseCommand(),
 		a.inquireCommand(),
 		a.transferCommand(),

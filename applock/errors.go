@@ -46,7 +46,7 @@ type Holder struct {
 	Owner
 	// Fence is that of the grant; zero where the refused operation does not tell it.
 	Fence Fence
-	// ExpiresAt is zero where the refused operation does not tell it (release).
+	// ExpiresAt is zero where the refused operation does not tell it (release of what somebody else holds).
 	ExpiresAt time.Time
 	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero
 	// where ExpiresAt is.

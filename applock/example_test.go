@@ -131,6 +131,28 @@ func ExampleClient_Release() {
 }
 
 // Who works on this customer? Asking changes nothing.
+func ExampleClient_Renew() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "job", ID: "nightly"}
+
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "host:4711"}, TTL: 90 * time.Second})
+	fmt.Println(grant.Outcome, err)
+	request := applock.RenewRequest{Object: object, Operator: "host:4711", Fence: grant.Fence}
+	renewed, err := client.Renew(ctx, request)
+	fmt.Println(renewed.Outcome, renewed.Left, err)
+	_, err = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "host:4711", Fence: grant.Fence})
+	fmt.Println(err)
+	_, err = client.Renew(ctx, request)
+	fmt.Println(errors.Is(err, applock.ErrLost))
+	// Output:
+	// ACQUIRED <nil>
+	// RENEWED 1m30s <nil>
+	// <nil>
+	// true
+}
+
 func ExampleClient_Inquire() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)

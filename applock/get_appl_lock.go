@@ -22,6 +22,10 @@ type GetRequest struct {
 	// MaxWait is how long to wait for an object that somebody else holds, to be seen in Waiters meanwhile. Zero
 	// answers at once. In a transaction, which it would keep open, it is refused.
 	MaxWait time.Duration
+	// New refuses what would be a renewal: the answer is a *HeldError with the operator itself as the holder, and nothing is
+	// changed. So of two runs of a job under one name one gets the lock. In a caller's transaction, which it would have
+	// to roll back, it is refused.
+	New bool
 }
 
 // Grant is what a successful Get or Transfer returns.
@@ -41,7 +45,8 @@ type Grant struct {
 }
 
 // Get takes the lock on an object, or renews it when the operator holds it already; an expired lock is
-// no lock.
+// no lock. Whoever calls with the same operator has the same lock: give each run of a job an operator of its own, or say
+// New.
 //
 // It returns a *HeldError (ErrHeld) when somebody else holds the object, at once and without writing.
 // Only while another open transaction is changing this very lock does it wait for the outcome, at most
@@ -64,15 +69,25 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if request.MaxWait < 0 || request.MaxWait > 0 && c.operations.inTx {
 		return Grant{}, &InvalidError{Argument: "MaxWait", Reason: "must not be negative, and must be zero in a transaction"}
 	}
-	grant, err := c.operations.get(ctx, params)
+	if request.New && c.operations.inTx {
+		return Grant{}, &InvalidError{Argument: "New", Reason: "must be false in a transaction: a refusal would have to roll it back"}
+	}
+	get := c.operations.get
+	if request.New {
+		get = c.operations.getNew
+	}
+	grant, err := get(ctx, params)
 	if !errors.Is(err, ErrHeld) || request.MaxWait == 0 {
 		return grant, err
 	}
-	return c.waitAndGet(ctx, params, request.MaxWait)
+	return c.waitAndGet(ctx, params, request.MaxWait, get)
 }
 
 // waitAndGet goes on after a refusal. No connection is held meanwhile.
-func (c *Client) waitAndGet(ctx context.Context, params db.GetApplLockParams, maxWait time.Duration) (Grant, error) {
+func (c *Client) waitAndGet(
+	ctx context.Context, params db.GetApplLockParams, maxWait time.Duration,
+	get func(context.Context, db.GetApplLockParams) (Grant, error),
+) (Grant, error) {
 	leases, err := c.leases()
 	if err != nil {
 		return Grant{}, err
@@ -84,10 +99,49 @@ func (c *Client) waitAndGet(ctx context.Context, params db.GetApplLockParams, ma
 	var grant Grant
 	err = leases.queue(ctx, waiting, maxWait, func(context.Context) error {
 		var err error // with ctx: a call that the end of the wait breaks off has an unknown outcome
-		grant, err = c.operations.get(ctx, params)
+		grant, err = get(ctx, params)
 		return err
 	})
 	return grant, err
+}
+
+// errRenewal ends a transaction whose get would have been a renewal.
+var errRenewal = errors.New("the operator holds the object already")
+
+// getNew is get without renewals: only the answer tells one, and then it is rolled back, as if it had never been. Should
+// the grant that was in the way have ended before it could be looked at, it begins again.
+func (o operations) getNew(ctx context.Context, params db.GetApplLockParams) (Grant, error) {
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	for range repetitions {
+		var grant Grant
+		err := o.inOwnTx(ctx, func(inTx operations) error {
+			var err error
+			grant, err = inTx.get(ctx, params)
+			if err == nil && grant.Outcome == OutcomeRenewed {
+				return errRenewal
+			}
+			return err
+		})
+		if err == nil {
+			return grant, nil
+		}
+		if !errors.Is(err, errRenewal) {
+			return Grant{}, err
+		}
+		lock, err := o.inquire(ctx, InquireRequest{Object: object})
+		if err == nil {
+			return Grant{}, &HeldError{Object: object, Holder: holderOf(lock)}
+		}
+		if !errors.Is(err, ErrNotHeld) {
+			return Grant{}, err
+		}
+	}
+	return Grant{}, ErrContention
+}
+
+// holderOf tells who holds a live lock.
+func holderOf(lock Lock) Holder {
+	return Holder{Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left}
 }
 
 func (r GetRequest) params() (db.GetApplLockParams, error) {

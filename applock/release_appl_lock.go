@@ -2,6 +2,7 @@ package applock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -25,7 +26,8 @@ type ReleaseResult struct {
 
 // Release ends the operator's grant. That nobody holds the object is no error, so that repeating a release is safe.
 //
-// It returns a *HeldError (ErrHeld) when another operator, or another grant than Fence, holds the object.
+// It returns a *HeldError (ErrHeld) when another operator, or another grant than Fence, holds the object; that of the same
+// operator is told with its fence.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
 func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseResult, error) {
 	params, err := request.params()
@@ -33,10 +35,24 @@ func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseRe
 		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Object, err)
 	}
 	result, err := c.operations.release(ctx, params)
+	var held *HeldError
+	if errors.As(err, &held) && held.Holder.Operator == params.OperatorID {
+		err = c.operations.explainOtherGrant(ctx, params, held)
+	}
 	if err != nil {
 		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Object, err)
 	}
 	return result, nil
+}
+
+// explainOtherGrant tells the fence of the operator's other grant, unless that has ended meanwhile.
+func (o operations) explainOtherGrant(ctx context.Context, params db.ReleaseApplLockParams, refusal *HeldError) error {
+	lock, err := o.inquire(ctx, InquireRequest{Object: refusal.Object})
+	if err != nil || lock.Owner.Operator != params.OperatorID {
+		return refusal
+	}
+	held := &HeldError{Object: refusal.Object, Holder: holderOf(lock)}
+	return fmt.Errorf("fence %d is not that of the operator's grant, which is %d: %w", params.Fence, lock.Fence, held)
 }
 
 func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {

@@ -2,11 +2,121 @@ package applock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/applock/applock/internal/db"
 )
+
+// RenewRequest names the grant to renew.
+type RenewRequest struct {
+	Object   Object
+	Operator string
+	// Fence is the grant's; it must be given.
+	Fence Fence
+	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to MaxTTL. Zero keeps
+	// the TTL of the grant, which takes a second call to the database.
+	TTL time.Duration
+}
+
+// Renew moves the end of exactly this grant. Unlike Get it never takes a lock: one that has expired has ended, although
+// nobody else has come, and what happened since then is not this holder's.
+//
+// The Grant has no department, which Inquire tells. It returns a *LostError (ErrLost, ErrNotHeld) with the holder, if there
+// is one, when the grant is not live; ErrBusy when another transaction was changing the lock for longer than about 1 s;
+// ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
+func (c *Client) Renew(ctx context.Context, request RenewRequest) (Grant, error) {
+	grant, err := c.operations.renewOne(ctx, request)
+	if err != nil {
+		return Grant{}, fmt.Errorf("renew %s: %w", request.Object, err)
+	}
+	return grant, nil
+}
+
+// params returns the grant as the database keeps it; its ttl is zero where none was given.
+func (r RenewRequest) params() (db.RenewableGrant, error) {
+	object, err := r.Object.trim()
+	if err != nil {
+		return db.RenewableGrant{}, err
+	}
+	operator, err := checkText("Operator", r.Operator, MaxOperatorLength)
+	if err != nil {
+		return db.RenewableGrant{}, err
+	}
+	if r.Fence < 1 {
+		return db.RenewableGrant{}, &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
+	}
+	ttl, err := checkTTL(r.TTL)
+	return db.RenewableGrant{
+		ObjectType: object.Type,
+		ObjectID:   object.ID,
+		OperatorID: operator,
+		Fence:      int64(r.Fence),
+		TTLSeconds: ttl,
+	}, err
+}
+
+// errChanging means that another transaction was changing the grant.
+var errChanging = errors.New("renew_appl_locks: another transaction is changing the lock")
+
+func (o operations) renewOne(ctx context.Context, request RenewRequest) (Grant, error) {
+	grant, err := request.params()
+	if err != nil {
+		return Grant{}, err
+	}
+	object := Object{Type: grant.ObjectType, ID: grant.ObjectID}
+	if grant.TTLSeconds == 0 {
+		if grant.TTLSeconds, err = o.ttlOf(ctx, object, grant); err != nil {
+			return Grant{}, err
+		}
+	}
+	rows, err := retryIfUnchanged(ctx, o, func() ([]db.RenewedGrant, error) {
+		rows, err := o.driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{grant}})
+		if err == nil && len(rows) == 0 {
+			err = &db.Error{Kind: db.KindContention, Err: errChanging} // so that it is asked again
+		}
+		return rows, err
+	})
+	if errors.Is(err, errChanging) {
+		return Grant{}, ErrBusy
+	}
+	if err != nil {
+		return Grant{}, o.changeError(err)
+	}
+	o.log(ctx, "renew_appl_locks",
+		slog.String("object", object.String()),
+		slog.String("operator", grant.OperatorID),
+		slog.Int64("fence", grant.Fence),
+		slog.String("outcome", string(rows[0].Outcome)))
+	renewed := renewedOf(rows[0])
+	if renewed.Lost != nil {
+		return Grant{}, newLost(object, renewed.Lost)
+	}
+	return Grant{
+		Object:    object,
+		Owner:     Owner{Operator: grant.OperatorID},
+		Fence:     request.Fence,
+		ExpiresAt: renewed.ExpiresAt,
+		Left:      time.Duration(rows[0].SecondsLeft) * time.Second,
+		Outcome:   OutcomeRenewed,
+	}, nil
+}
+
+// ttlOf returns the ttl of a grant in seconds, if it is live.
+func (o operations) ttlOf(ctx context.Context, object Object, grant db.RenewableGrant) (int64, error) {
+	lock, err := o.inquire(ctx, InquireRequest{Object: object})
+	switch {
+	case errors.Is(err, ErrNotHeld):
+		return 0, newLost(object, err)
+	case err != nil:
+		return 0, err
+	case int64(lock.Fence) != grant.Fence || lock.Owner.Operator != grant.OperatorID:
+		return 0, newLost(object, &HeldError{Object: object, Holder: holderOf(lock)})
+	}
+	return int64(lock.ExpiresAt.Sub(lock.LockedAt).Round(time.Second) / time.Second), nil
+}
 
 // renew renews grants, at most db.MaxGrants and no object twice. One that another transaction is changing has no
 // row in the answer.

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/applock/applock/applock"
+import (
+	"fmt"
+
+	"github.com/applock/applock/applock"
+)
 
 // The outcomes that commands have beside those of the operations. docs/json.md tells them all.
 const (
@@ -84,3 +88,16 @@ func (l lockAnswer) fields() []field {
 }
 
 func (l lockAnswer) object() string { return l.ObjectType + ":" + l.ObjectID }
+
+// noteOwnGrant says that the operator who asked has the object, by another grant: no name in the answer would tell it.
+func (a *app) noteOwnGrant(answer lockAnswer) {
+	if answer.Outcome != applock.OutcomeHeld || answer.Holder != answer.OperatorID {
+		return
+	}
+	fence := ""
+	if answer.Fence > 0 {
+		fence = fmt.Sprintf(", fence %d", answer.Fence)
+	}
+	a.note("%s is held by %s (you) under another grant%s",
+		oneLine(answer.object()), oneLine(answer.Holder), fence)
+}

@@ -71,7 +71,8 @@ func TestExamplesParse(t *testing.T) {
 			_, line, _ = strings.Cut(line, program+" ")
 			line, _, _ = strings.Cut(line, " |")
 			line, _, _ = strings.Cut(line, " >")
-			args := strings.Fields(strings.ReplaceAll(line, `"$(hostname)"`, "host"))
+			line, _, _ = strings.Cut(line, " &&")
+			args := strings.Fields(strings.ReplaceAll(line, `"$(hostname):$$"`, "host:1"))
 			found, rest, err := newTree().Find(args)
 			if err != nil {
 				t.Errorf("%q: %v", line, err)

@@ -84,6 +84,7 @@ func inFlags(err error) string {
 		"Fence":            "--fence",
 		"TTL":              "--ttl",
 		"MaxWait":          "--wait",
+		"New":              "--new",
 		"OlderThan":        "--older-than",
 		"Prefix":           "--prefix",
 		"NoDepartment":     "--no-department",

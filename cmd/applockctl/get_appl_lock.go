@@ -14,8 +14,9 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var owner applock.Owner
 	var ttl, wait duration
+	var isNew bool
 	command := &cobra.Command{
-		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s]",
+		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s] [--new]",
 		Short: "Get or renew the lock on an object",
 		Long: `Gets the lock on an object for an operator, or renews it when the operator holds it already. An
 expired lock is no lock. Without --department or --ttl, renewing leaves the department, or the time that the
@@ -25,22 +26,27 @@ Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0),
 holder and the end of that lock (exit code 1). With --wait it first waits for the holder as long as
 that, and is listed by "list --waiting" meanwhile.
 
+Whoever comes with the same operator has the same lock: two runs of a job under one name both get it. So give
+each run an operator of its own, as below, or say --new, which refuses what would be a renewal (HELD, exit
+code 1) and changes nothing then.
+
 Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
-may have got.`,
+may have got. (With --new it would be refused that; inquire tells the fence.)`,
 		Example: `  applockctl get customer:42 --operator jdoe --department sales
   applockctl get customer:42 --operator jdoe --wait 30s
-  applockctl get job:nightly --operator "$(hostname)" --ttl 90s --output json`,
+  applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json`,
 		Args:                  oneObject,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl)}, time.Duration(wait))
+			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl), New: isNew}, time.Duration(wait))
 		}),
 	}
 	a.operatorFlag(command, &owner.Operator, "who shall hold the object")
 	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
 		"where the operator works; without it $"+departmentVariable+" (as before, or nowhere for a new lock)")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
+	command.Flags().BoolVar(&isNew, "new", false, "refuse to renew: only a new lock is a yes")
 	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
 	return command
 }
@@ -61,6 +67,7 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 		switch {
 		case ctx.Err() == nil && errors.As(err, &held):
 			answer.refusedBy(held.Holder)
+			a.noteOwnGrant(answer)
 			return a.answer(false, answer)
 		case err != nil:
 			return err

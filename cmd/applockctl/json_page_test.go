@@ -132,6 +132,15 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "get", "customer:42", "--operator", "asmith")
 	run(u, "inquire", "customer:42")
 	run(u, "list")
+	run(u, "get --new", "customer:42", "--operator", "jdoe")
+	run(u, "get --new", "customer:43", "--operator", "jdoe")
+	fence := fenceOf(t, u, "customer:42")
+	run(u, "renew", "customer:42", "--operator", "jdoe", "--fence", fence)
+	run(u, "renew", "customer:42", "--operator", "jdoe", "--fence", "1")
+	run(u, "renew", "customer:44", "--operator", "jdoe", "--fence", "1")
+	run(u, "assert", "customer:42", "--operator", "jdoe", "--fence", fence)
+	run(u, "assert", "customer:42", "--operator", "jdoe", "--fence", "1")
+	run(u, "assert", "customer:44", "--operator", "jdoe", "--fence", "1")
 	run(u, "release", "customer:42", "--operator", "asmith")
 	run(u, "transfer", "customer:42", "--from", "asmith", "--to", "mlee")
 	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service")
@@ -151,6 +160,19 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 		run(userOf(dsn), "version")
 	}
 	return shown
+}
+
+// fenceOf returns the fence of a live lock.
+func fenceOf(t *testing.T, u user, object string) string {
+	t.Helper()
+	var lock struct {
+		Fence int64 `json:"fence"`
+	}
+	got := u.must(t, "inquire", object, "--output", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &lock); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(lock.Fence)
 }
 
 // unplayed has the answers that no command can be brought to on an embedded database, each with the reason.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +81,7 @@ func TestProcess(t *testing.T) {
 		"ExitCodes":             testProcessExitCodes,
 		"Cron":                  testProcessCron,
 		"WaitInterrupted":       testProcessWaitInterrupted,
+		"ExamplesExclude":       testProcessExamplesExclude,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
 		"DemoInterrupted":       testProcessDemoInterrupted,
@@ -191,6 +194,28 @@ func testProcessCron(t *testing.T, b binary) {
 	}
 	b.cron(t, secret, "list").check(t, exitUsage, file+" has no DSN in its first line")
 	b.cron(t, []string{"APPLOCK_DSN_FILE=/no/such/file"}, "list").check(t, exitUsage, "no such file")
+}
+
+// Goal: the examples of the help protect who copies them: of two runs of a job on one host one gets the lock. Method: two
+// shells run each line that gets a job's lock.
+func testProcessExamplesExclude(t *testing.T, b binary) {
+	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
+	userOf(b.dsn).must(t, "migrate", "up")
+	lines := regexp.MustCompile(`(?m)^ *applockctl (get job:.*)$`).FindAllStringSubmatch(userOf("").must(t, "get", "--help").stdout, -1)
+	if len(lines) == 0 {
+		t.Fatal("the help has no example of a job")
+	}
+	for _, line := range lines {
+		var codes []int
+		for range 2 {
+			shell := exec.CommandContext(t.Context(), "sh", "-c", b.path+" "+line[1])
+			shell.Env = []string{"PATH=" + os.Getenv("PATH"), dsnVariable + "=" + b.dsn}
+			codes = append(codes, codeOf(shell.Run()))
+		}
+		if !slices.Equal(codes, []int{exitYes, exitNo}) {
+			t.Errorf("%s: exit codes %v", line[1], codes)
+		}
+	}
 }
 
 // Goal: who ends a wait is not told that the server is dead. Method: a signal to a process that is listed as waiting.

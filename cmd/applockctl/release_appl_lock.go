@@ -21,9 +21,11 @@ func (a *app) releaseCommand() *cobra.Command {
 should always ask for: after expiry and take-over the same operator name may hold another one.
 
 Prints RELEASED or FREE, which means that nobody held the object (exit code 0), or HELD with the
-holder when somebody else, or another grant than --fence, holds it (exit code 1).`,
+holder when somebody else, or another grant than --fence, holds it (exit code 1).
+
+The operator is the one of the get: "$(hostname):$$" is the same in all commands of one script.`,
 		Example: `  applockctl release customer:42 --operator jdoe
-  applockctl release job:nightly --operator "$(hostname)" --fence 1795785256123456`,
+  applockctl release job:nightly --operator "$(hostname):$$" --fence 1795785256123456`,
 		Args:                  oneObject,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
@@ -48,6 +50,7 @@ func (a *app) release(ctx context.Context, text, operator string, fence applock.
 		switch {
 		case errors.As(err, &held):
 			answer.refusedBy(held.Holder)
+			a.noteOwnGrant(answer)
 		case err != nil:
 			return err
 		default:

@@ -112,6 +112,8 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
 	a.addGlobalFlags(root)
 	root.AddCommand(
 		a.getCommand(),
+		a.renewCommand(),
+		a.assertCommand(),
 		a.releaseCommand(),
 		a.inquireCommand(),
 		a.transferCommand(),

@@ -81,7 +81,7 @@ func flags() map[string]string {
 
 // execute runs a step as a command.
 func (u user) execute(ctx context.Context, operation string, args contract.Args) (contract.Answer, error) {
-	if operation == "assert" || operation == "serialize" || operation == "list" && args["max_rows"] != "" {
+	if operation == "serialize" || operation == "assert" && args["fence"] == "" || operation == "list" && args["max_rows"] != "" {
 		return contract.Answer{}, contract.ErrNotOffered
 	}
 	command := []string{operation, "--output", "json"}
@@ -111,6 +111,9 @@ func cliAnswer(operation string, got result) (contract.Answer, error) {
 	}
 	if got.code != exitYes && got.code != exitNo {
 		return contract.Answer{}, fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+	}
+	if operation == "assert" {
+		return contract.Answer{Words: []string{map[int]string{exitYes: "ok", exitNo: "LK002"}[got.code]}}, nil
 	}
 	var rows []map[string]any
 	decoder := json.NewDecoder(strings.NewReader(got.stdout))

@@ -25,12 +25,10 @@ func permittedGaps() map[string]string {
 		"internal/build/snapshot/sqlite/":             "it has no procedures to freeze",
 		"docs/from-the-article/sqlite.sql":            "it has no procedures",
 		"testdata/schema/db2.golden":                  "no Db2 could be had to dump; the lint reads the text instead",
-		"cmd/applockctl/assert_appl_lock.go":          "it is for transactions, which a command does not have",
 		"cmd/applockctl/serialize_appl_lock.go":       "it is for transactions, which a command does not have",
 		"cmd/applockctl/announce_appl_lock_waiter.go": "get --wait does it",
 		"cmd/applockctl/retract_appl_lock_waiter.go":  "get --wait does it",
 		"cmd/applockctl/poll_appl_locks.go":           "get --wait does it",
-		"cmd/applockctl/renew_appl_locks.go":          "it is for programs that hold many; a command renews by get",
 		"testdata/scenarios/serialize_appl_lock.txt":  "it answers nothing; see testdata/interleavings",
 		"testdata/scenarios/appl_lock_version.txt":    "it is a constant",
 	}

@@ -1,0 +1,259 @@
+package applock_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
+)
+
+// migratedClient returns a client on a new database.
+func migratedClient(t *testing.T, product string) *applock.Client {
+	t.Helper()
+	client := testclient.Open(t, newDSN(t, product), "", nil)
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Goal: New gives a new grant or nothing, and leaves the lock that is there as it was. Method: on each product, what would be a
+// renewal that changes everything, compared by an inquiry; then a wait that somebody ends.
+func TestGetNew(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		client := migratedClient(t, product)
+		object := applock.Object{Type: "job", ID: "nightly"}
+		request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "HOST"}, TTL: time.Hour, New: true}
+		first, err := client.Get(t.Context(), request)
+		if err != nil || first.Outcome != applock.OutcomeAcquired {
+			t.Fatalf("the first run: %v, %v", first, err)
+		}
+		before, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := request
+		again.TTL, again.Owner.Department = 48*time.Hour, "NIGHT"
+		_, err = client.Get(t.Context(), again)
+		var held *applock.HeldError
+		if !errors.As(err, &held) || held.Holder.Fence != first.Fence || held.Holder.Operator != "HOST" || !held.Holder.ExpiresAt.Equal(before.ExpiresAt) {
+			t.Errorf("the second run: %v", err)
+		}
+		after, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		if after.Left, before.Left = 0, 0; err != nil || after != before {
+			t.Errorf("the refusal has made %+v of %+v, %v", after, before, err)
+		}
+		_, err = client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "OTHER"}, New: true})
+		if !errors.As(err, &held) || held.Holder.Operator != "HOST" {
+			t.Errorf("somebody else: %v", err)
+		}
+
+		waiting := make(chan error, 1)
+		again.MaxWait = time.Minute
+		go func() {
+			grant, err := client.Get(t.Context(), again)
+			if err == nil && (grant.Outcome != applock.OutcomeAcquired || grant.Fence <= first.Fence) {
+				err = fmt.Errorf("after waiting %v", grant)
+			}
+			waiting <- err
+		}()
+		for listed := false; !listed; {
+			for _, err := range client.Waiters(t.Context(), applock.WaitersRequest{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				listed = true
+			}
+		}
+		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "HOST", Fence: first.Fence}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-waiting; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Goal: of runs under one operator that begin at once exactly one gets the lock. Method: many of them, each with a client of
+// its own, several times.
+func TestGetNewAtOnce(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		dsn := newDSN(t, product)
+		clients := make([]*applock.Client, 8)
+		for i := range clients {
+			clients[i] = testclient.Open(t, dsn, "", nil)
+		}
+		if _, err := migrate.Up(t.Context(), clients[0], migrate.UpRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		for round := range 10 {
+			request := applock.GetRequest{
+				Object: applock.Object{Type: "job", ID: fmt.Sprint(round)}, Owner: applock.Owner{Operator: "HOST"}, New: true,
+			}
+			errs := make([]error, len(clients))
+			var group sync.WaitGroup
+			for i, client := range clients {
+				group.Go(func() { _, errs[i] = client.Get(t.Context(), request) })
+			}
+			group.Wait()
+			granted := 0
+			for _, err := range errs {
+				if err == nil {
+					granted++
+				} else if !errors.Is(err, applock.ErrHeld) {
+					t.Errorf("round %d: %v", round, err)
+				}
+			}
+			if granted != 1 {
+				t.Errorf("round %d: %d were granted", round, granted)
+			}
+		}
+	})
+}
+
+// Goal: in a caller's transaction, which a refusal would have to roll back, New is misuse. Method: a client on one.
+func TestGetNewInATransaction(t *testing.T) {
+	t.Parallel()
+	place := newRealPlace(t, onSQLite)
+	tx, err := place.handle.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	_, err = place.client.WithSQLTx(tx).Get(t.Context(), applock.GetRequest{
+		Object: applock.Object{Type: "job", ID: "1"}, Owner: applock.Owner{Operator: "HOST"}, New: true,
+	})
+	var invalid *applock.InvalidError
+	if !errors.As(err, &invalid) || invalid.Argument != "New" {
+		t.Errorf("in a transaction: %v", err)
+	}
+}
+
+// Goal: Renew moves the end of the very grant, and never takes what has ended. Method: on each product, a live grant with and
+// without a ttl, a wrong fence, a wrong operator, one that has ended, and one that was never there.
+func TestRenewByFence(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		client := migratedClient(t, product)
+		object := applock.Object{Type: "customer", ID: "42"}
+		grant, err := client.Get(t.Context(), applock.GetRequest{
+			Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}, TTL: time.Hour,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renew := func(change func(*applock.RenewRequest)) (applock.Grant, error) {
+			request := applock.RenewRequest{Object: object, Operator: "JDOE", Fence: grant.Fence}
+			change(&request)
+			return client.Renew(t.Context(), request)
+		}
+		longer, err := renew(func(r *applock.RenewRequest) { r.TTL = 2 * time.Hour })
+		if err != nil || longer.Outcome != applock.OutcomeRenewed || longer.Fence != grant.Fence || longer.Left != 2*time.Hour {
+			t.Errorf("renewed for 2 h: %+v, %v", longer, err)
+		}
+		same, err := renew(func(*applock.RenewRequest) {})
+		if err != nil || same.Left != 2*time.Hour {
+			t.Errorf("renewed for as long as before: %+v, %v", same, err)
+		}
+		lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		if err != nil || lock.Owner.Department != "CS" || !lock.ExpiresAt.Equal(same.ExpiresAt) {
+			t.Errorf("after it: %+v, %v", lock, err)
+		}
+		for name, change := range map[string]func(*applock.RenewRequest){
+			"another fence":               func(r *applock.RenewRequest) { r.Fence-- },
+			"another fence, with a ttl":   func(r *applock.RenewRequest) { r.Fence, r.TTL = r.Fence-1, time.Hour },
+			"another operator":            func(r *applock.RenewRequest) { r.Operator = "ASMITH" },
+			"another operator, and a ttl": func(r *applock.RenewRequest) { r.Operator, r.TTL = "ASMITH", time.Hour },
+		} {
+			var lost *applock.LostError
+			if _, err := renew(change); !errors.As(err, &lost) || lost.Holder.Operator != "JDOE" || !lost.Holder.ExpiresAt.Equal(lock.ExpiresAt) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, ttl := range []time.Duration{0, time.Hour} {
+			var lost *applock.LostError
+			_, err := renew(func(r *applock.RenewRequest) { r.TTL = ttl })
+			if !errors.As(err, &lost) || lost.Holder != (applock.Holder{}) || !errors.Is(err, applock.ErrNotHeld) {
+				t.Errorf("after the release: %v", err)
+			}
+		}
+		if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("what has ended was taken again: %v", err)
+		}
+		var invalid *applock.InvalidError
+		if _, err := renew(func(r *applock.RenewRequest) { r.Fence = 0 }); !errors.As(err, &invalid) || invalid.Argument != "Fence" {
+			t.Errorf("without a fence: %v", err)
+		}
+	})
+}
+
+// Goal: a grant that another transaction is changing is asked for again for about a second, and is not lost. Method: such a
+// transaction, on a product that passes over the row.
+func TestRenewOfABusyLock(t *testing.T) {
+	t.Parallel()
+	place := newRealPlace(t, onPostgres)
+	object := applock.Object{Type: "customer", ID: "42"}
+	grant, err := place.client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := place.handle.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := place.client.WithSQLTx(tx).Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		t.Fatal(err)
+	}
+	request := applock.RenewRequest{Object: object, Operator: "JDOE", Fence: grant.Fence, TTL: time.Hour}
+	if _, err := place.client.Renew(t.Context(), request); !errors.Is(err, applock.ErrBusy) {
+		t.Errorf("while it is being changed: %v", err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place.client.Renew(t.Context(), request); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// Goal: who releases by an old fence is told which grant there is. Method: two grants of one operator, on each product.
+func TestReleaseOfAnotherGrant(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		client := migratedClient(t, product)
+		object := applock.Object{Type: "customer", ID: "42"}
+		get := func() applock.Grant {
+			grant, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return grant
+		}
+		old := get()
+		release := applock.ReleaseRequest{Object: object, Operator: "JDOE", Fence: old.Fence}
+		if _, err := client.Release(t.Context(), release); err != nil {
+			t.Fatal(err)
+		}
+		now := get()
+		_, err := client.Release(t.Context(), release)
+		var held *applock.HeldError
+		if !errors.As(err, &held) || held.Holder.Fence != now.Fence || held.Holder.Department != "CS" || !held.Holder.ExpiresAt.Equal(now.ExpiresAt) {
+			t.Errorf("by the old fence: %v", err)
+		}
+		release.Operator = "ASMITH"
+		if _, err := client.Release(t.Context(), release); !errors.As(err, &held) || held.Holder.Fence != 0 {
+			t.Errorf("by somebody else: %v", err)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+func (a *app) assertCommand() *cobra.Command {
+	var request applock.AssertRequest
+	fence := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "assert OBJECT --operator O --fence N",
+		Short: "Tell whether a grant is live",
+		Long: `Tells whether exactly this grant is live at this moment: before a step of a job that only the holder may do.
+It changes nothing. A program in its own transaction calls the procedure instead, which keeps the grant so.
+
+Prints HELD when it is (exit code 0). Else it prints HELD with the holder when somebody else, or another
+grant, has the object, or FREE when nobody has it (exit code 1).`,
+		Example:               `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
+		Args:                  oneObject,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.Fence = applock.Fence(fence.value)
+			return a.assert(ctx, args[0], request)
+		}),
+	}
+	a.operatorFlag(command, &request.Operator, "who should hold the object")
+	command.Flags().Var(&fence, "fence", "the grant")
+	require(command, "fence")
+	return command
+}
+
+func (a *app) assert(ctx context.Context, text string, request applock.AssertRequest) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("assert: %w", err)
+	}
+	request.Object = object
+	return a.call(ctx, "assert "+object.String(), func(ctx context.Context, s session) error {
+		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
+		err := s.Assert(ctx, request)
+		if err == nil {
+			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeHeld, answer.OperatorID, request.Fence
+			return a.answer(true, answer)
+		}
+		if !errors.Is(err, applock.ErrLost) {
+			return err
+		}
+		lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
+		switch {
+		case errors.Is(err, applock.ErrNotHeld):
+			answer.Outcome = applock.OutcomeFree
+		case err != nil:
+			return err
+		default:
+			answer.heldAs(lock)
+			a.noteOwnGrant(answer)
+		}
+		return a.answer(false, answer)
+	})
+}

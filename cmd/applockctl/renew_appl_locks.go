@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+func (a *app) renewCommand() *cobra.Command {
+	var request applock.RenewRequest
+	var ttl duration
+	fence := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "renew OBJECT --operator O --fence N [--ttl 7d]",
+		Short: "Renew a grant, and never take a lock that has expired",
+		Long: `Moves the end of exactly this grant: the heartbeat of a job. Unlike get it never takes a lock. A grant
+that has expired has ended, also when nobody else has come meanwhile. Without --ttl it lasts as long from
+now on as when it was got or renewed.
+
+Prints RENEWED with the new end (exit code 0), HELD with the holder when somebody else, or another grant,
+has the object, or FREE when nobody has it (exit code 1): then stop the work.`,
+		Example:               `  applockctl renew job:nightly --operator "$(hostname):$$" --fence 1795785256123456 --ttl 90s`,
+		Args:                  oneObject,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.Fence, request.TTL = applock.Fence(fence.value), time.Duration(ttl)
+			return a.renew(ctx, args[0], request)
+		}),
+	}
+	a.operatorFlag(command, &request.Operator, "who holds the object")
+	command.Flags().Var(&fence, "fence", "the grant")
+	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before)")
+	require(command, "fence")
+	return command
+}
+
+func (a *app) renew(ctx context.Context, text string, request applock.RenewRequest) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("renew: %w", err)
+	}
+	request.Object = object
+	return a.call(ctx, "renew "+object.String(), func(ctx context.Context, s session) error {
+		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
+		grant, err := s.Renew(ctx, request)
+		var lost *applock.LostError
+		switch {
+		case errors.As(err, &lost) && lost.Holder == (applock.Holder{}):
+			answer.Outcome = applock.OutcomeFree
+		case errors.As(err, &lost):
+			answer.refusedBy(lost.Holder)
+			a.noteOwnGrant(answer)
+		case err != nil:
+			return err
+		default:
+			answer.grantedTo(grant)
+		}
+		return a.answer(err == nil, answer)
+	})
+}

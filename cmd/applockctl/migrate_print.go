@@ -43,8 +43,7 @@ DSNTEP2, which get no line longer than 72 columns).`,
 			return a.migratePrint(request)
 		}),
 	}
-	names = append(names, "postgresql", "mariadb")
-	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database; without it that of the DSN")
+	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database (postgresql and mariadb will do, too); without it that of the DSN")
 	complete(command, "dialect", dialectNames()...)
 	command.Flags().StringVar(&request.Platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
 	complete(command, "platform", "luw", "zos")

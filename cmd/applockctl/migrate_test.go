@@ -169,16 +169,16 @@ func damages(t *testing.T, s server, dsn string) []damage {
 				"function appl_lock_version has another text or other settings",
 			},
 			{
-				[]string{"GRANT EXECUTE ON PROCEDURE applock.transfer_appl_lock TO PUBLIC"},
-				"procedure transfer_appl_lock may be executed by everybody (PUBLIC)",
+				[]string{"GRANT EXECUTE ON PROCEDURE applock.purge_appl_locks TO PUBLIC"},
+				"procedure purge_appl_locks may be executed by everybody (PUBLIC)",
 			},
 			{[]string{"GRANT SELECT ON applock.appl_lock TO PUBLIC"}, "table appl_lock may be used by everybody (PUBLIC)"},
 			{
 				[]string{
 					"GRANT CREATE ON SCHEMA applock TO " + nobody,
-					"ALTER FUNCTION applock.list_appl_locks OWNER TO " + nobody,
+					"ALTER FUNCTION applock.renew_appl_locks OWNER TO " + nobody,
 				},
-				"function list_appl_locks belongs to " + nobody + ", and the table appl_lock to ",
+				"function renew_appl_locks belongs to " + nobody + ", and the table appl_lock to ",
 			},
 		}
 	}

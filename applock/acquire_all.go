@@ -93,6 +93,9 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
 	}
+	if l.isClosed() {
+		return nil, ErrClosed
+	}
 	set := &LeaseSet{}
 	var wanted []claim
 	for _, claim := range claims {
@@ -103,8 +106,7 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 		wanted = append(wanted, claim)
 	}
 	if len(wanted) > 0 {
-		known := l.heldHere(wanted)
-		taken, err := l.take(ctx, wanted, func(ctx context.Context) ([]Grant, error) { return get(ctx, wanted, known) })
+		taken, err := l.takeAll(ctx, wanted, get)
 		if err != nil {
 			for _, lease := range set.Leases {
 				_ = lease.Release(ctx) // one that re-entered: there is nothing to release
@@ -118,8 +120,16 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	return set, nil
 }
 
+func (l *Leases) takeAll(ctx context.Context, wanted []claim, get getAll) ([]*Lease, error) {
+	known, err := l.heldHere(wanted)
+	if err != nil {
+		return nil, err
+	}
+	return l.take(ctx, wanted, func(ctx context.Context) ([]Grant, error) { return get(ctx, wanted, known) })
+}
+
 // heldHere returns the conflicts that the database does not see, because the operator is the same.
-func (l *Leases) heldHere(claims []claim) map[Object]*HeldError {
+func (l *Leases) heldHere(claims []claim) (map[Object]*HeldError, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	known := map[Object]*HeldError{}
@@ -128,12 +138,12 @@ func (l *Leases) heldHere(claims []claim) map[Object]*HeldError {
 		switch {
 		case state == nil:
 		case state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
-			known[claim.object] = &HeldError{Object: claim.object, Holder: state.holderNow(nil)}
-		case state.unsettled > 0: // what it has taken may be this operator's, too
-			known[claim.object] = &HeldError{Object: claim.object, Holder: state.refused}
+			known[claim.object] = &HeldError{Object: claim.object, Holder: state.holder.asHolder()}
+		case state.unsettled > 0 && !claim.unique: // what it has taken may be this operator's, too
+			return nil, fmt.Errorf("%w: another call for %s is being undone", ErrBusy, claim.object)
 		}
 	}
-	return known
+	return known, nil
 }
 
 // join makes the context of the set, from one that has the values of ctx.

@@ -148,11 +148,16 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 		former.endLocked(newLost(grant.Object, &HeldError{Object: grant.Object, Holder: holder}))
 	}
 	state.holder = h
+	state.see(h.asHolder(), false)
+	state.tell()
 	h.trust(started, claim.term())
 	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
 	l.keep(h)
 	return h.lease(ctx)
 }
+
+// asHolder returns what a refusal tells; the mutex is held.
+func (h *hold) asHolder() Holder { return Holder{Owner: h.grant.Owner, ExpiresAt: h.grant.ExpiresAt} }
 
 // lease returns one more lease; the mutex is held.
 func (h *hold) lease(ctx context.Context) *Lease {

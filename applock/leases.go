@@ -17,11 +17,11 @@ import (
 // for a lease or for a waiter. It is safe for concurrent use, and has goroutines only while there are leases to renew,
 // or waiters.
 type Leases struct {
-	backend  Backend
-	logger   *slog.Logger
-	check    time.Duration
-	waiters  *hub
-	cleanups cleanupQueue
+	backend Backend
+	logger  *slog.Logger
+	check   time.Duration
+	waiters *hub
+	lister  *lister // nil where the backend does not list who waits
 
 	// stopped ends when Close begins, and with it what waits or renews.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
@@ -77,6 +77,9 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
 	leases.waiters = newHub(leases)
+	if announcer, ok := backend.(Announcer); ok {
+		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}
+	}
 	return leases
 }
 
@@ -227,51 +230,6 @@ func (l *Leases) release(ctx context.Context, grant Grant) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// cleanupQueue runs what nobody waits for, one after the other.
-type cleanupQueue struct {
-	mutex   sync.Mutex
-	pending []func()
-	running bool
-}
-
-// maxCleanups is how many may be pending.
-const maxCleanups = 1000
-
-// add returns false when there is too much to do already: the caller is to do it then.
-func (c *cleanupQueue) add(background *background, cleanup func()) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if len(c.pending) >= maxCleanups {
-		return false
-	}
-	c.pending = append(c.pending, cleanup)
-	if !c.running {
-		c.running = true
-		background.Go(c.run)
-	}
-	return true
-}
-
-// run does what is pending, until nothing is.
-func (c *cleanupQueue) run() {
-	for cleanup, ok := c.next(); ok; cleanup, ok = c.next() {
-		cleanup()
-	}
-}
-
-// next returns the next cleanup. Where there is none, the queue does not run any more.
-func (c *cleanupQueue) next() (cleanup func(), ok bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if len(c.pending) == 0 {
-		c.running = false
-		return nil, false
-	}
-	cleanup = c.pending[0]
-	c.pending = c.pending[1:]
-	return cleanup, true
 }
 
 const (

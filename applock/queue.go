@@ -16,6 +16,14 @@ const (
 	lastAnswer = time.Second
 	// lookAgain is after what time a waiter asks for itself, should everything else have failed to wake it.
 	lookAgain = 5 * time.Minute
+	// askAgain is after what time a waiter asks again after an attempt that came to nothing. It doubles up to
+	// askAgainSlowest.
+	askAgain        = 20 * time.Millisecond
+	askAgainSlowest = 2 * time.Second
+	// unlistedWait is how long a waiter is not listed, and nobody polls for it, unless somebody elsewhere holds the object.
+	unlistedWait = 50 * time.Millisecond
+	// outagePatience is for how long a waiter waits for a backend that cannot be reached.
+	outagePatience = 30 * time.Second
 )
 
 // objectState is what this program knows of one object: the local hold, the queue of those who wait here, first come
@@ -26,16 +34,23 @@ type objectState struct {
 	queue  list.List // of *waiter
 	// unsettled counts the takes that were abandoned and may still have to be undone. Until then it is nobody's turn.
 	unsettled int
-	// refused is who held the object at the last refusal.
-	refused Holder
+	// seen is who was seen last to hold the object, here or elsewhere, and when.
+	seen   Holder
+	seenAt time.Time
+	// elsewhere is true from a refusal until somebody holds the object here.
+	elsewhere bool
+	// failure is why the last attempt came to nothing, nil if it was refused.
+	failure error
+	// news, if somebody waits for it, is closed when one of the above changes.
+	news chan struct{}
 }
 
 // waiter is a caller in the queue of an object.
 type waiter struct {
 	object  Object
-	owner   Owner
 	element *list.Element
 	wake    chan struct{}
+	came    time.Time
 }
 
 // state returns that of an object; the mutex is held.
@@ -57,22 +72,41 @@ func (s *objectState) first() *waiter {
 	return first
 }
 
-// holderNow returns who is known to have the object, or to be about to, as far as asking is concerned.
-func (s *objectState) holderNow(asking *waiter) Holder {
-	first := s.first()
-	switch {
-	case s.holder != nil:
-		return Holder{Owner: s.holder.grant.Owner, ExpiresAt: s.holder.grant.ExpiresAt}
-	case s.refused.Operator != "" || first == nil || first == asking:
-		return s.refused
+// tell wakes those who wait for news of the object.
+func (s *objectState) tell() {
+	if s.news != nil {
+		close(s.news)
+		s.news = nil
 	}
-	return Holder{Owner: first.owner}
+}
+
+// see notes who holds the object.
+func (s *objectState) see(holder Holder, elsewhere bool) {
+	s.seen, s.seenAt, s.elsewhere, s.failure = holder, time.Now(), elsewhere, nil
+}
+
+// verdict says why a waiter does not have the object, as far as this program knows: nil if there was no answer yet. Somebody
+// holds it who was seen to since the waiter came, or before and is still waited for. But who was seen before an outage
+// began may be gone.
+func (s *objectState) verdict(self *waiter, outage outage) error {
+	if s.holder != nil {
+		s.see(s.holder.asHolder(), false)
+	}
+	wasSeen := s.elsewhere || !s.seenAt.IsZero() && !s.seenAt.Before(self.came)
+	switch {
+	case s.failure != nil && (isOutage(s.failure) || !wasSeen):
+		return s.failure
+	case wasSeen && (s.holder != nil || outage.err == nil || s.seenAt.After(outage.since)):
+		return &HeldError{Object: self.object, Holder: s.seen}
+	}
+	return outage.err
 }
 
 // advance wakes who is first if it is its turn now, and forgets an object that nobody is concerned with; the mutex is
 // held.
 func (l *Leases) advance(object Object, state *objectState) {
 	first := state.first()
+	state.tell()
 	switch {
 	case state.holder != nil || state.unsettled > 0:
 	case first == nil:
@@ -97,6 +131,7 @@ func (l *Leases) vacate(h *hold) {
 	if state == nil || state.holder != h {
 		return
 	}
+	state.see(h.asHolder(), false)
 	state.holder = nil
 	l.advance(h.grant.Object, state)
 }
@@ -124,11 +159,21 @@ type wait struct {
 	maxWait time.Duration
 	attempt func(limited context.Context) error
 	asked   time.Time // when the last attempt began
-	listed  bool      // with the hub
+	// refused is true once the backend has said that somebody holds the object.
+	refused bool
+	// watched is true once the hub looks after the object; listing is with which name, where there is a list.
+	watched bool
+	listing *listing
+	// failing is since when attempts have met an outage, and nothing else. again is the pause before the next one.
+	failing time.Time
+	again   time.Duration
 }
 
-// queue makes attempts until one succeeds or fails otherwise than by a *HeldError: when it is this caller's turn here,
-// and each time that the object could be free. A maxWait of zero asks once.
+// queue makes attempts until one succeeds or fails for good: when it is this caller's turn here, and each time that the
+// object could be free. A maxWait of zero asks once.
+//
+// While there is time, "somebody holds it", "others are changing it" and "the backend cannot be reached" all mean: not yet.
+// In the end they are told apart. Only who was seen to hold the object makes a *HeldError.
 func (l *Leases) queue(
 	ctx context.Context, claim claim, maxWait time.Duration, attempt func(limited context.Context) error,
 ) error {
@@ -139,19 +184,17 @@ func (l *Leases) queue(
 	defer l.dequeue(self)
 	limited, cancel := withLimit(ctx, maxWait)
 	defer cancel()
-	w := &wait{leases: l, claim: claim, self: self, maxWait: maxWait, attempt: attempt}
-	defer w.unlist() //nolint:contextcheck // also when the caller has gone
+	w := &wait{leases: l, claim: claim, self: self, maxWait: maxWait, attempt: attempt, again: askAgain}
+	if maxWait == 0 {
+		return w.askOnce(ctx)
+	}
+	defer w.unlist()
 	for {
 		if done, err := w.tryTurn(limited); done {
 			return err
 		}
-		if maxWait == 0 {
-			return l.refusal(self)
-		}
-		if err := w.listOnce(limited); err != nil {
-			return err
-		}
-		if err := l.pause(limited, self); err != nil {
+		w.list(limited)
+		if err := w.pause(limited); err != nil {
 			return err
 		}
 		if limited.Err() != nil {
@@ -168,27 +211,85 @@ func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, con
 	return context.WithTimeout(ctx, maxWait)
 }
 
+// askOnce makes one attempt. If it is not this caller's turn, those who are before it know the answer, or will soon.
+func (w *wait) askOnce(ctx context.Context) error {
+	l := w.leases
+	for ctx.Err() == nil {
+		if l.isTurnOf(w.self) {
+			err := w.ask(ctx)
+			l.learn(w.self, err)
+			return err
+		}
+		verdict, news := l.awaitNews(w.self)
+		if verdict != nil {
+			return verdict
+		}
+		select {
+		case <-ctx.Done():
+		case <-news:
+		case <-l.stopped.Done():
+			return ErrClosed
+		}
+	}
+	return context.Cause(ctx)
+}
+
 // tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and with what.
 func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
 	if !w.leases.isTurnOf(w.self) {
 		return false, nil
 	}
 	w.asked = time.Now()
-	err = w.attempt(limited)
+	err = w.ask(limited)
 	if err == nil {
 		return true, nil
 	}
-	if w.leases.noteRefusal(w.self, err) || w.isToWait(err) || endedBy(limited, err) {
+	if endedBy(limited, err) {
 		return false, nil
 	}
-	return true, err
+	return !w.isToWait(err), err
 }
 
-// isToWait reports whether an attempt that was not refused is to be made again. A transaction that is changing the lock, or
-// asserts it, for longer than the database waits, is waited for like a holder. A grant that came too late has been given
-// back.
+var errNoAnswer = fmt.Errorf("%w: no answer for %s", ErrUnreachable, outagePatience)
+
+// ask makes an attempt, and abandons it when a backend is too silent.
+func (w *wait) ask(limited context.Context) error {
+	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
+	defer cancel()
+	return w.attempt(asking)
+}
+
+// isToWait notes why an attempt came to nothing, and reports whether another one is to be made. A transaction that is changing
+// the lock, or asserts it, is waited for like a holder, and a backend that is gone for a while, too. A grant that came too
+// late has been given back.
 func (w *wait) isToWait(err error) bool {
-	return w.maxWait > 0 && (errors.Is(err, ErrBusy) || errors.Is(err, errTooLate))
+	w.leases.learn(w.self, err)
+	switch {
+	case errors.Is(err, ErrHeld):
+		w.failing, w.again, w.refused = time.Time{}, askAgain, true
+		return true
+	case isOutage(err):
+		since := w.leases.waiters.outage().since
+		if w.failing.IsZero() {
+			w.failing = time.Now()
+		}
+		if since.IsZero() || w.failing.Before(since) {
+			since = w.failing
+		}
+		return time.Since(since) < outagePatience
+	}
+	w.failing = time.Time{}
+	return isBusy(err)
+}
+
+// isBusy reports whether an attempt came to nothing for a moment.
+func isBusy(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrRetry) || errors.Is(err, ErrContention) || errors.Is(err, errTooLate)
+}
+
+// isOutage reports whether an attempt found nobody to answer it.
+func isOutage(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrOutcomeUnknown)
 }
 
 // endedBy reports whether an attempt was abandoned because its context has ended.
@@ -196,55 +297,92 @@ func endedBy(limited context.Context, err error) bool {
 	return limited.Err() != nil && errors.Is(err, context.Cause(limited)) && !errors.Is(err, ErrOutcomeUnknown)
 }
 
-// listOnce has the object looked after, from the first refusal until the end of the wait.
-func (w *wait) listOnce(limited context.Context) error {
-	if w.listed || limited.Err() != nil {
-		return nil
+// list has the object looked after until the end of the wait: from the first refusal on, or after a moment. Whoever is served
+// by then by a holder of the same program costs the backend nothing.
+func (w *wait) list(limited context.Context) {
+	if w.watched || limited.Err() != nil || !w.refused && time.Since(w.self.came) < unlistedWait {
+		return
 	}
-	w.listed = true
-	err := w.leases.waiters.add(limited, w.claim, w.maxWait)
-	if limited.Err() != nil {
-		return nil // the wait is over, which has an error of its own
+	w.watched = true
+	if w.leases.lister != nil {
+		limit := time.Time{}
+		if w.maxWait != forever {
+			limit = w.self.came.Add(w.maxWait)
+		}
+		w.listing = w.leases.lister.add(w.claim, limit)
 	}
-	return err
+	w.leases.waiters.add(w.claim.object)
 }
 
 func (w *wait) unlist() {
-	if w.listed {
-		w.leases.waiters.remove(w.claim)
+	if !w.watched {
+		return
 	}
+	w.leases.waiters.remove(w.claim.object)
+	if w.listing != nil {
+		w.leases.lister.remove(w.listing)
+	}
+}
+
+// unlisted is closed when the backend does not list the waiter.
+func (w *wait) unlisted() <-chan struct{} {
+	if w.listing == nil {
+		return nil
+	}
+	return w.listing.refused
 }
 
 // lastAttempt ends a wait: with the cause if ctx has ended it, and else with an answer that is not older than a second.
 func (w *wait) lastAttempt(ctx context.Context) error {
 	l := w.leases
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w (%w)", context.Cause(ctx), l.refusal(w.self))
+		if verdict := l.verdict(w.self); verdict != nil {
+			return fmt.Errorf("%w (%w)", context.Cause(ctx), verdict)
+		}
+		return context.Cause(ctx)
 	}
-	if time.Since(w.asked) < lastAnswer || !l.isTurnOf(w.self) {
-		return l.refusal(w.self)
+	if time.Since(w.asked) >= lastAnswer && l.isTurnOf(w.self) {
+		limited, cancel := context.WithTimeout(ctx, lastAnswer)
+		defer cancel()
+		err := w.attempt(limited)
+		if err == nil || !endedBy(limited, err) && !w.isToWait(err) {
+			return err
+		}
 	}
-	limited, cancel := context.WithTimeout(ctx, lastAnswer)
-	defer cancel()
-	err := w.attempt(limited)
-	if err == nil {
-		return nil
+	if verdict := l.verdict(w.self); verdict != nil {
+		return verdict
 	}
-	if l.noteRefusal(w.self, err) || w.isToWait(err) || limited.Err() != nil {
-		return l.refusal(w.self)
-	}
-	return err
+	return fmt.Errorf("%w: no answer within the %s of max_wait", ErrUnreachable, w.maxWait)
 }
 
-// pause waits until the waiter is to try again, or limited ends.
-func (l *Leases) pause(limited context.Context, self *waiter) error {
-	again := time.NewTimer(lookAgain)
-	defer again.Stop()
+// pause waits until the waiter is to try again, or limited ends. After an attempt that came to nothing it asks again soon,
+// because nobody else may know that it could, but not at once, whoever wakes it.
+func (w *wait) pause(limited context.Context) error {
+	if !w.leases.isFailing(w.self) {
+		pause := lookAgain
+		if !w.watched {
+			pause = time.Until(w.self.came.Add(unlistedWait))
+		}
+		return w.sleep(limited, pause, w.self.wake)
+	}
+	if err := w.sleep(limited, askAgain, nil); err != nil {
+		return err
+	}
+	pause := time.Duration(float64(w.again) * (1 - jitter + 2*jitter*w.leases.waiters.random()))
+	w.again = min(2*w.again, askAgainSlowest)
+	return w.sleep(limited, pause, w.self.wake)
+}
+
+func (w *wait) sleep(limited context.Context, pause time.Duration, wake <-chan struct{}) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	select {
 	case <-limited.Done():
-	case <-self.wake:
-	case <-again.C:
-	case <-l.stopped.Done():
+	case <-wake:
+	case <-timer.C:
+	case <-w.unlisted():
+		return w.listing.err
+	case <-w.leases.stopped.Done():
 		return ErrClosed
 	}
 	return nil
@@ -256,7 +394,7 @@ func (l *Leases) enqueue(claim claim) (*waiter, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
-	self := &waiter{object: claim.object, owner: claim.owner, wake: make(chan struct{}, 1)}
+	self := &waiter{object: claim.object, wake: make(chan struct{}, 1), came: time.Now()}
 	self.element = l.state(claim.object).queue.PushBack(self)
 	return self, nil
 }
@@ -276,20 +414,47 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 	return state.holder == nil && state.unsettled == 0 && state.first() == self
 }
 
-// noteRefusal remembers who held the object when an attempt was refused. It reports whether err is a refusal.
-func (l *Leases) noteRefusal(self *waiter, err error) bool {
-	var held *HeldError
-	if !errors.As(err, &held) {
-		return false
-	}
+// isFailing reports whether the waiter's own last attempt came to nothing, and not because somebody holds the object.
+func (l *Leases) isFailing(self *waiter) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.objects[self.object].refused = held.Holder
-	return true
+	state := l.objects[self.object]
+	return state.holder == nil && state.unsettled == 0 && state.first() == self && state.failure != nil
 }
 
-func (l *Leases) refusal(self *waiter) *HeldError {
+// learn remembers what an attempt has shown: who held the object, or why nobody could tell.
+func (l *Leases) learn(self *waiter, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return &HeldError{Object: self.object, Holder: l.objects[self.object].holderNow(self)}
+	state := l.objects[self.object]
+	var held *HeldError
+	switch {
+	case errors.As(err, &held):
+		state.see(held.Holder, true)
+	case isBusy(err) || isOutage(err):
+		state.failure = err
+	}
+	state.tell()
+}
+
+func (l *Leases) verdict(self *waiter) error {
+	outage := l.waiters.outage()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.objects[self.object].verdict(self, outage)
+}
+
+// awaitNews returns why the object is not to be had, or a channel that is closed when there is more to know.
+func (l *Leases) awaitNews(self *waiter) (verdict error, news <-chan struct{}) {
+	outage := l.waiters.outage()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	state := l.objects[self.object]
+	if verdict := state.verdict(self, outage); verdict != nil {
+		return verdict, nil
+	}
+	if state.news == nil {
+		state.news = make(chan struct{})
+	}
+	return nil, state.news
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -124,11 +125,11 @@ func TestRefusalNamesTheHolderOfNow(t *testing.T) {
 	})
 }
 
-// Goal: a limited wait ends when it is to, however slow the backend is. Method: a backend whose first answer takes 30 s, and
-// one whose second does, to the question at the end of the wait.
+// Goal: a limited wait ends when it is to, however slow the backend is, and tells whether anybody was seen. Method: a backend
+// whose first answer takes 30 s, and one whose second does, to the question at the end of the wait.
 func TestTryAcquireGivesUpInTime(t *testing.T) {
 	t.Parallel()
-	for _, slow := range []int64{1, 2} {
+	for slow, want := range map[int64]error{1: applock.ErrUnreachable, 2: applock.ErrHeld} {
 		t.Run(fmt.Sprint(slow), func(t *testing.T) {
 			t.Parallel()
 			var takes atomic.Int64
@@ -141,8 +142,8 @@ func TestTryAcquireGivesUpInTime(t *testing.T) {
 			play(t, backend, func(t *testing.T, leases *applock.Leases) {
 				began := time.Now()
 				_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 5 * time.Second})
-				if waited := time.Since(began); waited > 6*time.Second || !errors.Is(err, applock.ErrHeld) {
-					t.Errorf("gave up after %s with %v, want ErrHeld after 5 s, and one more for the last answer", waited, err)
+				if waited := time.Since(began); waited > 6*time.Second || !errors.Is(err, want) {
+					t.Errorf("gave up after %s with %v, want %v after 5 s, and one more for the last answer", waited, err, want)
 				}
 			})
 		})
@@ -165,6 +166,187 @@ func TestAcquireWaitsForTransactions(t *testing.T) {
 	}
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
 		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+	})
+}
+
+// locking is a call that takes the nightly job, or tries to.
+type locking func(ctx context.Context, p program, maxWait time.Duration) error
+
+// lockings are all ways of taking it. Those that are in asksOnce do so without a wait only.
+var lockings = map[string]locking{
+	"Acquire": func(ctx context.Context, p program, maxWait time.Duration) error {
+		_, err := p.Acquire(ctx, within(maxWait))
+		return err
+	},
+	"TryAcquire": func(ctx context.Context, p program, maxWait time.Duration) error {
+		_, err := p.TryAcquire(ctx, within(maxWait))
+		return err
+	},
+	"Do": func(ctx context.Context, p program, maxWait time.Duration) error {
+		return p.Do(ctx, within(maxWait), func(context.Context, *applock.Lease) error { return nil })
+	},
+}
+
+// Goal: an outage is never "held": a caller whose context ends hears its cause, and one whose time is up that nobody could be
+// asked. Method: a free object behind a server that does not answer, to one caller and to the one behind it.
+func TestAnOutageIsNotHeld(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the shift is over")
+	for name, lock := range lockings {
+		for _, maxWait := range []time.Duration{0, 3 * time.Second} {
+			t.Run(fmt.Sprint(name, maxWait), func(t *testing.T) {
+				t.Parallel()
+				playFake(t, func(t *testing.T, here, _ program) {
+					here.with(fakebackend.Take, fakebackend.Fault{Before: time.Hour})
+					want, after := cause, 10*time.Second
+					if maxWait > 0 {
+						want, after = applock.ErrUnreachable, maxWait
+					}
+					var callers sync.WaitGroup
+					for range 2 {
+						callers.Go(func() {
+							began := time.Now()
+							ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
+							defer cancel()
+							err := lock(ctx, here, maxWait)
+							if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, want) || took > after+time.Second {
+								t.Errorf("after %s: %v, want %v after %s, and not ErrHeld", took, err, want, after)
+							}
+						})
+					}
+					callers.Wait()
+				})
+			})
+		}
+	}
+}
+
+// Goal: who asks once, or for ever, hears of a server that does not answer, also when its context never ends. Method: wait for
+// both.
+func TestSilenceHasAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, lock := range lockings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.with(fakebackend.Take, fakebackend.Fault{Before: time.Hour})
+				began := time.Now()
+				err := lock(t.Context(), here, 0)
+				if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, applock.ErrUnreachable) || took > 2*time.Minute {
+					t.Errorf("after %s: %v, want ErrUnreachable", took, err)
+				}
+			})
+		})
+	}
+}
+
+// Goal: an outage of a server that nobody could reach is waited out, by who comes during it as by who waits already; one that
+// lasts is told. Method: refused connections for 20 s, and for ever.
+func TestOutagesAreWaitedOut(t *testing.T) {
+	t.Parallel()
+	refused := fmt.Errorf("%w: connection refused", applock.ErrUnreachable)
+	for _, lasts := range []time.Duration{20 * time.Second, time.Hour} {
+		for name, lock := range lockings {
+			t.Run(fmt.Sprint(name, lasts), func(t *testing.T) {
+				t.Parallel()
+				playFake(t, func(t *testing.T, here, _ program) {
+					began := time.Now()
+					here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+						return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+							if time.Since(began) < lasts {
+								return fakebackend.Fault{Refuse: refused}
+							}
+							return calm(ctx, call)
+						}
+					})
+					err := lock(t.Context(), here, 10*time.Minute)
+					took := time.Since(began)
+					if lasts < time.Hour && (err != nil || took > lasts+3*time.Second) {
+						t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
+					}
+					if lasts == time.Hour && (!errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrHeld) || took > time.Minute) {
+						t.Errorf("after %s: %v, want ErrUnreachable", took, err)
+					}
+					_, err = here.TryAcquire(t.Context(), anHour(account(1)))
+					if lasts == time.Hour && !errors.Is(err, applock.ErrUnreachable) || time.Since(began) > took+time.Second {
+						t.Errorf("asked once: %v after another %s, want ErrUnreachable at once", err, time.Since(began)-took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Goal: a transaction that is changing the lock is waited for until the limit, and then told as that: nobody was seen to hold
+// the object. Method: a row that is busy for a while, and for ever; each attempt takes the second of a lock timeout.
+func TestBusyIsNotYet(t *testing.T) {
+	t.Parallel()
+	errs := []error{applock.ErrBusy, applock.ErrRetry, applock.ErrContention}
+	for name, lock := range lockings {
+		for _, busy := range errs {
+			for _, lasts := range []time.Duration{4 * time.Second, time.Hour} {
+				t.Run(fmt.Sprint(name, busy, lasts), func(t *testing.T) {
+					t.Parallel()
+					playFake(t, func(t *testing.T, here, _ program) {
+						began := time.Now()
+						here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+							return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+								if call.Operation == fakebackend.Take && time.Since(began) < lasts {
+									return fakebackend.Fault{Refuse: busy, Before: time.Second}
+								}
+								return calm(ctx, call)
+							}
+						})
+						err := lock(t.Context(), here, 10*time.Second)
+						took := time.Since(began)
+						if lasts < time.Hour && (err != nil || took > lasts+2*time.Second) {
+							t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
+						}
+						if lasts == time.Hour && (!errors.Is(err, busy) || errors.Is(err, applock.ErrHeld) || took < 10*time.Second || took > 11*time.Second) {
+							t.Errorf("after %s: %v, want %v after 10 s", took, err, busy)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Goal: who was seen to hold the object is told, also when the row is busy in the end. Method: a holder in another program,
+// whose row is busy from the second attempt on.
+func TestSeenIsTold(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holder := there.acquire(t, anHour(nightly))
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { here.with(fakebackend.Take, fakebackend.Fault{Refuse: applock.ErrBusy}) })
+		_, err := here.TryAcquire(t.Context(), within(10*time.Second))
+		requireRefused(t, began, 10*time.Second, err, holder)
+	})
+}
+
+// Goal: who asks once while others of this program are asking is told what they are told. Method: a caller that takes the
+// object, one that is refused, and one that finds the row busy; another one a moment later.
+func TestAskingOnceBehindOthers(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		go func() { _, _ = here.TryAcquire(t.Context(), within(0)) }()
+		time.Sleep(5 * time.Millisecond)
+		if _, err := here.TryAcquire(t.Context(), within(0)); !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("behind one who takes it: %v, want ErrHeld", err)
+		}
+		held := there.acquire(t, anHour(account(1)))
+		go func() { _, _ = here.Acquire(t.Context(), anHour(account(1))) }()
+		time.Sleep(5 * time.Millisecond)
+		began := time.Now()
+		_, err := here.TryAcquire(t.Context(), anHour(account(1)))
+		requireRefused(t, began, 15*time.Millisecond, err, held)
+		here.with(fakebackend.Take, fakebackend.Fault{Refuse: applock.ErrBusy, Before: time.Second})
+		go func() { _, _ = here.TryAcquire(t.Context(), anHour(account(2))) }()
+		time.Sleep(5 * time.Millisecond)
+		if _, err := here.TryAcquire(t.Context(), anHour(account(2))); !errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrHeld) {
+			t.Errorf("behind one who finds it busy: %v, want ErrBusy", err)
+		}
 	})
 }
 

@@ -35,7 +35,8 @@ const (
 //   - a lease is trusted no longer than the backend keeps its grant, and ends by MaxHold;
 //   - it ends with a cause that is ErrNotHeld, and is ErrLost with a *LostError when it was lost;
 //   - those who wait in one program are served in the order of their calls;
-//   - each caller gets its lease, or is told why not; nobody waits for an object that stays free;
+//   - each caller gets its lease, or is told why not; nobody waits for an object that stays free, and nobody is told that
+//     it is held;
 //   - in the end nothing is held, nobody is listed as waiting, and no goroutine is left.
 //
 // Method: random schedules in virtual time, thousands of them, each made from its seed: several actors in one to three
@@ -214,13 +215,13 @@ func (s *schedule) fault(_ context.Context, call fakebackend.Call) fakebackend.F
 	}
 	for _, outage := range w.outages {
 		if since >= outage.from && since < outage.to {
-			fault.Refuse = errOutage
+			fault.Refuse = oneOf(newChance(s.seed, "outage"), errOutage, applock.ErrUnreachable)
 			return fault
 		}
 	}
 	switch {
 	case c.hits(w.refusing):
-		fault.Refuse = oneOf(c, applock.ErrBusy, errOutage)
+		fault.Refuse = oneOf(c, applock.ErrBusy, applock.ErrUnreachable, errOutage)
 	case c.hits(w.losing):
 		fault.Lose = true
 	case c.hits(w.doubling):
@@ -294,7 +295,8 @@ func (s *schedule) close(leases *applock.Leases) {
 
 // mayFail reports whether an error is one of those that the weather makes.
 func (s *schedule) mayFail(err error) bool {
-	return errors.Is(err, errOutage) || errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrOutcomeUnknown)
+	return errors.Is(err, errOutage) || errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrOutcomeUnknown) ||
+		errors.Is(err, applock.ErrUnreachable)
 }
 
 // supervise ends grants now and then.
@@ -431,6 +433,10 @@ func (a *actor) refused(ctx context.Context, request applock.AcquireRequest, wai
 		a.t.Errorf("%s: %v tells nobody why", request.Object, err)
 	}
 	const longEnough, soon = 20 * time.Second, 10 * time.Second
+	const latestPoll = 30 * time.Second // in the worst weather: until then those who wait know nothing newer
+	if free := a.backend.FreeFor(request.Object); errors.Is(err, applock.ErrHeld) && free > wait.end.Sub(wait.start)+latestPoll {
+		a.t.Errorf("%s: %v, though it has been free for %s, and the wait was %s", request.Object, err, free, wait.end.Sub(wait.start))
+	}
 	if free := a.backend.FreeFor(request.Object); a.weather.isFair() && wait.end.Sub(wait.start) > longEnough && free > soon {
 		a.t.Errorf("%s: waited for %s in vain, though it has been free for %s: %v", request.Object, wait.end.Sub(wait.start), free, err)
 	}

@@ -3,6 +3,7 @@ package applock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
@@ -23,54 +24,20 @@ type hub struct {
 	leases *Leases
 
 	mutex    sync.Mutex
-	objects  map[Object]int          // how many wait for it
-	listings map[listingKey]*listing // who is listed as waiting
+	objects  map[Object]int // how many wait for it
 	polling  bool
 	changed  time.Time // when something happened last: a newcomer, or an object that was free
+	failing  outage    // of polls
 	hearing  int       // how many listeners get messages
 	newcomer chan struct{}
 	// random returns a number from 0 to 1, for the jitter.
 	random func() float64
 }
 
-// listingKey is what a backend lists a waiter by.
-type listingKey struct {
-	object   Object
-	operator string
-}
-
-// listing counts those who wait under one name. Its turn lets in one call at a time, so that the backend lists the name
-// while somebody waits. The mutex of the hub guards waiting; until and unlimited belong to whoever has the turn.
-type listing struct {
-	turn    chan struct{}
-	waiting int
-	// until is when the last of them gives up, unless one of them waits without a limit.
-	until     time.Time
-	unlimited bool
-}
-
-// enter waits for the turn, and returns false when ctx ends first.
-func (l *listing) enter(ctx context.Context) bool {
-	select {
-	case l.turn <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// leave ends the turn.
-func (l *listing) leave() { <-l.turn }
-
-// extend returns for how long the name is to be listed when one more waits, zero for no limit.
-func (l *listing) extend(wait time.Duration) time.Duration {
-	if l.unlimited = l.unlimited || wait == forever; l.unlimited {
-		return 0
-	}
-	if until := time.Now().Add(wait); until.After(l.until) {
-		l.until = until
-	}
-	return max(time.Until(l.until), 1) // zero would be no limit
+// outage is since when a backend has not answered, and its last error; nil when it does.
+type outage struct {
+	since time.Time
+	err   error
 }
 
 const (
@@ -87,149 +54,45 @@ const (
 	// newcomerShare is the same while newcomers arrive, who are gathered for a common poll.
 	newcomerShare = 1.0 / 4
 
-	pollLimit    = 10 * time.Second
-	pollPatience = 30 * time.Second
-	pollFailure  = time.Second
-	lingering    = 10 * time.Second // how long the poller and its listener stay when nobody waits
-	relisten     = 10 * time.Second
-	retractAgain = time.Second
-	stale        = time.Second // a message may be so old
-	jitter       = 0.2
+	pollLimit   = 10 * time.Second
+	pollFailure = time.Second
+	lingering   = 10 * time.Second // how long the poller and its listener stay when nobody waits
+	relisten    = 10 * time.Second
+	stale       = time.Second // a message may be so old
+	jitter      = 0.2
 )
 
 func newHub(leases *Leases) *hub {
 	return &hub{
 		leases:   leases,
 		objects:  map[Object]int{},
-		listings: map[listingKey]*listing{},
 		newcomer: make(chan struct{}, 1),
 		random:   rand.Float64,
 	}
 }
 
-// add has the claim's object looked after until remove, which must be called in any case.
-func (h *hub) add(ctx context.Context, claim claim, wait time.Duration) error {
-	h.watch(claim.object)
-	defer h.wakePoller()
-	backend, ok := h.leases.backend.(Announcer)
-	if !ok {
-		return nil
-	}
-	return h.announce(ctx, backend, claim, wait)
-}
-
-// watch has the poller ask for one more waiter.
-func (h *hub) watch(object Object) {
+// add has an object looked after until remove.
+func (h *hub) add(object Object) {
 	h.mutex.Lock()
-	defer h.mutex.Unlock()
 	h.objects[object]++
 	h.changed = time.Now()
 	if backend, ok := h.leases.backend.(Poller); ok && !h.polling {
 		h.polling = true
 		h.leases.background.Go(func() { h.run(backend) })
 	}
-}
-
-// announce lists a waiter. When ctx ends first, the call is not broken off, because the backend might list the waiter
-// after its retraction then: it goes on for a while, and keeps the turn.
-func (h *hub) announce(ctx context.Context, backend Announcer, claim claim, wait time.Duration) error {
-	waiting, cancel := endingWith(ctx, h.leases.stopped)
-	defer cancel()
-	listing := h.count(claim, +1)
-	if !listing.enter(waiting) {
-		return context.Cause(waiting)
-	}
-	wait = listing.extend(wait)
-	calling, breakOff := h.leases.untilShutdown(context.WithoutCancel(ctx))
-	answer := make(chan error, 1)
-	h.leases.background.Go(func() { // of its own, because a database client's deep stack is not to stay with the waiter
-		defer breakOff()
-		defer listing.leave()
-		answer <- backend.Announce(calling, claim.object, claim.owner, wait)
-	})
-	select {
-	case err := <-answer:
-		return err
-	case <-waiting.Done():
-		time.AfterFunc(releaseLimit, breakOff)
-		return context.Cause(waiting)
-	}
-}
-
-// count counts a waiter in or out, or neither, and returns the listing of its name.
-func (h *hub) count(claim claim, change int) *listing {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	key := listingKey{object: claim.object, operator: claim.owner.Operator}
-	found := h.listings[key]
-	if found == nil {
-		found = &listing{turn: make(chan struct{}, 1)}
-		h.listings[key] = found
-	}
-	found.waiting += change
-	return found
-}
-
-func (h *hub) remove(claim claim) {
-	h.mutex.Lock()
-	h.objects[claim.object]--
-	if h.objects[claim.object] == 0 {
-		delete(h.objects, claim.object)
-	}
 	h.mutex.Unlock()
-	backend, ok := h.leases.backend.(Announcer)
-	if !ok {
-		return
-	}
-	h.count(claim, -1)
-	h.later(func() { h.retract(backend, claim) })
-}
-
-// later runs a cleanup that nobody waits for, unless there are too many.
-func (h *hub) later(cleanup func()) {
-	if !h.leases.cleanups.add(&h.leases.background, cleanup) {
-		cleanup()
+	if h.leases.lister == nil {
+		h.wakePoller() // else when the waiter is listed
 	}
 }
 
-// retract takes a waiter off the list, unless somebody waits under the same name again. It repeats what fails: polls
-// would keep the name listed.
-func (h *hub) retract(backend Announcer, claim claim) {
-	ctx, cancel := context.WithTimeout(h.leases.shutdownCtx, releaseLimit)
-	defer cancel()
-	listing := h.count(claim, 0)
-	if !listing.enter(ctx) {
-		h.retractLater(backend, claim)
-		return
-	}
-	defer listing.leave()
-	if !h.isUnused(listing) {
-		return
-	}
-	if err := backend.Retract(ctx, claim.object, claim.owner.Operator); err != nil {
-		h.retractLater(backend, claim)
-		return
-	}
+func (h *hub) remove(object Object) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if listing.waiting == 0 {
-		delete(h.listings, listingKey{object: claim.object, operator: claim.owner.Operator})
+	h.objects[object]--
+	if h.objects[object] == 0 {
+		delete(h.objects, object)
 	}
-}
-
-// retractLater has a retraction repeated, unless Close has begun.
-func (h *hub) retractLater(backend Announcer, claim claim) {
-	time.AfterFunc(retractAgain, func() {
-		if h.leases.stopped.Err() == nil {
-			h.later(func() { h.retract(backend, claim) })
-		}
-	})
-}
-
-func (h *hub) isUnused(listing *listing) bool {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return listing.waiting == 0
 }
 
 // wakePoller has the poller ask soon.
@@ -260,10 +123,9 @@ func (h *hub) run(backend Poller) {
 	if source, ok := h.leases.backend.(Notifier); ok {
 		h.leases.background.Go(func() { h.listen(ctx, source) })
 	}
-	var failing time.Time // since when
 	for {
 		began := time.Now()
-		next, err := h.poll(ctx, backend, &failing)
+		next, err := h.poll(ctx, backend)
 		cost := time.Since(began)
 		if !h.sleep(ctx, h.pause(cost, next, err), time.Duration(float64(cost)/newcomerShare)) {
 			return
@@ -272,9 +134,12 @@ func (h *hub) run(backend Poller) {
 }
 
 // poll asks once and wakes those whose objects could be free. It returns when to ask again at the latest.
-func (h *hub) poll(ctx context.Context, backend Poller, failing *time.Time) (time.Duration, error) {
+func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	h.mutex.Lock()
 	idle := len(h.objects) == 0
+	if idle {
+		h.failing = outage{} // it is of no interest when the next one comes
+	}
 	h.mutex.Unlock()
 	if idle {
 		return forever, nil
@@ -284,10 +149,12 @@ func (h *hub) poll(ctx context.Context, backend Poller, failing *time.Time) (tim
 	defer cancel()
 	free, next, err := backend.Poll(limited, h.waited())
 	if err != nil {
-		h.failed(ctx, failing, err)
+		h.failed(ctx, asked, err)
 		return pollFailure, err
 	}
-	*failing = time.Time{}
+	if h.recovered() {
+		h.nudgeAll(asked)
+	}
 	for _, object := range free {
 		h.leases.nudge(object, asked)
 	}
@@ -308,19 +175,46 @@ func (h *hub) note(free []Object) {
 }
 
 // failed has the waiters find out for themselves, and tell their callers, when polls have failed for long.
-func (h *hub) failed(ctx context.Context, failing *time.Time, err error) {
+func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	if failing.IsZero() {
-		*failing = time.Now()
+	h.mutex.Lock()
+	if h.failing.err == nil {
+		h.failing.since = asked
 	}
+	h.failing.err = err
+	if !errors.Is(err, ErrPrivilege) && !errors.Is(err, ErrSchema) {
+		h.failing.err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	since := h.failing.since
+	h.mutex.Unlock()
 	h.leases.logger.LogAttrs(ctx, slog.LevelWarn, "cannot ask for the awaited objects, trying again", slog.Any("error", err))
-	if time.Since(*failing) < pollPatience {
-		return
+	if time.Since(since) >= outagePatience {
+		h.nudgeAll(since)
 	}
+}
+
+// recovered notes that a poll was answered, and reports whether that is news.
+func (h *hub) recovered() bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	wasFailing := h.failing.err != nil
+	h.failing = outage{}
+	return wasFailing
+}
+
+// outage returns since when polls have failed.
+func (h *hub) outage() outage {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.failing
+}
+
+// nudgeAll has all who wait ask for themselves.
+func (h *hub) nudgeAll(asked time.Time) {
 	for object := range h.waited() {
-		h.leases.nudge(object, *failing)
+		h.leases.nudge(object, asked)
 	}
 }
 
@@ -363,7 +257,7 @@ func (h *hub) sleep(ctx context.Context, pause, gathering time.Duration) bool {
 	if ctx.Err() == nil && (len(h.objects) > 0 || time.Since(h.changed) < lingering) {
 		return true
 	}
-	h.polling = false
+	h.polling, h.failing = false, outage{}
 	return false
 }
 

@@ -357,11 +357,13 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 		}
 		c.released, c.ends, c.endsAt = true, d.clock, d.now()
 	default:
+		var endsAt time.Time // which a release does not tell
 		if c.owner.Operator == operator {
 			kind += " of another grant"
+			endsAt = c.endsAt // which is told whole
 		}
 		d.outcome("release HELD" + kind)
-		d.wantHeld(c, err, time.Time{})
+		d.wantHeld(c, err, endsAt)
 	}
 }
 

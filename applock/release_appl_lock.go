@@ -27,7 +27,7 @@ type ReleaseResult struct {
 // Release ends the operator's grant. That nobody holds the object is no error, so that repeating a release is safe.
 //
 // It returns a *HeldError (ErrHeld) when another operator, or another grant than Fence, holds the object; that of the same
-// operator is told with its fence.
+// operator is told with its fence, but for a call in a transaction of the caller's.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
 func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseResult, error) {
 	params, err := request.params()
@@ -36,7 +36,8 @@ func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseRe
 	}
 	result, err := c.operations.release(ctx, params)
 	var held *HeldError
-	if errors.As(err, &held) && held.Holder.Operator == params.OperatorID {
+	// Not in a caller's transaction: the read could fix what it sees, before a get.
+	if errors.As(err, &held) && held.Holder.Operator == params.OperatorID && !c.operations.inTx {
 		err = c.operations.explainOtherGrant(ctx, params, held)
 	}
 	if err != nil {

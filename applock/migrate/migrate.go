@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -29,10 +30,22 @@ type Migration struct {
 	Name string
 	// AppliedAt is when the step was applied, UTC; zero while it is pending.
 	AppliedAt time.Time
+	// Unknown is true for a step that the database has and this program does not know: it has no name then.
+	Unknown bool
 }
 
+// NewerError means that the database has a step that this program does not know, so that it cannot tell what is right
+// there: use the program of that release, or a later one. Locking goes on with older programs.
+type NewerError = migrate.NewerError
+
+// LiveLocksError means that locks are live that would be lost. Nothing was changed.
+type LiveLocksError = migrate.LiveLocksError
+
 // UpRequest is how Up installs. Its zero value is usable.
-type UpRequest struct{}
+type UpRequest struct {
+	// DryRun returns the steps that would be applied, and changes nothing.
+	DryRun bool
+}
 
 // UpResult is what Up has done.
 type UpResult struct {
@@ -42,14 +55,28 @@ type UpResult struct {
 
 // Up creates or updates the table and the procedures, and the file of a SQLite DSN, and returns the steps it applied. Any
 // number of processes may run it on one database at once; each step is applied once. The steps are noted in the table
-// appl_lock_goose, beside appl_lock, so that an application's own goose and this one do not see each other.
-func Up(ctx context.Context, client *applock.Client, _ UpRequest) (UpResult, error) {
-	steps, err := run(ctx, client, "up", migrate.Up)
-	return UpResult{Steps: steps}, err
+// appl_lock_goose, beside appl_lock, so that an application's own goose and this one do not see each other. It returns a
+// *NewerError when the database is ahead of the program. It does not look whether what was applied before is still as it
+// was: Status does.
+func Up(ctx context.Context, client *applock.Client, request UpRequest) (UpResult, error) {
+	var result UpResult
+	err := run(ctx, client, "up", func(ctx context.Context, target migrate.Target) error {
+		up := migrate.Up
+		if request.DryRun {
+			up = migrate.Pending
+		}
+		steps, err := up(ctx, target, migrate.Newest)
+		result.Steps = migrations(steps)
+		return err
+	})
+	return result, err
 }
 
 // DownRequest is how Down goes back. Its zero value is usable.
-type DownRequest struct{}
+type DownRequest struct {
+	// Force goes on where locks are live.
+	Force bool
+}
 
 // DownResult is what Down has done.
 type DownResult struct {
@@ -58,22 +85,76 @@ type DownResult struct {
 }
 
 // Down undoes the newest step and returns it, or nothing when there is none. Undoing the first
-// step drops the table with all its locks.
-func Down(ctx context.Context, client *applock.Client, _ DownRequest) (DownResult, error) {
-	steps, err := run(ctx, client, "down", migrate.Down)
-	return DownResult{Steps: steps}, err
+// step drops the table with all its locks. While locks are live it returns a *LiveLocksError, unless it is forced; a lock
+// that is taken meanwhile it does not see.
+func Down(ctx context.Context, client *applock.Client, request DownRequest) (DownResult, error) {
+	var result DownResult
+	err := run(ctx, client, "down", func(ctx context.Context, target migrate.Target) error {
+		steps, err := migrate.Down(ctx, target, request.Force)
+		result.Steps = migrations(steps)
+		return err
+	})
+	return result, err
+}
+
+// GotoRequest says to which step to go.
+type GotoRequest struct {
+	// Version is the newest step that shall be applied; 0 is none.
+	Version int64
+	// Force undoes steps where locks are live.
+	Force bool
+}
+
+// GotoResult is what Goto has done.
+type GotoResult struct {
+	// Steps are those that this call applied, or undid, in the order in which it did; none where nothing was to do.
+	Steps []Migration
+	// Undone is true where it undid them.
+	Undone bool
+}
+
+// Goto applies or undoes steps, as Up and Down do, until a step is the newest. It returns ErrInvalid for one that this
+// program does not know.
+func Goto(ctx context.Context, client *applock.Client, request GotoRequest) (GotoResult, error) {
+	var result GotoResult
+	err := run(ctx, client, "goto", func(ctx context.Context, target migrate.Target) error {
+		newest, err := migrate.NewestKnown(target.Migrations)
+		if err != nil {
+			return err
+		}
+		if request.Version < 0 || request.Version > newest {
+			return &applock.InvalidError{Argument: "Version", Reason: fmt.Sprintf("must lie between 0 and %d", newest)}
+		}
+		steps, undone, err := migrate.Goto(ctx, target, request.Version, request.Force)
+		result = GotoResult{Steps: migrations(steps), Undone: undone}
+		return err
+	})
+	return result, err
 }
 
 // UninstallRequest is how Uninstall removes. Its zero value is usable.
-type UninstallRequest struct{}
+type UninstallRequest struct {
+	// Force goes on where locks are live.
+	Force bool
+}
 
 // Uninstall undoes all steps and removes the version table, and the schema (on MySQL only one that was named)
-// if nothing else is in it. All locks are lost. Uninstalling what is not installed is no error.
-func Uninstall(ctx context.Context, client *applock.Client, _ UninstallRequest) error {
-	_, err := run(ctx, client, "down", func(ctx context.Context, target migrate.Target) ([]migrate.Migration, error) {
-		return nil, migrate.Uninstall(ctx, target)
+// if nothing else is in it. All locks are lost: while some are live it returns a *LiveLocksError, unless it is forced.
+// Uninstalling what is not installed is no error.
+func Uninstall(ctx context.Context, client *applock.Client, request UninstallRequest) error {
+	return run(ctx, client, "uninstall", func(ctx context.Context, target migrate.Target) error {
+		return migrate.Uninstall(ctx, target, request.Force)
 	})
-	return err
+}
+
+// Finding is something that is not as the applied steps have left it, after a restore for example.
+type Finding struct {
+	// Name is what it is about, such as "procedure get_appl_lock".
+	Name string
+	// Problem goes on from there, such as "is missing". It is for people.
+	Problem string
+	// Repairable is true for what Repair mends. Of what it does not mend, a backup may have the rest.
+	Repairable bool
 }
 
 // StatusRequest is what Status tells. Its zero value is usable.
@@ -81,62 +162,131 @@ type StatusRequest struct{}
 
 // StatusResult is what is installed.
 type StatusResult struct {
-	// Steps are all that this program knows, in order, each with the time when it was applied.
+	// Steps are all that this program knows, in order, each with the time when it was applied, and those that only the
+	// database has.
 	Steps []Migration
+	// Findings is what is not as the applied steps have left it: tables and routines that are missing or different, on
+	// PostgreSQL also another owner, and rights that everybody has. On Db2 the texts of routines are not compared.
+	Findings []Finding
+	// Newer is not nil where the database is ahead of this program. There are no findings then.
+	Newer *NewerError
 }
 
-// Status returns all steps with the time each was applied. It changes nothing.
+// Status returns all steps with the time each was applied, and what is not as they have left it. It changes nothing.
 func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (StatusResult, error) {
-	steps, err := run(ctx, client, "status", migrate.Status)
-	return StatusResult{Steps: steps}, err
+	var result StatusResult
+	err := run(ctx, client, "status", func(ctx context.Context, target migrate.Target) error {
+		steps, err := migrate.Status(ctx, target)
+		result.Steps = migrations(steps)
+		if err != nil {
+			return err
+		}
+		found, err := migrate.Findings(ctx, target, steps)
+		if errors.As(err, &result.Newer) {
+			result.Newer.Contract = contractOf(ctx, client)
+			return nil
+		}
+		result.Findings = findings(found)
+		return err
+	})
+	return result, err
+}
+
+// RepairRequest is how Repair mends. Its zero value is usable.
+type RepairRequest struct{}
+
+// RepairResult is what Repair has done.
+type RepairResult struct {
+	// Repaired is what this call has mended, in order.
+	Repaired []Finding
+	// Left is what it cannot mend.
+	Left []Finding
+}
+
+// Repair puts back what Status finds and can be put back: routines, their owner, and the rights that everybody shall not
+// have. It touches no lock and grants nothing. A routine that is as it should be it leaves alone, with its grants; one
+// that is different is replaced, and on MySQL and MariaDB the grants on it alone are lost. It may run again and again, also
+// at once. Where no step is applied it returns ErrSchema.
+func Repair(ctx context.Context, client *applock.Client, _ RepairRequest) (RepairResult, error) {
+	var result RepairResult
+	err := run(ctx, client, "repair", func(ctx context.Context, target migrate.Target) error {
+		mended, left, err := migrate.Repair(ctx, target)
+		result = RepairResult{Repaired: findings(mended), Left: findings(left)}
+		if errors.Is(err, migrate.ErrNotInstalled) {
+			err = fmt.Errorf("%w (%w)", applock.ErrSchema, err)
+		}
+		return err
+	})
+	return result, err
+}
+
+// contractOf returns the version of the contract in the database, 0 when it cannot be read.
+func contractOf(ctx context.Context, client *applock.Client) int {
+	version, err := client.Version(ctx)
+	if err != nil {
+		return 0
+	}
+	return version.Contract
+}
+
+func migrations(steps []migrate.Migration) []Migration {
+	var all []Migration
+	for _, step := range steps {
+		all = append(all, Migration(step))
+	}
+	return all
+}
+
+func findings(found []migrate.Finding) []Finding {
+	var all []Finding
+	for _, finding := range found {
+		all = append(all, Finding{Name: finding.Name, Problem: finding.Problem, Repairable: len(finding.Mend) > 0})
+	}
+	return all
 }
 
 // run runs a command of goose on the client's database.
 func run(
-	ctx context.Context, client *applock.Client, name string,
-	command func(context.Context, migrate.Target) ([]migrate.Migration, error),
-) (done []Migration, err error) {
-	defer func() {
+	ctx context.Context, client *applock.Client, name string, command func(context.Context, migrate.Target) error,
+) error {
+	var rights string
+	err := onTarget(ctx, client, "migrate "+name, func(handle db.Handle, target migrate.Target) error {
+		dialect, err := dialectOf(handle.Dialect)
 		if err != nil {
-			err = fmt.Errorf("migrate %s: %w", name, applock.Explain(err))
+			return err
 		}
-	}()
-	handle, err := client.Driver().Handle()
-	if err != nil {
-		return nil, err
+		rights = dialect.rights
+		return command(ctx, target)
+	})
+	var ahead *NewerError
+	if errors.As(err, &ahead) {
+		ahead.Contract = contractOf(ctx, client)
 	}
-	defer func() { err = errors.Join(err, handle.Close()) }()
-	dialect, err := dialectOf(handle.Dialect)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, applock.ErrPrivilege) {
+		err = fmt.Errorf("%w; %s", err, rights)
 	}
-	target, err := dialect.target(handle)
-	if err != nil {
-		return nil, err
-	}
-	if target.Close != nil {
-		defer func() { err = errors.Join(err, target.Close()) }()
-	}
-	migrations, err := command(ctx, target)
-	for _, migration := range migrations {
-		done = append(done, Migration(migration))
-	}
-	return done, err
+	return err
 }
 
 // ScriptRequest says which script Script returns.
 type ScriptRequest struct {
-	// Dialect is postgres, mysql, db2 or sqlite.
+	// Dialect is postgres (or postgresql), mysql (or mariadb), db2 or sqlite.
 	Dialect string
 	// Platform is luw (Linux, UNIX and Windows) or zos for db2; empty is luw. The others have none.
 	Platform string
 	// Schema is where to install; empty is the dialect's default.
 	Schema string
+	// From is the step that the database has, and To the one that it shall have. Zero is none; for To on the way up, and
+	// for From on the way down, it is the newest.
+	From, To int64
+	// Down undoes steps: From is greater than To then.
+	Down bool
 }
 
-// Script returns the steps as SQL for the database's own command-line client, in one
-// transaction where the dialect has transactions around DDL. It returns ErrInvalid for a dialect, platform or
-// schema that cannot be.
+// Script returns the steps on the way as SQL for the database's own command-line client, in one
+// transaction where the dialect has transactions around DDL. Where the database does not have the step From, the script
+// ends at its beginning with an error that says so, and nothing is changed; unlike Down it does not look for live locks.
+// Script returns ErrInvalid for a dialect, platform, schema or step that cannot be.
 func Script(request ScriptRequest) (string, error) {
 	dialect, err := dialectOf(request.Dialect)
 	if err != nil {
@@ -146,46 +296,102 @@ func Script(request ScriptRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	way, err := dialect.way(request)
+	if err != nil {
+		return "", err
+	}
 	schema := cmp.Or(request.Schema, dialect.defaultSchema)
-	script, err := scriptFor(schema)
+	script, err := scriptFor(schema, way)
 	if err != nil {
 		return "", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
 	}
 	return script, nil
 }
 
+// way returns where a script leads.
+func (d dialect) way(request ScriptRequest) (migrate.Way, error) {
+	fsys, err := d.migrations()
+	if err != nil {
+		return migrate.Way{}, err
+	}
+	newest, err := migrate.NewestKnown(fsys)
+	if err != nil {
+		return migrate.Way{}, err
+	}
+	way := migrate.Way{From: request.From, To: request.To}
+	if request.Down {
+		way.From = cmp.Or(way.From, newest)
+	} else {
+		way.To = cmp.Or(way.To, newest)
+	}
+	for _, end := range []struct {
+		name string
+		step int64
+	}{{"From", way.From}, {"To", way.To}} {
+		if end.step < 0 || end.step > newest {
+			return way, &applock.InvalidError{Argument: end.name, Reason: fmt.Sprintf("must lie between 0 and %d", newest)}
+		}
+	}
+	if request.Down && way.To >= way.From {
+		return way, &applock.InvalidError{Argument: "To", Reason: fmt.Sprintf("must be less than %d on the way down", way.From)}
+	}
+	if !request.Down && way.To <= way.From {
+		return way, &applock.InvalidError{Argument: "To", Reason: fmt.Sprintf("must be greater than %d on the way up", way.From)}
+	}
+	return way, nil
+}
+
 // dialect is what migrating has to know about one.
 type dialect struct {
-	name          string
+	name string
+	// alias is another name, which people expect.
+	alias         string
 	defaultSchema string
+	migrations    func() (fs.FS, error)
 	target        func(db.Handle) (migrate.Target, error)
-	script        scriptFor
+	// rights says what the account needs that migrates.
+	rights string
+	script scriptFor
 	// grants returns statements that give a role's rights; nil where nobody is granted anything.
 	grants func(schema string, role db.Role, to string) ([]string, error)
 	// platforms has the scripts of a dialect that differs from platform to platform.
 	platforms map[string]scriptFor
 }
 
-// scriptFor returns SQL that installs into a schema.
-type scriptFor func(schema string) (string, error)
+// scriptFor returns SQL that leads a schema a way.
+type scriptFor func(schema string, way migrate.Way) (string, error)
 
 func dialects() []dialect {
 	return []dialect{
-		{name: "postgres", defaultSchema: db.DefaultSchema, target: postgres.Target, script: postgres.Script, grants: postgres.Grants},
-		{name: "mysql", target: mysql.Target, script: mysql.Script, grants: mysql.Grants},
 		{
-			name: "db2", defaultSchema: db.DefaultSchema, target: db2.Target, script: db2.Script,
-			grants:    db2.Grants,
-			platforms: map[string]scriptFor{"luw": db2.Script, "zos": db2.ScriptZOS},
+			name: "postgres", alias: "postgresql", defaultSchema: db.DefaultSchema,
+			migrations: postgres.Migrations, target: postgres.Target, script: postgres.Script, grants: postgres.Grants,
+			rights: "the account that migrates owns what it has installed, and needs CREATE on the database to install",
 		},
-		{name: "sqlite", target: sqlite.Target, script: sqlite.Script},
+		{
+			name: "mysql", alias: "mariadb",
+			migrations: mysql.Migrations, target: mysql.Target, script: mysql.Script, grants: mysql.Grants,
+			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE and" +
+				" EXECUTE on the database",
+		},
+		{
+			name: "db2", defaultSchema: db.DefaultSchema,
+			migrations: db2.Migrations, target: db2.Target, script: db2.Script, grants: db2.Grants,
+			platforms: map[string]scriptFor{"luw": db2.Script, "zos": db2.ScriptZOS},
+			rights: "the account that migrates owns what it has installed, and needs CREATETAB on the database and CREATEIN" +
+				" on the schema to install",
+		},
+		{
+			name: "sqlite", migrations: sqlite.Migrations, target: sqlite.Target, script: sqlite.Script,
+			rights: "the account that migrates must be able to write the file and its directory",
+		},
 	}
 }
 
 func dialectOf(name string) (dialect, error) {
 	var names []string
 	for _, dialect := range dialects() {
-		if dialect.name == name {
+		if name == dialect.name || name != "" && name == dialect.alias {
 			return dialect, nil
 		}
 		names = append(names, dialect.name)

@@ -20,7 +20,13 @@ const (
 	outcomeApplied applock.Outcome = "APPLIED"
 	outcomePending applock.Outcome = "PENDING"
 	outcomeUndone  applock.Outcome = "UNDONE"
-	outcomePlayed  applock.Outcome = "PLAYED"
+
+	outcomeUnknown     applock.Outcome = "UNKNOWN"
+	outcomeDamaged     applock.Outcome = "DAMAGED"
+	outcomeRepaired    applock.Outcome = "REPAIRED"
+	outcomeUninstalled applock.Outcome = "UNINSTALLED"
+
+	outcomePlayed applock.Outcome = "PLAYED"
 )
 
 // lockAnswer is what a command tells of one lock. All commands have these keys, in this order, and always all of them:

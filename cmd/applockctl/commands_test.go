@@ -120,8 +120,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"--dsn", ""}, ":4\n"},
 		{[]string{"get", ""}, "--operator\twho shall hold the object; without it $APPLOCK_OPERATOR\n:4\n"},
 		{[]string{"inquire", ""}, ":4\n"},
-		{[]string{"migrate", ""}, "down\tUndo the newest step\nprint\tPrint all steps as SQL\n" +
-			"status\tPrint all steps and when each was applied\nup\tApply all pending steps\n:4\n"},
+		{[]string{"migrate", ""}, "down\tUndo the newest step\ngoto\tApply or undo steps until VERSION is the newest\nprint\tPrint steps as SQL\n" +
+			"repair\tPut back what a restore has lost\n" +
+			"status\tPrint all steps and what is not as they have left it\nuninstall\tRemove everything that was installed\nup\tApply all pending steps\n:4\n"},
 	} {
 		got := userOf("").must(t, append([]string{"__complete"}, test.args...)...)
 		if got.stdout != test.want {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
 
@@ -95,6 +96,7 @@ func inFlags(err error) string {
 		"Schema":           "--schema",
 		"Dialect":          "--dialect",
 		"Platform":         "--platform",
+		"Version":          "VERSION",
 		"dsn":              "the DSN",
 	}[invalid.Argument]
 	if flag == "" {
@@ -181,26 +183,36 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 	}
 }
 
-// explainSchema returns the error for a database without the schema, or with an old one.
+// explainSchema returns the error for a database without the schema, with an old one, or with one that is damaged.
 func (a *app) explainSchema(ctx context.Context, operation string, s session, err error) error {
 	install := a.commandLine("migrate", "up")
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no file %s; create it with: %s", operation, pathOf(s.dsn), install)
 	}
-	where := "the database of the DSN"
-	dialect, dialectErr := open.DialectOf(s.dsn)
-	if dialectErr == nil && dialect.DefaultSchema != "" {
-		where = "schema " + dialect.DefaultSchema
-	}
-	if a.schema != "" {
-		where = "schema " + a.schema
-	}
+	where := a.place(s.dsn)
 	// An error is expected here; what counts is the version that may come with it.
 	if installed, _ := s.Version(ctx); installed.Contract > 0 && installed.Contract < applock.ContractVersion {
 		return fmt.Errorf("%s: applock in %s has contract %d, and %d is needed; update it with: %s",
 			operation, where, installed.Contract, applock.ContractVersion, install)
 	}
+	// Who may not see that learns it from "migrate up".
+	if status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err == nil && len(status.Findings) > 0 {
+		finding := status.Findings[0]
+		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and mend it with: %s",
+			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.commandLine("migrate", "repair"))
+	}
 	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s", operation, where, install)
+}
+
+// place is where the table and the procedures are.
+func (a *app) place(dsn string) string {
+	if a.schema != "" {
+		return "schema " + a.schema
+	}
+	if dialect, err := open.DialectOf(dsn); err == nil && dialect.DefaultSchema != "" {
+		return "schema " + dialect.DefaultSchema
+	}
+	return "the database of the DSN"
 }
 
 // explainFile returns the error for a file that cannot be opened; it leaves those of servers as they are.

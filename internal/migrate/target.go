@@ -3,11 +3,15 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -35,6 +39,16 @@ type Target struct {
 	SessionLocker lock.SessionLocker
 	// Rights returns who may call what; nil where nobody is granted anything, or the catalogue is not read.
 	Rights func(ctx context.Context) ([]Right, error)
+	// Interpret gives an error of DB its kind.
+	Interpret func(ctx context.Context, err error) error
+	// Qualify puts what the dialect needs before the name of a table.
+	Qualify func(table string) string
+	// LiveLocks is the query that counts the locks that are live.
+	LiveLocks string
+	// Split parts a block of a migration that has several statements; nil where each has one.
+	Split func(block string) []string
+	// Inspect compares the routines, and what else the dialect can tell; nil where there is nothing but tables.
+	Inspect func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
 	// Close releases what Target has opened; nil where that is nothing.
 	Close func() error
 }
@@ -44,11 +58,16 @@ type Migration struct {
 	Version   int64
 	Name      string
 	AppliedAt time.Time
+	// Unknown is true for one that the database has and this program has not.
+	Unknown bool
 }
 
-// Up applies all pending migrations and returns them. Any number of processes may run it on one
+// Newest is the version that Up leads to.
+const Newest = math.MaxInt64
+
+// Up applies the pending migrations up to a version and returns them. Any number of processes may run it on one
 // database at once: each migration is applied by one of them.
-func Up(ctx context.Context, target Target) ([]Migration, error) {
+func Up(ctx context.Context, target Target, to int64) ([]Migration, error) {
 	provider, err := newProvider(target)
 	if err != nil {
 		return nil, err
@@ -58,9 +77,12 @@ func Up(ctx context.Context, target Target) ([]Migration, error) {
 			return nil, err
 		}
 	}
+	if err := newerThan(ctx, target); err != nil {
+		return nil, err
+	}
 	var done []*goose.MigrationResult
 	for {
-		results, err := provider.Up(ctx)
+		results, err := provider.UpTo(ctx, to)
 		if err == nil {
 			return applied(append(done, results...)), nil
 		}
@@ -78,45 +100,124 @@ func Up(ctx context.Context, target Target) ([]Migration, error) {
 	}
 }
 
-// Down undoes the newest applied migration and returns it, or nothing when there is none.
-func Down(ctx context.Context, target Target) ([]Migration, error) {
-	provider, err := newProvider(target)
+// Pending returns what Up would apply.
+func Pending(ctx context.Context, target Target, to int64) ([]Migration, error) {
+	steps, err := Status(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	migrations, err := status(ctx, provider, target)
-	if err != nil || migrations[0].AppliedAt.IsZero() {
+	if err := newer(steps); err != nil {
 		return nil, err
 	}
-	result, err := provider.Down(ctx)
-	if errors.Is(err, goose.ErrNoNextVersion) {
+	done := func(step Migration) bool { return !step.AppliedAt.IsZero() || step.Version > to }
+	return slices.DeleteFunc(steps, done), nil
+}
+
+// Down undoes the newest applied migration and returns it, or nothing when there is none.
+func Down(ctx context.Context, target Target, force bool) ([]Migration, error) {
+	steps, err := Status(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	newest := newestOf(steps)
+	if newest == 0 {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	return downTo(ctx, target, newest-1, force)
+}
+
+// Goto applies or undoes migrations until a version is the newest. It returns what it has done, and whether that was
+// undone.
+func Goto(ctx context.Context, target Target, to int64, force bool) (done []Migration, undone bool, err error) {
+	steps, err := Status(ctx, target)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a file that Up creates
+		return nil, false, err
 	}
-	return applied([]*goose.MigrationResult{result}), nil
+	if newestOf(steps) > to {
+		done, err = downTo(ctx, target, to, force)
+		return done, true, err
+	}
+	done, err = Up(ctx, target, to)
+	return done, false, err
 }
 
 // Uninstall undoes all migrations and removes what they needed: the version table, and the schema if it
 // is empty then.
-func Uninstall(ctx context.Context, target Target) error {
-	provider, err := newProvider(target)
-	if err != nil {
-		return err
-	}
+func Uninstall(ctx context.Context, target Target, force bool) error {
 	exists, err := target.HasVersions(ctx)
 	if err != nil || !exists {
 		return err
 	}
-	if _, err := provider.DownTo(ctx, 0); err != nil {
+	if _, err := downTo(ctx, target, 0, force); err != nil {
 		return err
 	}
 	return target.Remove(ctx)
 }
 
-// Status returns all migrations in order, with the time each was applied. It changes nothing,
-// not even in a database that has never been migrated.
+// downTo undoes all migrations above a version. Unless it is forced it refuses while there are locks that would be lost.
+func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migration, error) {
+	provider, err := newProvider(target)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := status(ctx, provider, target)
+	if err != nil {
+		return nil, err
+	}
+	if err := newer(steps); err != nil {
+		return nil, err
+	}
+	if newestOf(steps) <= to {
+		return nil, nil
+	}
+	if !force {
+		if err := refuseLive(ctx, target); err != nil {
+			return nil, err
+		}
+	}
+	results, err := provider.DownTo(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return applied(results), nil
+}
+
+// LiveLocksError means that locks are live that would be lost.
+type LiveLocksError struct {
+	Locks int64
+}
+
+// Error says how many.
+func (e *LiveLocksError) Error() string {
+	if e.Locks == 1 {
+		return "1 lock is live and would be lost"
+	}
+	return fmt.Sprintf("%d locks are live and would be lost", e.Locks)
+}
+
+func refuseLive(ctx context.Context, target Target) error {
+	var locks int64
+	if err := target.DB.QueryRowContext(ctx, target.LiveLocks).Scan(&locks); err != nil {
+		return fmt.Errorf("count the live locks: %w", target.Interpret(ctx, err))
+	}
+	if locks > 0 {
+		return &LiveLocksError{Locks: locks}
+	}
+	return nil
+}
+
+// newestOf returns the newest applied version, or 0.
+func newestOf(steps []Migration) (newest int64) {
+	for _, step := range steps {
+		if !step.AppliedAt.IsZero() {
+			newest = max(newest, step.Version)
+		}
+	}
+	return newest
+}
+
+// Status returns all migrations in order, with the time each was applied, also those that only the database has. It
+// changes nothing, not even in a database that has never been migrated.
 func Status(ctx context.Context, target Target) ([]Migration, error) {
 	provider, err := newProvider(target)
 	if err != nil {
@@ -125,24 +226,44 @@ func Status(ctx context.Context, target Target) ([]Migration, error) {
 	return status(ctx, provider, target)
 }
 
-func status(ctx context.Context, provider *goose.Provider, target Target) ([]Migration, error) {
-	exists, err := target.HasVersions(ctx)
-	if err != nil {
+// Findings returns what is not as the applied migrations have left it, and an error where the database has one that this
+// program does not know: then it cannot tell. It changes nothing.
+func Findings(ctx context.Context, target Target, steps []Migration) ([]Finding, error) {
+	if err := newer(steps); err != nil {
 		return nil, err
 	}
+	return inspect(ctx, target, target.DB, steps)
+}
+
+func status(ctx context.Context, provider *goose.Provider, target Target) ([]Migration, error) {
 	var migrations []Migration
 	for _, source := range provider.ListSources() {
-		entry := migration(source)
-		if exists {
-			result, err := target.Versions.GetMigration(ctx, target.DB, source.Version)
-			if err != nil && !errors.Is(err, database.ErrVersionNotFound) {
-				return nil, err
-			}
-			if err == nil {
-				entry.AppliedAt = result.Timestamp.UTC()
-			}
+		migrations = append(migrations, migration(source))
+	}
+	exists, err := target.HasVersions(ctx)
+	if err != nil || !exists {
+		return migrations, err
+	}
+	there, err := target.Versions.ListMigrations(ctx, target.DB)
+	if err != nil {
+		return nil, target.Interpret(ctx, err)
+	}
+	newestKnown := migrations[len(migrations)-1].Version
+	for _, version := range slices.Backward(there) {
+		if version.Version > newestKnown && version.IsApplied {
+			migrations = append(migrations, Migration{Version: version.Version, Unknown: true})
 		}
-		migrations = append(migrations, entry)
+	}
+	slices.SortStableFunc(migrations, func(a, b Migration) int { return cmp.Compare(a.Version, b.Version) })
+	migrations = slices.CompactFunc(migrations, func(a, b Migration) bool { return a.Version == b.Version })
+	for i := range migrations {
+		result, err := target.Versions.GetMigration(ctx, target.DB, migrations[i].Version)
+		if err != nil && !errors.Is(err, database.ErrVersionNotFound) {
+			return nil, target.Interpret(ctx, err)
+		}
+		if err == nil {
+			migrations[i].AppliedAt = result.Timestamp.UTC()
+		}
 	}
 	return migrations, nil
 }
@@ -165,4 +286,13 @@ func applied(results []*goose.MigrationResult) []Migration {
 
 func migration(source *goose.Source) Migration {
 	return Migration{Version: source.Version, Name: path.Base(source.Path)}
+}
+
+// NewestKnown returns the version of the newest migration of a dialect.
+func NewestKnown(migrations fs.FS) (int64, error) {
+	files, err := files(migrations)
+	if err != nil {
+		return 0, err
+	}
+	return files[len(files)-1].version, nil
 }

@@ -160,7 +160,7 @@ func requireSame(t *testing.T, when string, got, want map[string]string) {
 func namesOf(routines []*routine) []string {
 	var names []string
 	for _, routine := range routines {
-		names = append(names, routine.name)
+		names = append(names, routine.Name)
 	}
 	slices.Sort(names)
 	return names

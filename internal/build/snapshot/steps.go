@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
 )
 
 // steps are the two directions of a migration of procedures.
@@ -25,16 +26,16 @@ func stepsOf(dialect string, sources, released []string) (*steps, error) {
 	result := &steps{dialect: dialect}
 	var added, gone []*routine
 	for _, former := range installed {
-		if find(wanted, former.name) == nil {
+		if migrate.Find(wanted, former.Name) == nil {
 			gone = append(gone, former)
-			result.create(&result.down, former, former.statements)
+			result.create(&result.down, former, former.Statements)
 		}
 	}
 	for _, later := range wanted {
-		former := find(installed, later.name)
+		former := migrate.Find(installed, later.Name)
 		if former == nil {
 			added = append(added, later)
-			result.create(&result.up, later, later.statements)
+			result.create(&result.up, later, later.Statements)
 			continue
 		}
 		if err := result.change(former, later); err != nil {
@@ -53,13 +54,13 @@ func stepsOf(dialect string, sources, released []string) (*steps, error) {
 
 // change replaces a routine whose text differs, and puts the former text back.
 func (s *steps) change(former, later *routine) error {
-	up, down := missing(later.statements, former.statements), missing(former.statements, later.statements)
-	if later.definition() != former.definition() {
+	up, down := missing(later.Statements, former.Statements), missing(former.Statements, later.Statements)
+	if later.Definition() != former.Definition() {
 		if err := s.refuse(former, later); err != nil {
 			return err
 		}
 		if s.dialect != postgresFolder { // on Db2, OR REPLACE keeps the privileges and nothing else
-			up, down = later.statements, former.statements
+			up, down = later.Statements, former.Statements
 		}
 	}
 	s.replace(&s.up, later, up)
@@ -70,18 +71,18 @@ func (s *steps) change(former, later *routine) error {
 // refuse returns an error where replacing would lose something that is in use.
 func (s *steps) refuse(former, later *routine) error {
 	if s.dialect == mysqlFolder {
-		if granted(later.name) {
+		if granted(later.Name) {
 			return fmt.Errorf(
 				"%s is installed with another text: replacing it would drop the grants on it; change %s_core instead",
-				later.name, strings.TrimSuffix(later.name, "_row"),
+				later.Name, strings.TrimSuffix(later.Name, "_row"),
 			)
 		}
 		return nil
 	}
-	if later.signature() != former.signature() {
+	if later.Signature() != former.Signature() {
 		return fmt.Errorf(
 			"%s is installed with another signature, which replacing cannot change: give the new one another name",
-			later.name,
+			later.Name,
 		)
 	}
 	return nil
@@ -100,7 +101,7 @@ func (s *steps) replace(out *strings.Builder, routine *routine, statements []sta
 		return
 	}
 	first := statements[0]
-	if s.dialect != mysqlFolder && first.verb == verbCreate && !first.replaces() {
+	if s.dialect != mysqlFolder && first.Verb == migrate.VerbCreate && !first.Replaces() {
 		out.WriteString("-- A function cannot be replaced here: who has been granted EXECUTE on this one needs that again.\n")
 		s.drop(out, routine)
 	}
@@ -115,9 +116,9 @@ func (s *steps) create(out *strings.Builder, routine *routine, statements []stat
 	}
 	var texts []string
 	for _, statement := range statements {
-		text := statement.text
-		if statement.verb == verbCreate && out == &s.up {
-			text = routine.header + text
+		text := statement.Text
+		if statement.Verb == migrate.VerbCreate && out == &s.up {
+			text = routine.Header + text
 		}
 		texts = append(texts, text)
 	}
@@ -132,11 +133,11 @@ func (s *steps) create(out *strings.Builder, routine *routine, statements []stat
 func (s *steps) drop(out *strings.Builder, routine *routine) {
 	switch s.dialect {
 	case mysqlFolder:
-		fmt.Fprintf(out, "DROP %s IF EXISTS %s;\n", routine.kind, routine.name)
+		fmt.Fprintf(out, "DROP %s IF EXISTS %s;\n", routine.Kind, routine.Name)
 	case postgresFolder:
-		fmt.Fprintf(out, "DROP %s %s;\n", routine.kind, routine.name)
+		fmt.Fprintf(out, "DROP %s %s;\n", routine.Kind, routine.Name)
 	default: // Db2 refuses a semicolon
-		writeBlock(out, fmt.Sprintf("DROP %s %s\n", routine.kind, routine.name))
+		writeBlock(out, fmt.Sprintf("DROP %s %s\n", routine.Kind, routine.Name))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/internal/migrate"
 	"github.com/applock/applock/migrations"
 )
 
@@ -82,7 +83,7 @@ func edition(t *testing.T, dialect string) []string {
 // namesIn returns the routines that a text creates, sorted.
 func namesIn(text string) []string {
 	var names []string
-	for _, match := range createRoutine.FindAllStringSubmatch(text, -1) {
+	for _, match := range migrate.CreateRoutine.FindAllStringSubmatch(text, -1) {
 		names = append(names, match[2])
 	}
 	slices.Sort(names)
@@ -93,9 +94,9 @@ func namesIn(text string) []string {
 func sorted(routines []*routine) []string {
 	var texts []string
 	for _, routine := range routines {
-		statements := slices.Clone(routine.statements)
-		slices.SortFunc(statements, func(a, b statement) int { return cmp.Compare(a.verb, b.verb) })
-		texts = append(texts, fmt.Sprint(routine.name, routine.kind, statements))
+		statements := slices.Clone(routine.Statements)
+		slices.SortFunc(statements, func(a, b statement) int { return cmp.Compare(a.Verb, b.Verb) })
+		texts = append(texts, fmt.Sprint(routine.Name, routine.Kind, statements))
 	}
 	slices.Sort(texts)
 	return texts
@@ -139,7 +140,7 @@ func TestUpgradeLeadsThereAndBack(t *testing.T) {
 		}
 		requireOrder(t, dialect+" up", up, getter, drops("list_appl_locks"))
 		requireOrder(t, dialect+" down", down, " "+getter, drops("entry_appl_lock_row"))
-		created, dropped := entries(createRoutine, up), entries(dropRoutine, down)
+		created, dropped := entries(migrate.CreateRoutine, up), entries(migrate.DropRoutine, down)
 		if slices.Reverse(dropped); len(created) < 2 || !slices.Equal(created, dropped) {
 			t.Errorf("%s: creates %v and drops, in the opposite order, %v", dialect, created, dropped)
 		}
@@ -272,7 +273,7 @@ func TestReleasedAreRead(t *testing.T) {
 		up, _, _ := strings.Cut(texts[0], "-- +goose Down\n")
 		read := 0
 		for _, routine := range installedBy(dialect, texts) {
-			read += len(routine.statements)
+			read += len(routine.Statements)
 		}
 		want := len(slices.DeleteFunc(verbsIn(up), func(verb string) bool { return verb == "DROP" }))
 		if read != want || read < 15 {

@@ -48,6 +48,10 @@ type catalog struct {
 	catalogState
 	// registers are those of each connection.
 	registers map[int][2]string
+	// locks is how many are live.
+	locks int64
+	// routines are those that are there.
+	routines []string
 	// before is what a rollback brings back, by connection.
 	before map[int]catalogState
 }
@@ -113,6 +117,13 @@ func (c *catalog) do(statement fakeStatement) fakeAnswer {
 	if table := tableName.FindString(text); table != "" {
 		return c.doTable(table, statement)
 	}
+	if strings.HasPrefix(text, "SELECT ROUTINENAME FROM SYSCAT.ROUTINES") {
+		answer := fakeAnswer{columns: []string{"1"}}
+		for _, name := range c.routines {
+			answer.rows = append(answer.rows, []driver.Value{strings.ToUpper(name)})
+		}
+		return answer
+	}
 	registers, known := c.registers[statement.conn]
 	if !known {
 		registers = [2]string{theirSchema, theirPath}
@@ -130,6 +141,12 @@ func (c *catalog) do(statement fakeStatement) fakeAnswer {
 }
 
 func (c *catalog) doTable(table string, statement fakeStatement) fakeAnswer {
+	if strings.HasPrefix(statement.text, "SELECT COUNT(*) FROM applock.appl_lock WHERE expires_ts >") {
+		return row(c.locks)
+	}
+	if strings.HasSuffix(statement.text, " WHERE 1 = 0") { // what a migration has created
+		return fakeAnswer{columns: []string{"1"}}
+	}
 	create := strings.HasPrefix(statement.text, "CREATE TABLE")
 	if c.tables[table] == create {
 		if create {
@@ -314,6 +331,7 @@ func upStatements() []string {
 		"SELECT COUNT(*) FROM " + lockTable, "CREATE TABLE " + lockTable,
 		"SELECT COUNT(*) FROM " + versionTable, "CREATE TABLE " + versionTable,
 		"SELECT MAX(version_id) FROM " + versionTable, "INSERT INTO " + versionTable + " 0 true",
+		"SELECT MAX(version_id) FROM " + versionTable,
 		"SELECT tstamp, is_applied FROM " + versionTable + " WHERE version_id 0",
 		"SELECT version_id, is_applied FROM " + versionTable,
 		"SELECT COUNT(*) FROM " + lockTable,
@@ -376,7 +394,15 @@ func TestMigrationStatements(t *testing.T) {
 	}
 	catalog.check(t, allVersions()...)
 
-	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
+	catalog.locks = 3
+	var live *migrate.LiveLocksError
+	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); !errors.As(err, &live) || live.Locks != 3 {
+		t.Errorf("uninstall with live locks: %v, want a refusal", err)
+	}
+	if sent := shortened(server.statements()); slices.Contains(sent, "(migration)") {
+		t.Errorf("a refusal sends %q", sent)
+	}
+	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	got = server.statements()
@@ -683,6 +709,13 @@ func TestMigrationStatus(t *testing.T) {
 		if !strings.HasPrefix(statement.text, "SELECT ") {
 			t.Errorf("sent %v", statement)
 		}
+	}
+	catalog.versions[2] = true
+	catalog.routines = []string{"get_appl_lock"}
+	status, err = migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	if missing := func(f migrate.Finding) bool { return f.Problem == "is missing" && f.Repairable }; err != nil ||
+		len(status.Findings) < 20 || slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return !missing(f) }) {
+		t.Errorf("findings %v, %v, want all routines but one", status.Findings, err)
 	}
 	cause := answer(-551, "42501", "The required privilege is missing.")
 	catalog.hook = atStatement("SELECT COUNT(*)", 1, failing(cause))

@@ -876,7 +876,7 @@ func TestForeignTableIsLeftAlone(t *testing.T) {
 		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err == nil {
 			t.Errorf("migrate up: %v, want an error", done)
 		}
-		if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
+		if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Error(err)
 		}
 		mustQuery(t, handle, "SELECT id FROM appl_lock")
@@ -914,7 +914,7 @@ func TestMigrationsRunAgain(t *testing.T) {
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
 		mustQuery(t, place.SQL, "DROP TABLE appl_lock_waiter")
 		for range 2 {
-			if _, err := migrate.Down(t.Context(), place.Client, migrate.DownRequest{}); err != nil {
+			if _, err := migrate.Down(t.Context(), place.Client, migrate.DownRequest{Force: true}); err != nil {
 				t.Errorf("migrate down: %v", err)
 			}
 		}

@@ -83,7 +83,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{}); err != nil {
+	if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {

@@ -14,28 +14,28 @@ import (
 // terminator ends a statement, because procedures have semicolons of their own.
 const terminator = "\n@\n"
 
-// Script returns all migrations as SQL for Db2's command line processor on Linux, UNIX and Windows.
-func Script(schema string) (string, error) {
+// Script returns the migrations on a way as SQL for Db2's command line processor on Linux, UNIX and Windows.
+func Script(schema string, way migrate.Way) (string, error) {
 	fsys, err := Migrations()
 	if err != nil {
 		return "", err
 	}
-	script, err := script(schema, fsys)
+	script, err := script(schema, way, fsys)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`-- applock for Db2 on Linux, UNIX and Windows, schema %s. Run it with: db2 +c -s -td@ -vf FILE, then: db2 commit
+	return fmt.Sprintf(`-- applock for Db2 on Linux, UNIX and Windows, schema %s, from step %d to step %d. Run it with: db2 +c -s -td@ -vf FILE, then: db2 commit
 -- +c makes it one transaction, -s ends it at the first error: roll back then (db2 rollback).
 -- The user who runs it owns the procedures and needs the right to create tables and procedures there. The
 -- database must be a Unicode database; its default table space for the user needs pages of 8 KB or more.
 
 --#SET TERMINATOR @
 
-%s`, schema, script), nil
+%s`, schema, way.From, way.To, script), nil
 }
 
-// ScriptZOS returns all migrations as SQL for SPUFI or DSNTEP2 on z/OS.
-func ScriptZOS(schema string) (string, error) {
+// ScriptZOS returns the migrations on a way as SQL for SPUFI or DSNTEP2 on z/OS.
+func ScriptZOS(schema string, way migrate.Way) (string, error) {
 	fsys, err := Migrations()
 	if err != nil {
 		return "", err
@@ -44,22 +44,22 @@ func ScriptZOS(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := script(schema, fsys)
+	script, err := script(schema, way, fsys)
 	if err != nil {
 		return "", err
 	}
 	return fold(fmt.Sprintf(`-- applock for Db2 for z/OS 12, function level 507, and later
--- Schema: %s
+-- Schema: %s, from step %d to step %d
 -- Run it with SPUFI (AUTOCOMMIT NO) or DSNTEP2 at application
 -- compatibility V12R1M507 or later, and commit if there was no error.
 -- The SQLID that runs it owns the procedures.
 
 --#SET TERMINATOR @
 
-%s`, schema, script), spufiColumns), nil
+%s`, schema, way.From, way.To, script), spufiColumns), nil
 }
 
-func script(schema string, fsys fs.FS) (string, error) {
+func script(schema string, way migrate.Way, fsys fs.FS) (string, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return "", err
 	}
@@ -67,11 +67,38 @@ func script(schema string, fsys fs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := migrate.Script(versions, fsys, migrate.Frame{End: "@\n", Statement: terminator, True: "1"})
+	frame := migrate.Frame{End: "@\n", Statement: terminator, True: "1", Guard: guard(versions.Tablename(), way) + terminator}
+	if way.From == 0 {
+		// There is no table to ask.
+		frame.First, frame.Guard = firstGuard(schema)+terminator, ""
+	}
+	script, err := migrate.Script(versions, fsys, way, frame)
 	if err != nil {
 		return "", err
 	}
 	return strings.Join(EnterSchema(schema), terminator) + terminator + script, nil
+}
+
+// guard fails unless the script begins where the database is. The text of such an error has at most 70 bytes.
+func guard(table string, way migrate.Way) string {
+	raise := func(text string) string {
+		return "RAISE_ERROR('LK001',\n        '" + strings.ReplaceAll(text, "%", "'\n        || RTRIM(CHAR(MAX(version_id))) || '") + "')"
+	}
+	return fmt.Sprintf(`SELECT CASE
+    WHEN MAX(version_id) > %[1]d THEN %[2]s
+    WHEN MAX(version_id) < %[1]d THEN %[3]s
+    ELSE 0 END
+FROM %[4]s`, way.From, raise(migrate.AppliedAlready("%")), raise(way.NotApplied("%")), table)
+}
+
+// firstGuard fails where the version table is there.
+func firstGuard(schema string) string {
+	return fmt.Sprintf(`SELECT CASE
+    WHEN COUNT(*) > 0 THEN RAISE_ERROR('LK001',
+        'applock: it is installed, see appl_lock_goose')
+    ELSE 0 END
+FROM SYSIBM.SYSTABLES
+WHERE CREATOR = '%s' AND NAME = '%s'`, strings.ToUpper(schema), strings.ToUpper(migrate.VersionTable))
 }
 
 // spufiColumns is how much of a line SPUFI and DSNTEP2 read: the rest of the 80 columns is for line numbers.

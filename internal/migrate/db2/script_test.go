@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/internal/migrate"
 	"github.com/applock/applock/internal/migrate/db2"
 )
 
@@ -15,7 +16,7 @@ const longSchema = "a23456789_123456789_123456789_" // as long as may be
 func TestScriptIsTerminated(t *testing.T) {
 	t.Parallel()
 	for name, scriptFor := range scripts() {
-		script, err := scriptFor(longSchema)
+		script, err := scriptFor(longSchema, migrate.Way{To: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,20 +42,20 @@ func TestScriptIsTerminated(t *testing.T) {
 			}
 		}
 	}
-	if _, err := db2.Script("Bad"); err == nil {
+	if _, err := db2.Script("Bad", migrate.Way{To: 2}); err == nil {
 		t.Error("a bad schema was accepted")
 	}
 }
 
-func scripts() map[string]func(schema string) (string, error) {
-	return map[string]func(schema string) (string, error){"luw": db2.Script, "zos": db2.ScriptZOS}
+func scripts() map[string]func(schema string, way migrate.Way) (string, error) {
+	return map[string]func(schema string, way migrate.Way) (string, error){"luw": db2.Script, "zos": db2.ScriptZOS}
 }
 
 // Goal: SPUFI and DSNTEP2 read the whole script. Method: no line is longer than what they read of it, no literal
 // is broken, and without line ends the text is what it was.
 func TestScriptForZOSFitsSPUFI(t *testing.T) {
 	t.Parallel()
-	script, err := db2.ScriptZOS(longSchema)
+	script, err := db2.ScriptZOS(longSchema, migrate.Way{To: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

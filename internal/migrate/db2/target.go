@@ -57,6 +57,10 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		HasVersions:   s.connectedHasVersions,
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
+		Interpret:     s.Interpret,
+		Qualify:       s.qualify,
+		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE expires_ts > " + now,
+		Inspect:       s.inspect,
 		SessionLocker: &migrationLock{site: s, owner: rand.Text()},
 	}, nil
 }

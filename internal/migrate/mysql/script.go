@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pressly/goose/v3/database"
 
@@ -9,15 +10,18 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// Script returns all migrations as SQL for the mysql and mariadb command-line clients. Without a schema it
-// installs into the database that the client is connected to.
-func Script(schema string) (string, error) {
+// Script returns the migrations on a way as SQL for the mysql and mariadb command-line clients. Without a schema it
+// works in the database that the client is connected to.
+func Script(schema string, way migrate.Way) (string, error) {
 	target, use := "DATABASE ", ""
 	if schema != "" {
 		if err := db.CheckSchema(schema); err != nil {
 			return "", err
 		}
-		target, use = "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %[1]s;\nUSE %[1]s;\n", schema)
+		target, use = "", fmt.Sprintf("USE %s;\n", schema)
+		if way.From == 0 {
+			use = fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s;\n%s", schema, use)
+		}
 	}
 	fsys, err := Migrations()
 	if err != nil {
@@ -28,15 +32,35 @@ func Script(schema string) (string, error) {
 		return "", err
 	}
 	// A body has semicolons of its own.
-	script, err := migrate.Script(versions, fsys, migrate.Frame{Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n"})
+	script, err := migrate.Script(versions, fsys, way, migrate.Frame{
+		Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n", Guard: guard(way),
+	})
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`-- applock for MySQL and MariaDB. Run it with: mysql %s< FILE
+	return fmt.Sprintf(`-- applock for MySQL and MariaDB, from step %d to step %d. Run it with: mysql %s< FILE
 -- The account that runs it becomes the owner of the procedures: they stop working if it is dropped.
 -- A statement that fails ends the script, and what was done before it stays: there are no transactions
 -- around CREATE. "applockctl migrate up" does the rest then.
 
 SET time_zone = '+00:00';
-%s%s`, target, use, script), nil
+%s%s`, way.From, way.To, target, use, script), nil
+}
+
+// guard fails unless the script begins where the database is. There is no IF outside of procedures, and SIGNAL cannot be
+// prepared: what fails is a column whose name says why.
+func guard(way migrate.Way) string {
+	concat := func(text string) string {
+		return "CONCAT('SELECT `" + strings.ReplaceAll(text, "%", "', @applock_version, '") + "`')"
+	}
+	return fmt.Sprintf(`SET @applock_version = (SELECT COALESCE(MAX(version_id), 0) FROM %[1]s);
+SET @applock_guard = CASE
+    WHEN @applock_version > %[2]d THEN %[3]s
+    WHEN @applock_version < %[2]d THEN %[4]s
+    ELSE 'DO 0'
+END;
+PREPARE applock_guard FROM @applock_guard;
+EXECUTE applock_guard;
+DEALLOCATE PREPARE applock_guard;
+`, migrate.VersionTable, way.From, concat(migrate.AppliedAlready("%")), concat(way.NotApplied("%")))
 }

@@ -25,13 +25,15 @@ func Migrations() (fs.FS, error) {
 // site is a database of a server; without a schema it is the one that connections are in.
 type site struct{ db.Handle }
 
-// versionTable returns the name of goose's version table as it is written from any database.
-func (s site) versionTable() string {
+// qualify returns a name as it is written from any database.
+func (s site) qualify(name string) string {
 	if s.Schema == "" {
-		return migrate.VersionTable
+		return name
 	}
-	return s.Schema + "." + migrate.VersionTable
+	return s.Schema + "." + name
 }
+
+func (s site) versionTable() string { return s.qualify(migrate.VersionTable) }
 
 func (s site) conn(ctx context.Context) (*sql.Conn, error) {
 	conn, err := s.DB.Conn(ctx)
@@ -58,6 +60,10 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
 		Rights:        s.rights,
+		Interpret:     s.Interpret,
+		Qualify:       s.qualify,
+		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE expires_ts > UTC_TIMESTAMP(6)",
+		Inspect:       s.inspect,
 		SessionLocker: &migrationLock{site: s},
 	}, nil
 }

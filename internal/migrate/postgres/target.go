@@ -51,6 +51,11 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Remove:        s.remove,
 		Rights:        s.rights,
 		SessionLocker: migrationLock{s},
+		Interpret:     s.Interpret,
+		Qualify:       func(table string) string { return s.Schema + "." + table },
+		LiveLocks:     "SELECT count(*) FROM " + s.Schema + ".appl_lock WHERE expires_ts > clock_timestamp()",
+		Split:         migrate.SplitPostgres,
+		Inspect:       s.inspect,
 		Close:         handle.DB.Close,
 	}, nil
 }

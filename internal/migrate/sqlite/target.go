@@ -40,7 +40,10 @@ func Target(handle db.Handle) (migrate.Target, error) {
 			exists, err := s.hasVersions(ctx)
 			return exists, s.Interpret(ctx, err)
 		},
-		Prepare: func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Prepare:   func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Interpret: s.Interpret,
+		Qualify:   func(table string) string { return table },
+		LiveLocks: "SELECT count(*) FROM appl_lock WHERE expires_ts > CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 		Remove: func(ctx context.Context) error {
 			_, err := s.DB.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
 			return s.Interpret(ctx, err)

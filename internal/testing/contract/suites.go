@@ -65,12 +65,12 @@ func migrations(t *testing.T, backend Backend) {
 			t.Errorf("migrate up again: %v, %v, want nothing to do", again, err)
 		}
 		for range done.Steps {
-			if undone, err := migrate.Down(ctx, client, migrate.DownRequest{}); err != nil || len(undone.Steps) != 1 {
+			if undone, err := migrate.Down(ctx, client, migrate.DownRequest{Force: true}); err != nil || len(undone.Steps) != 1 {
 				t.Fatalf("migrate down: %v, %v", undone, err)
 			}
 		}
 		requireStatus(t, client, 0)
-		if undone, err := migrate.Down(ctx, client, migrate.DownRequest{}); err != nil || len(undone.Steps) != 0 {
+		if undone, err := migrate.Down(ctx, client, migrate.DownRequest{Force: true}); err != nil || len(undone.Steps) != 0 {
 			t.Errorf("migrate down at the bottom: %v, %v, want nothing to do", undone, err)
 		}
 		if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
@@ -122,7 +122,7 @@ func migrations(t *testing.T, backend Backend) {
 		client := backend.New(t).Client
 		ctx := t.Context()
 		for range 2 { // the second one finds nothing to remove
-			if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{}); err != nil {
+			if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {

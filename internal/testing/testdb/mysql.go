@@ -13,9 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
-	"github.com/go-sql-driver/mysql"
 )
 
 // Numbers of errors that servers of both products answer with.
@@ -110,6 +111,41 @@ func MySQLClient(t testing.TB, product string) string {
 // are the rows without the names of the columns. It fails the test if the client fails.
 func RunMySQLClient(t testing.TB, product, dsn, input string) string {
 	t.Helper()
+	output, complaints, err := TryMySQLClient(t, product, dsn, input)
+	if err != nil {
+		t.Fatalf("the client of %s: %v\n%s%s", product, err, output, complaints)
+	}
+	return output
+}
+
+// TryMySQLClient is RunMySQLClient for SQL that may fail. Complaints are what the client says besides, also warnings, of
+// the password in the environment for example.
+func TryMySQLClient(t testing.TB, product, dsn, input string) (output, complaints string, err error) {
+	t.Helper()
+	command := mysqlCommand(t, MySQLClient(t, product), dsn, "--batch", "--skip-column-names")
+	command.Stdin = strings.NewReader(input)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	stdout, err := command.Output()
+	return string(stdout), stderr.String(), err
+}
+
+// DumpMySQL dumps the database of a DSN with the product's own program and returns the dump.
+func DumpMySQL(t testing.TB, product, dsn string, options ...string) string {
+	t.Helper()
+	command := mysqlCommand(t, MySQLDump(t, product), dsn, append(options, "--single-transaction")...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	dump, err := command.Output()
+	if err != nil {
+		t.Fatalf("dump a database of %s: %v\n%s", product, err, &stderr)
+	}
+	return string(dump)
+}
+
+// mysqlCommand is a program that works on the database of a DSN.
+func mysqlCommand(t testing.TB, path, dsn string, options ...string) *exec.Cmd {
+	t.Helper()
 	config, err := mysqldriver.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -118,17 +154,10 @@ func RunMySQLClient(t testing.TB, product, dsn, input string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), MySQLClient(t, product), //nolint:gosec // the developer named it
-		"--batch", "--skip-column-names", "--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
+	options = append(options, "--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
+	command := exec.CommandContext(t.Context(), path, options...) //nolint:gosec // the developer named it
 	command.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
-	command.Stdin = strings.NewReader(input)
-	var complaints bytes.Buffer // also warnings, of the password in the environment for example
-	command.Stderr = &complaints
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("the client of %s: %v\n%s%s", product, err, output, &complaints)
-	}
-	return string(output)
+	return command
 }
 
 // checkProduct fails for a misspelt product, whose server would just be missing otherwise.

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/go-sql-driver/mysql"
+
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
 )
 
 // onMySQLProducts runs a test for each product that has a server.

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+)
+
+const forceHelp = "go on where locks are live, which are lost"
+
+func (a *app) migrateDownCommand() *cobra.Command {
+	var force bool
+	command := &cobra.Command{
+		Use:   "down [--force]",
+		Short: "Undo the newest step",
+		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the table with all its
+locks. While locks are live nothing is undone, and the exit code is 1, unless --force is given.
+
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+		Example:               `  applockctl migrate down`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.callMigrate(ctx, "migrate down", func(ctx context.Context, s session) error {
+				undone, err := migrate.Down(ctx, s.Client, migrate.DownRequest{Force: force})
+				if err != nil {
+					return err
+				}
+				return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
+			})
+		}),
+	}
+	command.Flags().BoolVar(&force, "force", false, forceHelp)
+	return command
+}
+
+func (a *app) migrateGotoCommand() *cobra.Command {
+	var force bool
+	command := &cobra.Command{
+		Use:   "goto VERSION [--force]",
+		Short: "Apply or undo steps until VERSION is the newest",
+		Long: `Applies or undoes steps until VERSION is the newest that is applied, and prints them. 0 undoes all.
+While locks are live nothing is undone, and the exit code is 1, unless --force is given.
+
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+		Example:               `  applockctl migrate goto 2`,
+		Args:                  oneVersion,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			version, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return fmt.Errorf("migrate goto: %w", &applock.InvalidError{Argument: "VERSION", Reason: "must be a number"})
+			}
+			return a.callMigrate(ctx, "migrate goto", func(ctx context.Context, s session) error {
+				return a.migrateGoto(ctx, s, migrate.GotoRequest{Version: version, Force: force})
+			})
+		}),
+	}
+	command.Flags().BoolVar(&force, "force", false, forceHelp)
+	return command
+}
+
+func oneVersion(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("write one VERSION, not %d", len(args))
+	}
+	return nil
+}
+
+func (a *app) migrateGoto(ctx context.Context, s session, request migrate.GotoRequest) error {
+	done, err := migrate.Goto(ctx, s.Client, request)
+	if err != nil {
+		return err
+	}
+	outcome := outcomeApplied
+	if done.Undone {
+		outcome = outcomeUndone
+	}
+	return a.printDone(answersOf(done.Steps, outcome), "nothing to do, it is there already")
+}
+
+func (a *app) migrateUninstallCommand() *cobra.Command {
+	var yes, force bool
+	command := &cobra.Command{
+		Use:   "uninstall --yes [--force]",
+		Short: "Remove everything that was installed",
+		Long: `Removes the tables with all locks, the procedures, the table of the steps, and the schema, if nothing
+else is in it (on MySQL and MariaDB only the one that --schema names; on Db2 it stays). While locks are
+live nothing is removed, and the exit code is 1, unless --force is given.
+
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+		Example:               `  applockctl migrate uninstall --yes`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			if !yes {
+				return a.uninstallWithoutYes()
+			}
+			return a.callMigrate(ctx, "migrate uninstall", func(ctx context.Context, s session) error {
+				if err := migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{Force: force}); err != nil {
+					return err
+				}
+				return a.printDone([]migrationAnswer{{Outcome: outcomeUninstalled}}, "")
+			})
+		}),
+	}
+	command.Flags().BoolVar(&yes, "yes", false, "really do it")
+	command.Flags().BoolVar(&force, "force", false, forceHelp)
+	return command
+}
+
+// uninstallWithoutYes says what would be lost.
+func (a *app) uninstallWithoutYes() error {
+	dsn, err := a.database()
+	if err == nil {
+		err = &applock.InvalidError{
+			Argument: "--yes",
+			Reason: "is missing: all locks, live or not, the tables, the procedures and the notes of the steps would be removed from " +
+				a.place(dsn) + "; see the live ones with: " + a.commandLine("list"),
+		}
+	}
+	return fmt.Errorf("migrate uninstall: %w", err)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
+)
+
+func (a *app) migratePrintCommand() *cobra.Command {
+	var request migrate.ScriptRequest
+	command := &cobra.Command{
+		Use:   "print [--dialect NAME] [--platform NAME] [--from N] [--to N] [--down]",
+		Short: "Print steps as SQL",
+		Long: `Prints steps as SQL for the database's own command-line client, for a database administrator to
+read and to run by hand: in one transaction, except on MySQL, which has none around CREATE. A database
+installed that way and one installed by "applockctl migrate up" are the same. It does not connect, and
+prints SQL with --output json, too.
+
+--from is the step that the database has, and --to the one that it shall have: --from 1 --to 2 prints
+step 2. Without them it prints all steps. With --down it prints the way back, from the newest step to
+none: --down --from 2 --to 1 undoes step 2. Where the database does not have the step --from, because the
+script was run before for example, the script ends at its beginning with an error that says so, and
+changes nothing. A way back does not look for live locks.
+
+For Db2 --platform says luw (Linux, UNIX and Windows, for the command line processor) or zos (for SPUFI or
+DSNTEP2, which get no line longer than 72 columns).`,
+		Example: `  applockctl migrate print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -
+  applockctl migrate print --dialect mysql | mysql crm
+  applockctl migrate print --dialect db2 > applock.sql && db2 +c -s -td@ -vf applock.sql && db2 commit
+  applockctl migrate print --dialect postgres --from 1 --to 2 > upgrade.sql
+  applockctl migrate print --dialect postgres --down > uninstall.sql
+  applockctl --schema crmlock migrate print --dialect db2 --platform zos > applock.sql
+  applockctl --schema crm_lock migrate print --dialect postgres > applock.sql`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(context.Context, []string) error {
+			return a.migratePrint(request)
+		}),
+	}
+	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database (postgresql and mariadb will do, too); without it that of the DSN")
+	complete(command, "dialect", dialectNames()...)
+	command.Flags().StringVar(&request.Platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
+	complete(command, "platform", "luw", "zos")
+	command.Flags().Int64Var(&request.From, "from", 0, "the step that the database has")
+	command.Flags().Int64Var(&request.To, "to", 0, "the step that it shall have; without it the newest, with --down none")
+	command.Flags().BoolVar(&request.Down, "down", false, "print the way back")
+	return command
+}
+
+func (a *app) migratePrint(request migrate.ScriptRequest) error {
+	var err error
+	if request.Dialect, err = a.dialectName(request.Dialect); err != nil {
+		return fmt.Errorf("migrate print: %w", err)
+	}
+	request.Schema = a.schema
+	script, err := migrate.Script(request)
+	if err != nil {
+		return fmt.Errorf("migrate print: %w", err)
+	}
+	_, err = io.WriteString(a.stdout, script)
+	return wrapWrite(err)
+}
+
+func dialectNames() []string {
+	var names []string
+	for _, known := range open.Dialects() {
+		names = append(names, known.Name)
+	}
+	return names
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// onEveryProduct runs a test on an empty database of each product, and on a file. Exec runs statements there.
+func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(statements ...string))) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		u := sqliteUser(t)
+		test(t, u, func(statements ...string) {
+			withFile(t, u, func(exec func(string)) {
+				for _, statement := range statements {
+					exec(statement)
+				}
+			})
+		})
+	})
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		test(t, userOf(dsn), func(statements ...string) {
+			for i := range statements {
+				if !s.isMySQL() {
+					statements[i] = strings.ReplaceAll(statements[i], "appl_lock", "applock.appl_lock")
+				}
+			}
+			s.exec(t, dsn, statements...)
+		})
+	})
+}
+
+// Goal: a program that is older than the schema says so, shows the step, and changes nothing. Method: the table of the
+// steps has one more, as a later release leaves it; every command of migrate is tried, and locking goes on.
+func TestProgramIsOlderThanTheSchema(t *testing.T) {
+	t.Parallel()
+	onEveryProduct(t, func(t *testing.T, u user, exec func(...string)) {
+		u.must(t, "migrate", "up")
+		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (3, true)")
+		const older = "this program is older than the schema, which has step 3: use a program that knows it, with contract >= 1"
+		for _, args := range []string{
+			"migrate up", "migrate up --dry-run", "migrate repair", "migrate down --force", "migrate goto 1", "migrate uninstall --yes",
+		} {
+			u.run(t, strings.Fields(args)...).check(t, exitError, older)
+		}
+		status := u.run(t, "migrate", "status", "--output", "json")
+		status.check(t, exitNo, older)
+		if last := `{"outcome":"UNKNOWN","version":3,"name":"","applied_at":"2`; !strings.Contains(status.stdout, last) {
+			t.Errorf("the status lacks %s:\n%s", last, status.stdout)
+		}
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+	})
+}
+
+// Goal: nobody loses a live lock by accident, and what is asked for by force is done. Method: down, goto and uninstall
+// while a lock is live, without --yes, with --force, and after a release; then nothing of ours is left.
+func TestLiveLocksAreNotLostByAccident(t *testing.T) {
+	t.Parallel()
+	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
+		u.must(t, "migrate", "up")
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+		const live = "1 lock is live and would be lost; list them with: applockctl list; --force goes on"
+		for _, args := range []string{"migrate down", "migrate goto 0", "migrate goto 1", "migrate uninstall --yes"} {
+			u.run(t, strings.Fields(args)...).check(t, exitNo, "applockctl: "+strings.Join(strings.Fields(args)[:2], " ")+": "+live)
+		}
+		u.run(t, "migrate", "uninstall").check(t, exitUsage, "--yes is missing: all locks, live or not, ", "would be removed")
+		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
+		undone := u.must(t, "migrate", "goto", "1", "--force", "--output", "json")
+		if undone.stdout != `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_at":null,"problem":""}`+"\n" {
+			t.Errorf("goto 1 --force: %s", undone.stdout)
+		}
+		u.run(t, "migrate", "down").check(t, exitNo, live)
+		if again := u.must(t, "migrate", "goto", "2", "--output", "json"); !strings.HasPrefix(again.stdout, `{"outcome":"APPLIED","version":2,`) {
+			t.Errorf("goto 2: %s", again.stdout)
+		}
+		u.run(t, "migrate", "goto", "3").check(t, exitUsage, "VERSION must lie between 0 and 2")
+		u.run(t, "migrate", "goto", "two").check(t, exitUsage, "VERSION must be a number")
+		if renewed := u.must(t, "get", "customer:42", "--operator", "jdoe"); !strings.Contains(renewed.stdout, "RENEWED") {
+			t.Errorf("after the way there and back: %s", renewed.stdout)
+		}
+		u.must(t, "release", "customer:42", "--operator", "jdoe")
+		u.must(t, "migrate", "uninstall", "--yes")
+		u.must(t, "migrate", "uninstall", "--yes")
+	})
+}
+
+// Goal: uninstalling leaves nothing of ours. Method: compare the database with what it was before, with live locks and
+// by force.
+func TestUninstallLeavesNothing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u, before := userOf(dsn), s.contents(t, dsn)
+		u.must(t, "migrate", "up")
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+		u.must(t, "migrate", "uninstall", "--yes", "--force")
+		if after := s.contents(t, dsn); after != before {
+			t.Errorf("left behind: %s, before there was %s", after, before)
+		}
+		schema := s.newSchema(t, dsn)
+		u.must(t, "--schema", schema, "migrate", "up")
+		u.must(t, "--schema", schema, "migrate", "uninstall", "--yes")
+		if s.hasSchema(t, dsn, schema) {
+			t.Error("the schema is left behind")
+		}
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		u := sqliteUser(t)
+		u.must(t, "migrate", "up")
+		u.must(t, "migrate", "uninstall", "--yes")
+		withFile(t, u, func(exec func(string)) { // each of them would be there already
+			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_goose"} {
+				exec("CREATE TABLE " + table + " (id INTEGER)")
+			}
+		})
+	})
+}
+
+// Goal: who asks what would be done is told, and nothing is done; CI sees by the exit code that steps are pending.
+// Method: before the installation, half-way, and after it.
+func TestMigrateDryRunAndExitCode(t *testing.T) {
+	t.Parallel()
+	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
+		for _, pending := range []int{2, 1, 0} {
+			if pending == 1 {
+				u.must(t, "migrate", "goto", "1")
+			}
+			if pending == 0 {
+				u.must(t, "migrate", "up")
+			}
+			for range 2 {
+				got := u.must(t, "migrate", "up", "--dry-run", "--output", "json")
+				if strings.Count(got.stdout, `{"outcome":"PENDING",`) != pending || strings.Count(got.stdout, "\n") != pending {
+					t.Errorf("%d pending, the dry run says: %s", pending, got.stdout)
+				}
+			}
+			u.must(t, "migrate", "status")
+			u.run(t, "migrate", "status", "--exit-code").check(t, map[bool]int{true: exitYes, false: exitNo}[pending == 0])
+		}
+	})
+}
+
+// damage is what a restore or somebody has done, and what the status says of it.
+type damage struct {
+	statements []string
+	want       string
+}
+
+func damages(t *testing.T, s server, dsn string) []damage {
+	t.Helper()
+	nobody := s.newUser(t, dsn, "n0body")
+	if !s.isMySQL() {
+		return []damage{
+			{[]string{"DROP FUNCTION applock.renew_appl_locks"}, "function renew_appl_locks is missing"},
+			{[]string{"DROP PROCEDURE applock.get_appl_lock"}, "procedure get_appl_lock is missing"},
+			{
+				[]string{"ALTER FUNCTION applock.get_appl_lock_row(text, text, text, text, bigint) SECURITY INVOKER"},
+				"function get_appl_lock_row has another text or other settings than this program installs",
+			},
+			{
+				[]string{"ALTER FUNCTION applock.purge_appl_locks_row(bigint, bigint) SET search_path = public"},
+				"function purge_appl_locks_row has another text or other settings",
+			},
+			{
+				[]string{"CREATE OR REPLACE FUNCTION applock.appl_lock_version() RETURNS integer LANGUAGE sql AS $$SELECT 1$$"},
+				"function appl_lock_version has another text or other settings",
+			},
+			{
+				[]string{"GRANT EXECUTE ON PROCEDURE applock.purge_appl_locks TO PUBLIC"},
+				"procedure purge_appl_locks may be executed by everybody (PUBLIC)",
+			},
+			{[]string{"GRANT SELECT ON applock.appl_lock TO PUBLIC"}, "table appl_lock may be used by everybody (PUBLIC)"},
+			{
+				[]string{
+					"GRANT CREATE ON SCHEMA applock TO " + nobody,
+					"ALTER FUNCTION applock.renew_appl_locks OWNER TO " + nobody,
+				},
+				"function renew_appl_locks belongs to " + nobody + ", and the table appl_lock to ",
+			},
+		}
+	}
+	database := databaseOf(t, dsn)
+	ghost := randomName()
+	return []damage{
+		{[]string{"DROP PROCEDURE get_appl_lock_core"}, "procedure get_appl_lock_core is missing"},
+		{
+			[]string{"DROP PROCEDURE appl_lock_version_core", "CREATE PROCEDURE appl_lock_version_core() SELECT 1"},
+			"procedure appl_lock_version_core has the sql_mode ",
+		},
+		{
+			[]string{"DROP PROCEDURE release_appl_lock", "CREATE DEFINER=" + ghost + " PROCEDURE release_appl_lock() SELECT 1"},
+			"procedure release_appl_lock has the rights of " + ghost + "@%, an account that does not exist",
+		},
+		{
+			[]string{"ALTER PROCEDURE " + database + ".inquire_appl_lock_core SQL SECURITY INVOKER"},
+			"procedure inquire_appl_lock_core has the rights of its caller",
+		},
+	}
+}
+
+// Goal: the status finds what is wrong, and repair mends it without touching locks or the grants on what is right.
+// Method: on each product every kind of damage by itself; what the status says; a repair; and then a good status, the
+// same lock, and a user who may still do what he was granted.
+func TestStatusFindsAndRepairMends(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		u.must(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "7d")
+		fence := s.query(t, dsn, "SELECT CONCAT(fence, ' ', expires_ts) FROM "+s.table())
+		grantee := s.newUser(t, dsn, "gr4ntee")
+		s.grant(t, dsn, grantee, "get_appl_lock_row")
+		for _, damage := range damages(t, s, dsn) {
+			s.exec(t, dsn, damage.statements...)
+			u.run(t, "migrate", "status").check(t, exitNo, damage.want, "; mend it with: applockctl migrate repair")
+			if got := u.must(t, "migrate", "repair", "--output", "json"); strings.Count(got.stdout, `{"outcome":"REPAIRED",`) == 0 {
+				t.Errorf("%s: repair says %s%s", damage.want, got.stdout, got.stderr)
+			}
+			u.must(t, "migrate", "status")
+		}
+		if after := s.query(t, dsn, "SELECT CONCAT(fence, ' ', expires_ts) FROM "+s.table()); after != fence {
+			t.Errorf("the lock is %s, was %s", after, fence)
+		}
+		theirs := userOf(withUser(t, dsn, grantee, "gr4ntee"))
+		theirs.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
+		theirs.run(t, "release", "customer:42", "--operator", "jdoe").check(t, exitError)
+		if !s.isMySQL() {
+			s.exec(t, dsn, "ALTER TABLE applock.appl_lock RENAME COLUMN department_id TO ward")
+		} else {
+			s.exec(t, dsn, "ALTER TABLE appl_lock RENAME COLUMN department_id TO ward")
+		}
+		for _, command := range []string{"status", "repair", "up"} {
+			u.run(t, "migrate", command).check(t, exitNo, "table appl_lock is not the one that was installed: ", "; restore it from a backup")
+		}
+	})
+}
+
+// Goal: who repairs what was never installed is told to install it. Method: an empty database of each product.
+func TestRepairBeforeTheInstallation(t *testing.T) {
+	t.Parallel()
+	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
+		u.run(t, "migrate", "repair").check(t, exitError, "migrate repair: applock is not installed in ", "create it with: applockctl migrate up")
+	})
+}
+
+// Goal: who lacks the rights to migrate is told which they are. Method: a user who has none on the table of the steps,
+// and one who may not create anything.
+func TestRightsOfTheMigrator(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		want := "; the account that migrates owns what it has installed, and needs CREATE on the database to install"
+		if s.isMySQL() {
+			want = "; the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE and EXECUTE"
+		}
+		name := s.newUser(t, dsn, "n0body")
+		theirs := userOf(withUser(t, dsn, name, "n0body"))
+		if s.isMySQL() {
+			s.exec(t, dsn, "GRANT SHOW VIEW ON "+databaseOf(t, dsn)+".* TO "+name)
+		}
+		theirs.run(t, "migrate", "up").check(t, exitError, "a privilege is missing", want)
+		userOf(dsn).must(t, "migrate", "up")
+		if !s.isMySQL() {
+			s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name)
+		}
+		theirs.run(t, "migrate", "status").check(t, exitError, "appl_lock_goose", want)
+	})
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock/migrate"
+)
+
+func (a *app) migrateUpCommand() *cobra.Command {
+	var dryRun bool
+	command := &cobra.Command{
+		Use:   "up [--dry-run]",
+		Short: "Apply all pending steps",
+		Long: `Applies all pending steps and prints them; none when everything is up to date. Any number of
+processes may do so on one database at once: each step is applied once. Exit code 1 means that what was
+applied before is damaged: "migrate repair" mends it. A program that is older than the schema says so, and
+exits with 4.
+
+--dry-run prints the steps that would be applied, and changes nothing; "migrate print" has their SQL.
+
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+		Example: `  applockctl migrate up
+  APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl --schema crm_lock migrate up`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			if dryRun {
+				return a.migrateDryRun(ctx)
+			}
+			return a.migrateUp(ctx)
+		}),
+	}
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and do nothing")
+	return command
+}
+
+const allApplied = "nothing to do, all steps were applied before"
+
+func (a *app) migrateUp(ctx context.Context) error {
+	const operation = "migrate up"
+	return a.callMigrate(ctx, operation, func(ctx context.Context, s session) error {
+		applied, err := migrate.Up(ctx, s.Client, migrate.UpRequest{})
+		if err != nil {
+			return err
+		}
+		// Only the status knows when, by the database's clock, and what has happened to the steps since.
+		all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+		if err != nil {
+			return err
+		}
+		var answers []migrationAnswer
+		for _, step := range all.Steps {
+			if slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version }) {
+				answers = append(answers, answerOf(step))
+			}
+		}
+		if err := a.printDone(answers, allApplied); err != nil {
+			return err
+		}
+		a.report(operation, all.Findings)
+		a.noteMissingGrants(ctx, s)
+		return yesIf(len(all.Findings) == 0)
+	})
+}
+
+func (a *app) migrateDryRun(ctx context.Context) error {
+	return a.call(ctx, "migrate up", func(ctx context.Context, s session) error {
+		pending, err := migrate.Up(ctx, s.Client, migrate.UpRequest{DryRun: true})
+		if err != nil {
+			return err
+		}
+		return a.printMigrations(answersOf(pending.Steps, outcomePending), allApplied)
+	})
+}
+
+// yesIf returns the answer no unless it is yes.
+func yesIf(yes bool) error {
+	if yes {
+		return nil
+	}
+	return errNo
+}

@@ -1,0 +1,237 @@
+package migrate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Finding is something that is not as the applied migrations have left it.
+type Finding struct {
+	// Name is what it is about, such as "procedure get_appl_lock".
+	Name string
+	// Problem goes on from there, such as "is missing".
+	Problem string
+	// Mend are the statements that mend it, for one transaction; none where only a backup helps.
+	Mend []string
+}
+
+// Installation is what the applied migrations leave.
+type Installation struct {
+	// Texts are the Up parts of the migrations, in order.
+	Texts    []string
+	Tables   []Table
+	Routines []*RoutineText
+}
+
+// Table is one that a migration creates.
+type Table struct {
+	Name    string
+	Columns []string
+}
+
+var (
+	createTable = regexp.MustCompile(`(?ms)^CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(\n(.*?)^\)`)
+	column      = regexp.MustCompile(`(?m)^    ([a-z]\w*) `)
+)
+
+// installation reads what the migrations leave that are applied.
+func installation(target Target, steps []Migration) (Installation, error) {
+	var found Installation
+	for _, step := range steps {
+		if step.AppliedAt.IsZero() {
+			continue
+		}
+		text, err := fs.ReadFile(target.Migrations, step.Name)
+		if err != nil {
+			return Installation{}, err
+		}
+		up, _, _ := strings.Cut(string(text), downAnnotation)
+		found.Texts = append(found.Texts, up)
+		for _, created := range createTable.FindAllStringSubmatch(up, -1) {
+			table := Table{Name: created[1]}
+			for _, name := range column.FindAllStringSubmatch(created[2], -1) {
+				table.Columns = append(table.Columns, name[1])
+			}
+			found.Tables = append(found.Tables, table)
+		}
+	}
+	found.Routines = InstalledBy(found.Texts, target.Split)
+	return found, nil
+}
+
+// inspect compares what is there with what the applied migrations leave. It changes nothing.
+func inspect(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
+	want, err := installation(target, steps)
+	if err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for _, table := range want.Tables {
+		problem, err := problemOf(ctx, target, client, table)
+		if err != nil {
+			return nil, err
+		}
+		if problem != "" {
+			findings = append(findings, Finding{Name: "table " + table.Name, Problem: problem})
+		}
+	}
+	// Without the tables there is nothing that the routines could work on.
+	if len(want.Tables) == 0 || len(findings) > 0 || target.Inspect == nil {
+		return findings, nil
+	}
+	return target.Inspect(ctx, client, want)
+}
+
+// problemOf asks the table itself, in the same way everywhere. One that may not be read is there: callers need no right
+// on it.
+func problemOf(ctx context.Context, target Target, client database.DBTxConn, table Table) (string, error) {
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE 1 = 0", strings.Join(table.Columns, ", "), target.Qualify(table.Name))
+	rows, err := client.QueryContext(ctx, query)
+	if err == nil {
+		for rows.Next() { // of which there is none: some clients tell an error only here
+			continue
+		}
+		err = errors.Join(rows.Err(), rows.Close())
+	}
+	err = target.Interpret(ctx, err)
+	switch {
+	case err == nil:
+		return "", nil
+	case ctx.Err() != nil:
+		return "", err
+	}
+	switch db.KindOf(err) {
+	case db.KindPrivilege:
+		return "", nil
+	case db.KindSchema:
+		return "is missing", nil
+	case db.KindOther:
+		return fmt.Sprintf("is not the one that was installed: %v", err), nil
+	default:
+		return "", err
+	}
+}
+
+// repairRounds is how often a repair looks again: what has been put back may need its owner, and others may be at work.
+const repairRounds = 3
+
+// Repair puts back what differs from what the applied migrations have left, and can be put back without touching a
+// lock. It returns what it has mended, and what it could not.
+func Repair(ctx context.Context, target Target) (mended, left []Finding, err error) {
+	steps, err := Status(ctx, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := newer(steps); err != nil {
+		return nil, nil, err
+	}
+	if steps[0].AppliedAt.IsZero() {
+		return nil, nil, ErrNotInstalled
+	}
+	conn, err := target.DB.Conn(ctx)
+	if err != nil {
+		return nil, nil, db.NotSent(ctx, target.Interpret(ctx, err))
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if target.SessionLocker != nil {
+		if err := target.SessionLocker.SessionLock(ctx, conn); err != nil {
+			return nil, nil, err
+		}
+		defer func() { err = errors.Join(err, target.SessionLocker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+	}
+	for range repairRounds {
+		left, err = inspect(ctx, target, conn, steps)
+		if err != nil {
+			return mended, nil, err
+		}
+		done, err := mend(ctx, target, conn, left)
+		mended = append(mended, done...)
+		if err != nil || len(done) == 0 {
+			return mended, left, err
+		}
+	}
+	left, err = inspect(ctx, target, conn, steps)
+	return mended, left, err
+}
+
+// mend mends what can be mended and returns that.
+func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding) (done []Finding, err error) {
+	for _, finding := range findings {
+		if len(finding.Mend) == 0 {
+			continue
+		}
+		if err := inTx(ctx, conn, finding.Mend); err != nil {
+			return done, fmt.Errorf("%s %s: %w", finding.Name, finding.Problem, target.Interpret(ctx, err))
+		}
+		done = append(done, finding)
+	}
+	return done, nil
+}
+
+// inTx runs statements in a transaction of their own.
+func inTx(ctx context.Context, conn *sql.Conn, statements []string) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// ErrNotInstalled means that there is no table yet.
+var ErrNotInstalled = errors.New("the first step is not applied")
+
+// NewerError means that the database has a step that this program does not know.
+type NewerError struct {
+	// Version is the newest step that the database has.
+	Version int64
+	// Contract is the version of the contract there; 0 when it cannot be read.
+	Contract int
+}
+
+// Error says which program is wanted.
+func (e *NewerError) Error() string {
+	if e.Contract == 0 {
+		return fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it", e.Version)
+	}
+	return fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it, with contract >= %d",
+		e.Version, e.Contract)
+}
+
+// newer returns an error when the database has a step that this program does not know.
+func newer(steps []Migration) error {
+	if last := steps[len(steps)-1]; last.Unknown {
+		return &NewerError{Version: last.Version}
+	}
+	return nil
+}
+
+// newerThan is newer for one who is about to apply migrations: it asks for the newest version only.
+func newerThan(ctx context.Context, target Target) error {
+	known, err := NewestKnown(target.Migrations)
+	if err != nil {
+		return err
+	}
+	version, err := target.Versions.GetLatestVersion(ctx, target.DB)
+	if err != nil {
+		return target.Interpret(ctx, err)
+	}
+	if version > known {
+		return &NewerError{Version: version}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// installed is a procedure as the server has it.
+type installed struct {
+	definer, security, mode string
+	// text is its CREATE as the server words it; not valid for a user who may not see it.
+	text sql.NullString
+}
+
+var (
+	// pinnedMode finds the sql_mode that the procedures are created with.
+	pinnedMode = regexp.MustCompile(`(?m)^SET SESSION sql_mode = '(.*)';$`)
+	// created finds the parameters and the body in a CREATE of ours.
+	created = regexp.MustCompile(`(?s)^CREATE PROCEDURE \w+(\(.*?\))\n(?:COMMENT|LANGUAGE|NOT|READS|MODIFIES|CONTAINS|SQL).*?\nSQL SECURITY DEFINER\n(.*);\n$`)
+	// comments are lines that some clients do not send.
+	comments = regexp.MustCompile(`(?m)^[ \t]*(?:--.*)?\n`)
+)
+
+// inspect compares each procedure: its text, without the comments, which the client mariadb does not send; its
+// sql_mode; whose rights it has; and whether that account is there, if that can be seen.
+func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+	there, err := s.procedures(ctx, client)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	mode := ""
+	for _, text := range want.Texts {
+		if found := pinnedMode.FindStringSubmatch(text); found != nil {
+			mode = found[1]
+		}
+	}
+	alive := map[string]bool{}
+	var findings []migrate.Finding
+	for _, routine := range want.Routines {
+		problem := "is missing"
+		if is, found := there[routine.Name]; found {
+			if err := s.read(ctx, client, routine.Name, &is); err != nil {
+				return nil, s.Interpret(ctx, err)
+			}
+			if _, asked := alive[is.definer]; !asked {
+				alive[is.definer], err = s.isAlive(ctx, client, is.definer)
+				if err != nil {
+					return nil, err
+				}
+			}
+			problem = is.problem(routine.Definition(), mode, alive[is.definer])
+		}
+		if problem == "" {
+			continue
+		}
+		findings = append(findings, migrate.Finding{
+			Name: "procedure " + routine.Name, Problem: problem, Mend: replacing(routine, mode),
+		})
+	}
+	return findings, nil
+}
+
+// procedures returns those of the database, without their texts.
+func (s site) procedures(ctx context.Context, client database.DBTxConn) (there map[string]installed, err error) {
+	const query = `SELECT routine_name, definer, security_type FROM information_schema.routines
+		WHERE routine_type = 'PROCEDURE' AND routine_schema = COALESCE(NULLIF(?, ''), DATABASE())`
+	rows, err := client.QueryContext(ctx, query, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	there = map[string]installed{}
+	for rows.Next() {
+		var name string
+		var is installed
+		if err := rows.Scan(&name, &is.definer, &is.security); err != nil {
+			return nil, err
+		}
+		there[strings.ToLower(name)] = is
+	}
+	return there, rows.Err()
+}
+
+// read adds what the server tells of one procedure only.
+func (s site) read(ctx context.Context, client database.DBTxConn, name string, is *installed) error {
+	row := client.QueryRowContext(ctx, "SHOW CREATE PROCEDURE "+s.qualify(name))
+	return row.Scan(new(any), &is.mode, &is.text, new(any), new(any), new(any))
+}
+
+// isAlive reports whether an account exists, as far as this user may know.
+func (s site) isAlive(ctx context.Context, client database.DBTxConn, account string) (bool, error) {
+	at := strings.LastIndex(account, "@")
+	var exists bool
+	row := client.QueryRowContext(ctx,
+		"SELECT CURRENT_USER() = ? OR EXISTS (SELECT 1 FROM mysql.user WHERE user = ? AND host = ?)",
+		account, account[:max(at, 0)], account[at+1:])
+	err := s.Interpret(ctx, row.Scan(&exists))
+	if db.KindOf(err) == db.KindPrivilege {
+		return true, nil
+	}
+	return exists, err
+}
+
+// problem returns what is wrong, or nothing.
+func (is installed) problem(source, mode string, alive bool) string {
+	switch {
+	case !alive:
+		return fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
+	case is.security != "DEFINER":
+		return "has the rights of its caller"
+	case is.mode != mode:
+		return fmt.Sprintf("has the sql_mode %q", is.mode)
+	case is.text.Valid && !same(is.text.String, source):
+		return "has another text than this program installs"
+	}
+	return ""
+}
+
+// same compares parameters and body: what stands between them each server puts in an order of its own.
+func same(text, source string) bool {
+	want := created.FindStringSubmatch(source)
+	_, rest, found := strings.Cut(text, "`(")
+	parameters, body := plain("("+rest), plain(rest)
+	return found && want != nil &&
+		strings.HasPrefix(parameters, plain(want[1])) && strings.HasSuffix(body, plain("\n"+want[2]))
+}
+
+// plain is a text without comments and empty lines.
+func plain(text string) string { return comments.ReplaceAllString(text, "") }
+
+// replacing returns the statements that make a procedure anew. The unlock gives the session its sql_mode back.
+func replacing(routine *migrate.RoutineText, mode string) []string {
+	return []string{
+		"SET @applock_sql_mode = COALESCE(@applock_sql_mode, @@SESSION.sql_mode)",
+		"SET SESSION sql_mode = '" + mode + "'",
+		"DROP PROCEDURE IF EXISTS " + routine.Name,
+		routine.Definition(),
+	}
+}

@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/migrate"
+)
+
+// installed is a table or a routine as the server has it.
+type installed struct {
+	owner string
+	// open is true when everybody has a right on it.
+	open bool
+	body string
+	// definer is true when it runs with its owner's rights.
+	definer  bool
+	settings string
+}
+
+var (
+	// arguments finds the types of a routine's arguments where it is taken from PUBLIC.
+	arguments = regexp.MustCompile(`\((.*)\) FROM PUBLIC;`)
+	body      = regexp.MustCompile(`(?s)\nAS \$\$(.*)\$\$;\n$`)
+	setting   = regexp.MustCompile(`(?m)^SET (\w+) = '(.*)'$`)
+)
+
+// inspect compares each routine: its arguments, text, settings, and whose rights it has; that it and the tables have one
+// owner; and that nobody has been let in by PUBLIC.
+func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+	tables, err := s.tables(ctx, client)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	routines, err := s.routines(ctx, client)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	owner := tables["appl_lock"].owner
+	var findings []migrate.Finding
+	names := []string{migrate.VersionTable}
+	for _, table := range want.Tables {
+		names = append(names, table.Name)
+	}
+	for _, name := range names {
+		findings = append(findings, s.rightsOn("table", name, owner, tables[name])...)
+	}
+	for _, routine := range want.Routines {
+		is, found := routines[routine.Name+"("+argumentsOf(routine)+")"]
+		finding := migrate.Finding{Name: strings.ToLower(routine.Kind) + " " + routine.Name, Mend: s.creating(routine)}
+		switch {
+		case !found:
+			finding.Problem = "is missing"
+		case !s.same(is, routine.Definition()):
+			finding.Problem = "has another text or other settings than this program installs"
+		}
+		if finding.Problem != "" {
+			findings = append(findings, finding)
+		}
+		if found {
+			name := routine.Name + "(" + argumentsOf(routine) + ")"
+			findings = append(findings, s.rightsOn(strings.ToLower(routine.Kind), name, owner, is)...)
+		}
+	}
+	return findings, nil
+}
+
+// rightsOn compares whose something is, and who may use it.
+func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Finding {
+	name, _, _ := strings.Cut(signature, "(")
+	about := strings.ToUpper(kind) + " " + s.Schema + "." + signature
+	var findings []migrate.Finding
+	if is.open {
+		verb := map[bool]string{true: "used", false: "executed"}[kind == "table"]
+		findings = append(findings, migrate.Finding{
+			Name: kind + " " + name, Problem: "may be " + verb + " by everybody (PUBLIC)",
+			Mend: []string{"REVOKE ALL ON " + about + " FROM PUBLIC"},
+		})
+	}
+	if is.owner != owner {
+		findings = append(findings, migrate.Finding{
+			Name: kind + " " + name, Problem: fmt.Sprintf("belongs to %s, and the table appl_lock to %s", is.owner, owner),
+			Mend: []string{"ALTER " + about + " OWNER TO " + pgx.Identifier{owner}.Sanitize()},
+		})
+	}
+	return findings
+}
+
+// tables returns those of the schema.
+func (s site) tables(ctx context.Context, client database.DBTxConn) (map[string]installed, error) {
+	return query(ctx, client, `
+		SELECT c.relname, pg_get_userbyid(c.relowner), EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = 0),
+			'', false, ''
+		FROM pg_class AS c
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p')`, s.Schema)
+}
+
+// routines returns those of the schema by name and arguments. A routine without a list of rights has those that
+// PostgreSQL gives to a new one, to be executed by everybody.
+func (s site) routines(ctx context.Context, client database.DBTxConn) (map[string]installed, error) {
+	return query(ctx, client, `
+		SELECT p.proname || '(' || oidvectortypes(p.proargtypes) || ')', pg_get_userbyid(p.proowner),
+			EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a WHERE a.grantee = 0),
+			p.prosrc, p.prosecdef, array_to_string(p.proconfig, E'\n', '')
+		FROM pg_proc AS p
+		WHERE p.pronamespace = to_regnamespace($1)`, s.Schema)
+}
+
+func query(ctx context.Context, client database.DBTxConn, text, schema string) (found map[string]installed, err error) {
+	rows, err := client.QueryContext(ctx, text, schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	found = map[string]installed{}
+	for rows.Next() {
+		var name string
+		var is installed
+		var settings *string
+		if err := rows.Scan(&name, &is.owner, &is.open, &is.body, &is.definer, &settings); err != nil {
+			return nil, err
+		}
+		if settings != nil {
+			is.settings = *settings
+		}
+		found[name] = is
+	}
+	return found, rows.Err()
+}
+
+// argumentsOf returns the types of a routine's arguments as the catalogue words them.
+func argumentsOf(routine *migrate.RoutineText) string {
+	for _, statement := range routine.Statements {
+		if found := arguments.FindStringSubmatch(statement.Text); found != nil {
+			return strings.ReplaceAll(found[1], "timestamptz", "timestamp with time zone")
+		}
+	}
+	return ""
+}
+
+// same compares what a routine does.
+func (s site) same(is installed, definition string) bool {
+	want := body.FindStringSubmatch(definition)
+	var settings []string
+	if strings.Contains(definition, "\nSET search_path FROM CURRENT\n") {
+		settings = append(settings, "search_path="+s.Schema+", pg_temp")
+	}
+	for _, found := range setting.FindAllStringSubmatch(definition, -1) {
+		settings = append(settings, found[1]+"="+found[2])
+	}
+	slices.Sort(settings)
+	has := slices.Sorted(strings.SplitSeq(is.settings, "\n"))
+	return want != nil && is.body == want[1] &&
+		is.definer == strings.Contains(definition, "SECURITY DEFINER") &&
+		strings.Join(has, "\n") == strings.Join(settings, "\n")
+}
+
+// creating returns the statements that make a routine anew, or replace it with its grants.
+func (s site) creating(routine *migrate.RoutineText) []string {
+	statements := []string{"SET LOCAL search_path = " + s.Schema + ", pg_temp"}
+	for _, statement := range routine.Statements {
+		statements = append(statements, statement.Text)
+	}
+	return statements
+}

@@ -1,0 +1,146 @@
+package migrate
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// RoutineText is a procedure or a function, with what is said of it.
+type RoutineText struct {
+	Kind, Name string
+	// Header is the comments before its CREATE.
+	Header     string
+	Statements []Statement
+}
+
+// Statement is one that names a routine. A routine has at most one of each verb.
+type Statement struct {
+	Verb, Text string
+}
+
+// VerbCreate is that of the statement that creates a routine; each has one.
+const VerbCreate = "CREATE"
+
+// CreateRoutine finds the statements that create routines, with kind and name.
+var CreateRoutine = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(FUNCTION|PROCEDURE) (\w+)`)
+
+// DropRoutine finds the statements that drop routines, with the name.
+var DropRoutine = regexp.MustCompile(`(?m)^DROP (?:FUNCTION|PROCEDURE) (?:IF EXISTS )?(\w+)`)
+
+var (
+	aboutRoutine = regexp.MustCompile(`(?m)^(COMMENT|REVOKE|CALL) (?:ON (?:SPECIFIC )?|ALL ON )?(?:(?:FUNCTION|PROCEDURE) )?(\w+)`)
+
+	signatureEnd = regexp.MustCompile(`\n(?:SPECIFIC|DYNAMIC RESULT SETS|LANGUAGE) `)
+	// migrated is what a migration runs: a block, or a line of its own.
+	migrated = regexp.MustCompile(`(?ms)^-- \+goose StatementBegin\n(.*?)^-- \+goose StatementEnd\n|^(DROP [^\n]*\n)`)
+)
+
+// Definition is the routine's CREATE.
+func (r *RoutineText) Definition() string {
+	i := slices.IndexFunc(r.Statements, func(s Statement) bool { return s.Verb == VerbCreate })
+	return r.Statements[i].Text
+}
+
+// Signature is what callers depend on: the name, the parameters and what is returned.
+func (r *RoutineText) Signature() string {
+	definition := r.Definition()
+	if end := signatureEnd.FindStringIndex(definition); end != nil {
+		definition = definition[:end[0]]
+	}
+	return strings.Join(strings.Fields(definition), " ")
+}
+
+// set adds a statement in place of the one with the same verb.
+func (r *RoutineText) set(later Statement) {
+	i := slices.IndexFunc(r.Statements, func(s Statement) bool { return s.Verb == later.Verb })
+	if i < 0 {
+		r.Statements = append(r.Statements, later)
+		return
+	}
+	r.Statements[i] = later
+}
+
+// Replaces reports whether a CREATE may run where the routine is installed.
+func (s Statement) Replaces() bool {
+	return strings.HasPrefix(s.Text, "CREATE OR REPLACE ")
+}
+
+// Find returns the routine of a name, or nil.
+func Find(routines []*RoutineText, name string) *RoutineText {
+	i := slices.IndexFunc(routines, func(r *RoutineText) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return routines[i]
+}
+
+// InstalledBy returns the routines that the texts of migrations leave, in the order of their creation. Split parts a
+// block that has several statements; it is nil where each has one.
+func InstalledBy(migrations []string, split func(block string) []string) []*RoutineText {
+	var installed []*RoutineText
+	for _, migration := range migrations {
+		up, _, _ := strings.Cut(migration, downAnnotation)
+		for _, match := range migrated.FindAllStringSubmatch(up, -1) {
+			texts := []string{cmp.Or(match[1], match[2])}
+			if split != nil {
+				texts = split(texts[0])
+			}
+			for _, text := range texts {
+				if dropped := DropRoutine.FindStringSubmatch(text); dropped != nil && !CreateRoutine.MatchString(text) {
+					installed = slices.DeleteFunc(installed, func(r *RoutineText) bool { return r.Name == dropped[1] })
+					continue
+				}
+				installed, _ = AddStatement(installed, text) // others prepare the session
+			}
+		}
+	}
+	return installed
+}
+
+// AddStatement returns the routines with one more statement, and whether that is about one of them.
+func AddStatement(routines []*RoutineText, text string) (all []*RoutineText, known bool) {
+	if match := CreateRoutine.FindStringSubmatchIndex(text); match != nil {
+		kind, name := text[match[2]:match[3]], text[match[4]:match[5]]
+		created := Find(routines, name)
+		if created == nil {
+			created = &RoutineText{}
+			routines = append(routines, created)
+		}
+		created.Kind, created.Name, created.Header = kind, name, text[:match[0]]
+		created.set(Statement{VerbCreate, text[match[0]:]})
+		return routines, true
+	}
+	match := aboutRoutine.FindStringSubmatchIndex(text)
+	if match == nil {
+		return routines, false
+	}
+	about := Find(routines, text[match[4]:match[5]])
+	if about == nil {
+		return routines, false
+	}
+	about.set(Statement{text[match[2]:match[3]], text[match[0]:]})
+	return routines, true
+}
+
+// SplitPostgres splits after each line that ends with a semicolon, except in a routine's body.
+func SplitPostgres(text string) []string {
+	var statements []string
+	begin, end, body := 0, 0, false
+	for line := range strings.Lines(text) {
+		end += len(line)
+		if !body && strings.HasPrefix(line, "--") {
+			continue
+		}
+		body = body != (strings.Count(line, "$$")%2 == 1)
+		if !body && strings.HasSuffix(line, ";\n") {
+			statements = append(statements, strings.TrimLeft(text[begin:end], "\n"))
+			begin = end
+		}
+	}
+	if rest := strings.TrimSpace(text[begin:]); rest != "" {
+		statements = append(statements, rest+"\n")
+	}
+	return statements
+}

@@ -1,0 +1,46 @@
+package testdb
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// PostgresTool returns the path of a program of PostgreSQL, such as pg_dump: the one beside psql, or the one in PATH.
+// Without it the test ends as in Require.
+func PostgresTool(t testing.TB, program string) string {
+	t.Helper()
+	return beside(t, dialectPostgres, Psql(t), program)
+}
+
+// MySQLDump returns the path of the program that dumps databases of a product: mariadb-dump or mysqldump, beside the
+// product's client, or in PATH. Without it the test ends as in Require.
+func MySQLDump(t testing.TB, product string) string {
+	t.Helper()
+	program := map[string]string{"mariadb": "mariadb-dump", "mysql": "mysqldump"}[product]
+	return beside(t, product, MySQLClient(t, product), program)
+}
+
+// beside returns the path of a program beside another one, which has its version, or in PATH.
+func beside(t testing.TB, dialect, client, program string) string {
+	t.Helper()
+	if path, err := exec.LookPath(filepath.Join(filepath.Dir(client), program)); err == nil {
+		return path
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		missing(t, dialect, "there is no "+program+" beside "+client+" or in PATH: install it")
+	}
+	return path
+}
+
+// SQLite3 returns the path of SQLite's shell in PATH. Without it the test is skipped, or fails if APPLOCK_TEST_REQUIRE
+// lists sqlite3.
+func SQLite3(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("sqlite3")
+	if err != nil {
+		missing(t, "sqlite3", "there is no sqlite3 in PATH: install it")
+	}
+	return path
+}

@@ -358,6 +358,17 @@ func ExampleClient_Version() {
 }
 
 // Who waits for a customer is listed until it has what it waits for, or gives up.
+func ExampleClient_Ping() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+
+	server, err := client.Ping(ctx)
+	fmt.Println(server.Product, server.Version != "", err)
+	// Output:
+	// SQLite true <nil>
+}
+
 func ExampleClient_Waiters() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)

@@ -15,6 +15,7 @@ const (
 	outcomeNoAnswer     applock.Outcome = "NO_ANSWER"
 	outcomeNotInstalled applock.Outcome = "NOT_INSTALLED"
 	outcomeOutdated     applock.Outcome = "OUTDATED"
+	outcomeAnswered     applock.Outcome = "ANSWERED"
 	outcomeInstalled    applock.Outcome = "INSTALLED"
 
 	outcomeApplied applock.Outcome = "APPLIED"

@@ -136,7 +136,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	for i, scene := range story() {
 		if err := sleep(ctx, scene.wait); err != nil {
-			return err
+			return fmt.Errorf("demo: %w", err)
 		}
 		if err := a.play(ctx, stage, i+2, scene); err != nil {
 			return err
@@ -151,7 +151,7 @@ func sleep(ctx context.Context, length time.Duration) error {
 	case <-time.After(length):
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("demo: %w", errInterrupted)
+		return errInterrupted
 	}
 	return nil
 }

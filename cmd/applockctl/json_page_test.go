@@ -152,6 +152,7 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "jdoe"})
 	run(u, "list --waiting")
 	run(u, "demo")
+	run(u, "ping")
 	empty := userOf("sqlite:" + t.TempDir() + "/empty.db")
 	if err := os.WriteFile(pathOf(empty.getenv(dsnVariable)), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -122,6 +122,7 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
 		a.migrateCommand(),
 		a.grantCommand(),
 		a.demoCommand(),
+		a.pingCommand(),
 		a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

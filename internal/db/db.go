@@ -75,6 +75,9 @@ type Driver interface {
 	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
+	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.
+	Server(ctx context.Context) (Server, error)
+
 	// InTx runs operations in a transaction of their own, which it commits when they return nil and rolls back
 	// otherwise. Inside a caller's transaction they are part of that one, and it is left to the caller.
 	InTx(ctx context.Context, operations func(Driver) error) error
@@ -91,6 +94,13 @@ type Driver interface {
 
 	// Close closes what the driver itself opened, and nothing that was handed to it.
 	Close() error
+}
+
+// Server is the product that answers.
+type Server struct {
+	// Product is its name, Version its number; empty where the dialect has no one way to ask.
+	Product string
+	Version string
 }
 
 // Listener hears of releases. A message is a hint: it may be lost, late or needless.

@@ -50,6 +50,9 @@ func migrations(t *testing.T, backend Backend) {
 		if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
 			t.Errorf("inquire before migrating: %v, want ErrSchema", err)
 		}
+		if server, err := client.Ping(ctx); err != nil || server.Product == "" {
+			t.Errorf("ping before migrating: %v, %v", server, err)
+		}
 		if _, err := client.Version(ctx); !errors.Is(err, applock.ErrSchema) {
 			t.Errorf("version before migrating: %v, want ErrSchema", err)
 		}

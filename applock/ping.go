@@ -1,0 +1,28 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+)
+
+// Server is the product that answers.
+type Server struct {
+	// Product is its name, such as PostgreSQL or MariaDB.
+	Product string
+	// Version is its version; empty on Db2, which has no one way to ask.
+	Version string
+}
+
+// Ping asks the database which product it is, on a connection of its own, also in a transaction. It needs nothing to be
+// installed, and no right but the one to connect. ErrUnreachable where nobody answers.
+func (c *Client) Ping(ctx context.Context) (Server, error) {
+	o := c.operations
+	if err := o.ready(ctx); err != nil {
+		return Server{}, fmt.Errorf("ping: %w", err)
+	}
+	server, err := o.driver.Server(ctx)
+	if err != nil {
+		return Server{}, fmt.Errorf("ping: %w", o.readError(err))
+	}
+	return Server(server), nil
+}

@@ -92,6 +92,8 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().Var(&flags.order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
 	command.Flags().Var(&flags.limit, "limit", "at most so many, the first ones")
 	complete(command, "sort", orders()...)
+	offers(command, "object", a.completeObject)
+	offers(command, "operator", a.completeOperator)
 	return command
 }
 

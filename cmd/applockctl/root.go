@@ -54,11 +54,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.finish(command, err)
 }
 
-func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   program,
-		Short: "Application locks that a database keeps",
-		Long: `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
+const longHelp = `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
 transfers and lists application locks that a database keeps, purges old rows, and installs the
 table and the procedures.
 
@@ -90,7 +86,13 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
   2  the command line is wrong
   3  the outcome is unknown: the call was sent and no answer came back; repeat it
   4  any other error
-  130  interrupted, as by Ctrl-C`,
+  130  interrupted, as by Ctrl-C`
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   program,
+		Short: "Application locks that a database keeps",
+		Long:  longHelp,
 		Example: `  applockctl demo
   export APPLOCK_DSN=sqlite:applock.db
   applockctl migrate up

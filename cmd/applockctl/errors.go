@@ -57,6 +57,10 @@ func (a *app) finish(command *cobra.Command, err error) int {
 		text = name + ": " + text // the errors of a body begin with the operation already
 	}
 	a.complain("%s: %s", program, oneLine(redactText(text)))
+	var unknown *unknownCommandError
+	if errors.As(err, &unknown) && len(unknown.similar) > 0 {
+		a.complain("Did you mean this? %s", strings.Join(unknown.similar, ", "))
+	}
 	if code == exitUsage {
 		a.complain("Run '%s --help' for usage.", command.CommandPath())
 	}

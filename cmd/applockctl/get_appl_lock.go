@@ -36,7 +36,7 @@ may have got. (With --new it would be refused that; inquire tells the fence.)`,
   applockctl get customer:42 --operator jdoe --wait 30s
   applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json`,
 		Args:                  oneObject,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl), New: isNew}, time.Duration(wait))

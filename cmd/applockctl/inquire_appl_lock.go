@@ -37,7 +37,7 @@ Prints HELD with the lock (exit code 0), or FREE (exit code 1).`,
 		Example: `  applockctl inquire customer:42
   applockctl inquire customer:42 --output json`,
 		Args:                  oneObject,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			return a.inquire(ctx, args[0])

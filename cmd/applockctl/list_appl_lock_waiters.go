@@ -36,9 +36,9 @@ func (w listedWaiter) fields() []field {
 func (a *app) listWaiters(ctx context.Context, flags listFlags) error {
 	switch {
 	case flags.within != 0:
-		return refused("list", "--expires-within", "is for locks, not for those who wait")
+		return refused("--expires-within", "is for locks, not for those who wait")
 	case flags.order == byLeft:
-		return refused("list", "--sort left", "is for locks, not for those who wait")
+		return refused("--sort left", "is for locks, not for those who wait")
 	}
 	request := applock.WaitersRequest{
 		ObjectType:   flags.request.ObjectType,

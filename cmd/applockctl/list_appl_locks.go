@@ -92,20 +92,22 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().Var(&flags.order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
 	command.Flags().Var(&flags.limit, "limit", "at most so many, the first ones")
 	complete(command, "sort", orders()...)
+	offers(command, "object", a.completeObject)
+	offers(command, "operator", a.completeOperator)
 	return command
 }
 
 func (a *app) list(ctx context.Context, flags listFlags) error {
 	if flags.object != "" {
 		if flags.request.ObjectType != "" {
-			return refused("list", "--object", "says the type already: leave out --type")
+			return refused("--object", "says the type already: leave out --type")
 		}
 		object, err := applock.ParseObject(flags.object)
 		switch {
 		case err != nil:
 			return fmt.Errorf("list: %w", err)
 		case trim(object.Type) == "", trim(object.ID) == "":
-			return refused("list", "--object", "must have a type and an id")
+			return refused("--object", "must have a type and an id")
 		}
 		flags.request.ObjectType, flags.request.ObjectID = object.Type, object.ID
 	}
@@ -126,9 +128,9 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	})
 }
 
-// refused is a mistake in the command line that only the command knows.
-func refused(operation, argument, reason string) error {
-	return fmt.Errorf("%s: %w", operation, &applock.InvalidError{Argument: argument, Reason: reason})
+// refused is a mistake in the command line that only this command knows.
+func refused(argument, reason string) error {
+	return fmt.Errorf("list: %w", &applock.InvalidError{Argument: argument, Reason: reason})
 }
 
 // printList prints what rows prints, and for people how many there are.

@@ -82,8 +82,10 @@ func (r result) check(t *testing.T, code int, texts ...string) {
 		return
 	}
 	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-	if code == exitUsage && len(lines) == 2 && strings.HasPrefix(lines[1], "Run 'applockctl ") {
-		lines = lines[:1]
+	for _, help := range []string{"Run 'applockctl ", "Did you mean this? "} {
+		if last := len(lines) - 1; code == exitUsage && last > 0 && strings.HasPrefix(lines[last], help) {
+			lines = lines[:last]
+		}
 	}
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "applockctl: ") {
 		t.Errorf("an error shall be told in one line: %q", r.stderr)

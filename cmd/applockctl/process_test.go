@@ -92,6 +92,7 @@ func TestProcess(t *testing.T) {
 		"IgnoredSignalsRemain":  testProcessIgnoredSignals,
 		"OutputIsFlushedAtExit": testProcessOutput,
 		"SilentServer":          testProcessSilentServer,
+		"Completion":            testProcessCompletion,
 		"Quiet":                 testProcessQuiet,
 		"Terminal":              testProcessTerminal,
 		"TimeZone":              testProcessTimeZone,

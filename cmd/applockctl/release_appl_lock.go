@@ -27,13 +27,14 @@ The operator is the one of the get: "$(hostname):$$" is the same in all commands
 		Example: `  applockctl release customer:42 --operator jdoe
   applockctl release job:nightly --operator "$(hostname):$$" --fence 1795785256123456`,
 		Args:                  oneObject,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			return a.release(ctx, args[0], operator, applock.Fence(fence.value))
 		}),
 	}
 	a.operatorFlag(command, &operator, "who holds the object")
+	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
 	return command
 }

@@ -54,11 +54,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.finish(command, err)
 }
 
-func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   program,
-		Short: "Application locks that a database keeps",
-		Long: `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
+const longHelp = `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
 transfers and lists application locks that a database keeps, purges old rows, and installs the
 table and the procedures.
 
@@ -90,7 +86,13 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
   2  the command line is wrong
   3  the outcome is unknown: the call was sent and no answer came back; repeat it
   4  any other error
-  130  interrupted, as by Ctrl-C`,
+  130  interrupted, as by Ctrl-C`
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   program,
+		Short: "Application locks that a database keeps",
+		Long:  longHelp,
 		Example: `  applockctl demo
   export APPLOCK_DSN=sqlite:applock.db
   applockctl migrate up
@@ -130,7 +132,10 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
 	finishTree(root)
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
-			_, _, err := root.Find(args)
+			found, rest, err := root.Find(args)
+			if err == nil && found.HasSubCommands() {
+				err = noSuchCommand(found, rest)
+			}
 			return err
 		}
 	}
@@ -147,8 +152,14 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	a.addOutputFlags(root)
 }
 
-// flagError corrects who writes flags with one dash. Pflag would repeat the whole word, also a DSN in it.
-func flagError(_ *cobra.Command, err error) error {
+// flagError corrects who writes flags with one dash. Pflag would repeat the whole word, also a DSN in it. And it looks
+// for an unknown command first, whose flags are unknown, too.
+func flagError(command *cobra.Command, err error) error {
+	if command.HasSubCommands() {
+		if unknown := noSuchCommand(command, command.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" {
 		name := unknown.GetSpecifiedShortnames()
@@ -174,10 +185,8 @@ func finishTree(command *cobra.Command) {
 	}
 	if !command.Runnable() {
 		// Cobra would print the help and report success, which is the answer yes to a script that
-		// lost the word. The root refuses unknown words itself, with a suggestion.
-		if command.HasParent() {
-			command.Args = cobra.NoArgs
-		}
+		// lost the word.
+		command.Args = noSuchCommand
 		command.RunE = func(*cobra.Command, []string) error { return errors.New("a command is missing") }
 	}
 }
@@ -207,6 +216,26 @@ func (a *app) operatorFlag(command *cobra.Command, operator *string, usage strin
 	if fromEnvironment == "" {
 		require(command, "operator")
 	}
+}
+
+// unknownCommandError is a word that is no command.
+type unknownCommandError struct {
+	word, parent string
+	// similar are the commands that may be meant.
+	similar []string
+}
+
+func (e *unknownCommandError) Error() string {
+	return fmt.Sprintf("unknown command %q for %q", e.word, e.parent)
+}
+
+// noSuchCommand refuses words behind a command that has commands below it.
+func noSuchCommand(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	command.SuggestionsMinimumDistance = 2
+	return &unknownCommandError{word: args[0], parent: command.CommandPath(), similar: command.SuggestionsFor(args[0])}
 }
 
 // oneObject accepts one argument, the object.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,10 +173,10 @@ func (t *table) align() string {
 // gap is between two columns.
 const gap = "  "
 
-// fit takes from the widest column of texts until a line fits, of two from the right one, because the object is on the
-// left. It leaves each enough to recognise something.
+// fit takes from the widest column of texts until a line fits, of two from the right one. It leaves each enough to
+// recognise something, and most to the left one, which is what the line is about.
 func (t *table) fit() {
-	const enough = 8
+	const enough, enoughForLeft = 8, 20
 	if t.style.width == 0 {
 		return
 	}
@@ -183,10 +184,15 @@ func (t *table) fit() {
 	for _, width := range t.widths {
 		excess += width + len(gap)
 	}
+	left := slices.Index(t.texts, true)
 	for ; excess > 0; excess-- {
 		widest := -1
 		for i, width := range t.widths {
-			if t.texts[i] && width > max(enough, len(t.titles[i])) && (widest < 0 || width >= t.widths[widest]) {
+			least := max(enough, len(t.titles[i]))
+			if i == left {
+				least = enoughForLeft
+			}
+			if t.texts[i] && width > least && (widest < 0 || width >= t.widths[widest]) {
 				widest = i
 			}
 		}

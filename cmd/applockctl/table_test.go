@@ -70,14 +70,14 @@ func TestTableFits(t *testing.T) {
 			"OUTCOME      OBJECT                     OPERATOR                  LEFT\n" +
 			"TRANSFERRED  customer:123456789012345…  jürgen.müller@example.c…  1m\n" +
 			"HELD         order:7                    -                         -\n"},
-		{style{width: 40}, "" +
-			"OUTCOME      OBJECT      OPERATOR   LEFT\n" +
-			"TRANSFERRED  customer:…  jürgen.m…  1m\n" +
-			"HELD         order:7     -          -\n"},
+		{style{width: 50}, "" +
+			"OUTCOME      OBJECT                OPERATOR   LEFT\n" +
+			"TRANSFERRED  customer:1234567890…  jürgen.m…  1m\n" +
+			"HELD         order:7               -          -\n"},
 		{style{width: 5}, "" +
-			"OUTCOME      OBJECT    OPERATOR  LEFT\n" +
-			"TRANSFERRED  custome…  jürgen.…  1m\n" +
-			"HELD         order:7   -         -\n"},
+			"OUTCOME      OBJECT                OPERATOR  LEFT\n" +
+			"TRANSFERRED  customer:1234567890…  jürgen.…  1m\n" +
+			"HELD         order:7               -         -\n"},
 		{style{wide: true}, "" +
 			"OUTCOME      OBJECT                        OPERATOR                   LOCKED  LEFT\n" +
 			"TRANSFERRED  customer:1234567890123456789  jürgen.müller@example.com  -       1m\n" +

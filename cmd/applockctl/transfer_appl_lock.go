@@ -33,7 +33,7 @@ when somebody else than --from holds the object, or FREE when nobody does (exit 
 		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service
   applockctl transfer customer:42 --from jdoe --to asmith --ttl 2d`,
 		Args:                  oneObject,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			return a.transfer(ctx, args[0], from, to, time.Duration(ttl))
@@ -44,6 +44,8 @@ when somebody else than --from holds the object, or FREE when nobody does (exit 
 	command.Flags().StringVar(&to.Department, "to-department", "", "where the new holder works")
 	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
 	require(command, "from", "to")
+	offers(command, "from", a.completeHolder)
+	offers(command, "to", a.completeOperator)
 	return command
 }
 

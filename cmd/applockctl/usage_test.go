@@ -15,7 +15,14 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{"", "applockctl: a command is missing\nRun 'applockctl --help' for usage.\n"},
-		{"gte", `applockctl: unknown command "gte" for "applockctl" Did you mean this? get`},
+		{"gte", "applockctl: unknown command \"gte\" for \"applockctl\"\nDid you mean this? get\nRun 'applockctl --help' for usage.\n"},
+		{"gte customer:42 --operator o", "applockctl: unknown command \"gte\" for \"applockctl\"\nDid you mean this? get\n"},
+		{"relase", "\nDid you mean this? release\n"},
+		{"xyzzy", "applockctl: unknown command \"xyzzy\" for \"applockctl\"\nRun "},
+		{"migrate statsu", "applockctl: migrate: unknown command \"statsu\" for \"applockctl migrate\"\nDid you mean this? status\n" +
+			"Run 'applockctl migrate --help' for usage.\n"},
+		{"migrate pu --dry-run", "applockctl: migrate: unknown command \"pu\" for \"applockctl migrate\"\nDid you mean this? up\n"},
+		{"help migrate donw", "unknown command \"donw\" for \"applockctl migrate\"\nDid you mean this? down\n"},
 		{"migrate", "applockctl: migrate: a command is missing\nRun 'applockctl migrate --help' for usage.\n"},
 		{"migrate sideways", `applockctl: migrate: unknown command "sideways"`},
 		{"migrate up now", `applockctl: migrate up: unexpected argument "now"`},

@@ -57,6 +57,10 @@ order:7  jdoe  <time>  -  -  p1  sales  -  <time>
 		if got := u.must(t, "list", "--waiting", "--operator", "asmith", "--output", "json").stdout; !strings.Contains(got, `"until_ts":null`) {
 			t.Errorf("it prints %s", got)
 		}
+		got = u.must(t, "list", "--waiting", "--operator", "asmith", "--output", "json")
+		if !inOrder(got.stdout, `"operator_id":"asmith"`, `"holder":"mlee","holder_department":"service"`, `"seconds_left":60`) {
+			t.Errorf("it does not tell the holder: %s", got.stdout)
+		}
 		for filter, lines := range map[string]int{"--type=customer": 2, "--department=sales": 2, "--operator=jdoe": 1, "--operator=nobody": 0,
 			"--no-department": 1, "--older-than=1h": 0, "--prefix=customer": 2, "--limit=1": 1, "--object=order:7": 1, "--object=order:8": 0} {
 			if got := u.must(t, "list", "--waiting", filter, "--output", "json").stdout; strings.Count(got, "\n") != lines {

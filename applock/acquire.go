@@ -12,18 +12,23 @@ import (
 // locktest shows it.
 type Locker interface {
 	// Acquire waits until it has the object, or until ctx ends, or for MaxWait if the request has one: then it gives up
-	// as TryAcquire does.
+	// as TryAcquire does. Meanwhile it waits for whoever holds the object, for transactions that are changing the lock, and
+	// for a backend that cannot be reached for less than 30 s.
 	//
 	// The lease ends MaxHold after the call that took it, whatever its holder does. With the context of a lease on
 	// the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
 	// released. Otherwise those who wait in one process are served in the order of their calls.
 	//
 	// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind, and the error
-	// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld).
+	// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld), too.
 	Acquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
-	// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it, with a
-	// *HeldError (ErrHeld). Where the last answer is older than a second then, a new one may take a second more.
+	// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. Where the last
+	// answer is older than a second then, a new one may take a second more.
+	//
+	// The error is a *HeldError (ErrHeld) only if somebody was seen to hold the object. It is ErrBusy where a transaction was
+	// changing the lock all the time, and ErrUnreachable where nobody answered, so that who skips what others do does not
+	// skip it in an outage.
 	TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
 	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, and
@@ -52,7 +57,7 @@ type AcquireRequest struct {
 	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. All leases of a client are renewed by
 	// one statement, which also notices a loss. Zero locks for all of MaxHold and renews nothing.
 	TTL time.Duration
-	// MaxWait is how long to wait for an object that somebody else holds. Zero has Acquire and Do wait as long as their
+	// MaxWait is how long to wait for an object that is not to be had. Zero has Acquire and Do wait as long as their
 	// ctx, and TryAcquire ask once.
 	MaxWait time.Duration
 }

@@ -21,8 +21,8 @@ import (
 //     0, and something else must keep the backend from releasing or renewing a later grant of the same operator.
 //  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release without a
 //     fence.
-//  7. A call that nothing came of, because others were changing the object at this moment, is ErrBusy: who waits goes on
-//     waiting.
+//  7. A call that nothing came of, because others were changing the object at this moment, is ErrBusy, and one that reached
+//     nobody is ErrUnreachable: who waits goes on waiting.
 //  8. A backend whose objects other programs can take is a [Poller]. One that sends messages is a [Notifier], too. One that
 //     shows who waits is an [Announcer]. One that can hand a grant to another owner is a [Transferrer].
 //  9. A backend that has opened something is an [io.Closer]. [Leases.Close] closes it, last.

@@ -24,7 +24,7 @@
 // A lease here stands for a grant in the backend, which alone decides who has an object. Several leases share one grant when
 // they re-enter; all that is said of a lease holds for them together. In this process a lease goes through these states:
 //
-//	          refused, busy               taken                 last Release
+//	        refused, busy, outage          taken                 last Release
 //	(request) ------------> waiting --------------> live ------------------------> released
 //	    |     <------------    |                     |  \-- Transfer -------------> transferred
 //	    |      woken: ask      |                     |
@@ -44,7 +44,7 @@
 // here. A release without a fence is made only for a take that may have had an effect, by an operator that nobody else has.
 //
 // Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
-// when the object is released here, when a message or a poll says that it could be free, and every five minutes. All of
+// when the object is released here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
 // that is hints: only the backend's answer to a take counts. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
 // of a [Notifier] every 5 s at the latest.
 //
@@ -63,8 +63,11 @@
 //   - A transfer has no answer: the lease is lost, and the object is the new owner's or free.
 //   - The process dies: the object is free after TTL, or after MaxHold without one.
 //   - The process is stopped beyond the deadline: the lease is lost as soon as the process runs again.
-//   - The backend is unreachable: who holds goes on until the deadline. Who comes gets the error at once, and who waits already
-//     gets it when polls have failed for 30 s.
+//   - The backend is unreachable: who holds goes on until the deadline. Who waits, or comes to wait, goes on for 30 s, as long
+//     as its context and MaxWait allow, and then gets the error; who asks once gets it at once.
+//   - Another transaction is changing the lock (ErrBusy, ErrRetry, ErrContention): that is waited for like a holder.
+//   - The time is up: [ErrHeld] if somebody was seen to hold the object, here or by an answer; else what the last answer was; and
+//     else, when there was none, [ErrUnreachable] or the cause of the caller's context. An outage is never ErrHeld.
 //   - [Leases.Close]: who waits gets [ErrClosed], leases are lost with that cause and released. What the backend does not answer
 //     within 5 s stays until it expires, and the error of Close says so.
 package applock

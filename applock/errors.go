@@ -32,7 +32,8 @@ var (
 	// call again.
 	ErrContention = errors.New("too much contention, nothing has happened, call again")
 	// ErrUnreachable means that there was no connection to be had; where that is because a context has ended, its error and
-	// its cause come with it. Nothing has been sent.
+	// its cause come with it. Nothing has been sent. For a lease it also means that there was no answer in time; what the
+	// call takes after all is given back.
 	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that the DSN names it")
 	// ErrPrivilege means that the database user may not do that.
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")

@@ -19,8 +19,9 @@ type GetRequest struct {
 	// MaxTTL. Zero keeps the TTL of the grant in a renewal, and is DefaultTTL (7 days) in a new grant. Renewing with
 	// a shorter TTL shortens the lock.
 	TTL time.Duration
-	// MaxWait is how long to wait for an object that somebody else holds, to be seen in Waiters meanwhile. Zero
-	// answers at once. In a transaction, which it would keep open, it is refused.
+	// MaxWait is how long to wait for an object that somebody else holds or whose lock another transaction is changing, and
+	// through an outage; the waiter is seen in Waiters meanwhile. Zero answers at once. In a transaction, which it
+	// would keep open, it is refused.
 	MaxWait time.Duration
 	// New refuses what would be a renewal: the answer is a *HeldError with the operator itself as the holder, and nothing is
 	// changed. So of two runs of a job under one name one gets the lock. In a caller's transaction, which it would have
@@ -53,6 +54,10 @@ type Grant struct {
 // 1 s; on SQLite it waits for any writer of the file, at most 5 s. On MySQL a refusal in a transaction
 // keeps the lock's row to itself until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a
 // broken connection: repeat the call, which renews what the first one may have taken.
+//
+// With a MaxWait it tries again until that is over, and a call that is under way then may take 2 s more. The error is a
+// *HeldError if somebody was seen to hold the object; otherwise ErrBusy, ErrUnreachable or ErrOutcomeUnknown tells what
+// the last call met.
 func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
 	grant, err := c.get(ctx, request)
 	if err != nil {
@@ -72,22 +77,37 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if request.New && c.operations.inTx {
 		return Grant{}, &InvalidError{Argument: "New", Reason: "must be false in a transaction: a refusal would have to roll it back"}
 	}
-	get := c.operations.get
+	call := c.operations.get
 	if request.New {
-		get = c.operations.getNew
+		call = c.operations.getNew
 	}
-	grant, err := get(ctx, params)
-	if !errors.Is(err, ErrHeld) || request.MaxWait == 0 {
-		return grant, err
+	if request.MaxWait == 0 {
+		return call(ctx, params)
 	}
-	return c.waitAndGet(ctx, params, request.MaxWait, get)
+	return c.getWithin(ctx, params, request.MaxWait, call)
 }
 
-// waitAndGet goes on after a refusal. No connection is held meanwhile.
-func (c *Client) waitAndGet(
+// lastCall is how long a get may take that is under way when its wait is over: longer than it waits for a row.
+const lastCall = 2 * time.Second
+
+// getWithin asks at once, which renews what the operator has already, and then waits in turn. No connection is held meanwhile.
+func (c *Client) getWithin(
 	ctx context.Context, params db.GetApplLockParams, maxWait time.Duration,
-	get func(context.Context, db.GetApplLockParams) (Grant, error),
-) (Grant, error) {
+	call func(context.Context, db.GetApplLockParams) (Grant, error),
+) (grant Grant, err error) {
+	limit := time.Now().Add(maxWait)
+	get := func(limit time.Time) error { // by ctx: a call that the end of the wait breaks off has an unknown outcome
+		calling, cancel := context.WithDeadline(ctx, limit.Add(lastCall))
+		defer cancel()
+		var err error
+		grant, err = call(calling, params)
+		return err
+	}
+	err = get(limit)
+	left := time.Until(limit)
+	if !isNotYet(err) || left <= 0 {
+		return grant, err
+	}
 	leases, err := c.leases()
 	if err != nil {
 		return Grant{}, err
@@ -96,11 +116,9 @@ func (c *Client) waitAndGet(
 		object: Object{Type: params.ObjectType, ID: params.ObjectID},
 		owner:  Owner{Operator: params.OperatorID, Department: params.DepartmentID},
 	}
-	var grant Grant
-	err = leases.queue(ctx, waiting, maxWait, func(context.Context) error {
-		var err error // with ctx: a call that the end of the wait breaks off has an unknown outcome
-		grant, err = get(ctx, params)
-		return err
+	err = leases.queue(ctx, waiting, left, func(limited context.Context) error {
+		limit, _ := limited.Deadline()
+		return get(limit)
 	})
 	return grant, err
 }

@@ -282,6 +282,9 @@ func (w *wait) isToWait(err error) bool {
 	return isBusy(err)
 }
 
+// isNotYet reports whether a caller that has time is to ask again.
+func isNotYet(err error) bool { return errors.Is(err, ErrHeld) || isBusy(err) || isOutage(err) }
+
 // isBusy reports whether an attempt came to nothing for a moment.
 func isBusy(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrRetry) || errors.Is(err, ErrContention) || errors.Is(err, errTooLate)

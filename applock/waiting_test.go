@@ -210,3 +210,47 @@ func TestNoConnectionPinned(t *testing.T) {
 		requireServed(t, results[i])
 	}
 }
+
+// Goal: get with a wait goes on while another transaction has the row, whatever the database says after a second of that,
+// and tells in the end that nobody was seen to hold it. Method: a get in a transaction that is rolled back during the wait,
+// and one that is still open in the end.
+func TestGetWaitsForTransactions(t *testing.T) {
+	t.Parallel()
+	for _, product := range []string{onPostgres, onMariaDB, onMySQL} { // on SQLite each call waits for all writers of the file
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			getBesideTransaction(t, newRealPlace(t, product))
+		})
+	}
+}
+
+func getBesideTransaction(t *testing.T, place realPlace) {
+	t.Helper()
+	jdoe, asmith := applock.Owner{Operator: "JDOE"}, applock.Owner{Operator: "ASMITH"}
+	tx, err := place.handle.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: jdoe}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place.client.Release(t.Context(), applock.ReleaseRequest{Object: nightly, Operator: "JDOE"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place.client.WithSQLTx(tx).Get(t.Context(), applock.GetRequest{Object: nightly, Owner: jdoe}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: asmith, MaxWait: 1500 * time.Millisecond})
+	if !errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrHeld) {
+		t.Errorf("get with a wait beside an open transaction: %v, want ErrBusy", err)
+	}
+	time.AfterFunc(1500*time.Millisecond, func() {
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+	})
+	grant, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: asmith, MaxWait: patience})
+	if err != nil || grant.Outcome != applock.OutcomeAcquired {
+		t.Errorf("get with a wait until the transaction ends: %v, %v", grant.Outcome, err)
+	}
+}

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/applock/sqlite"
 )
 
@@ -152,6 +155,40 @@ func Example_reconcile() {
 	// Output:
 	// the first node works
 	// <nil>
+}
+
+// Goal: the job is not skipped without a word when nobody can tell whether another node has it. Method: a server that accepts
+// connections and says nothing, one that is not there, and a client that has been closed.
+func TestReconcileInAnOutage(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	for name, address := range map[string]string{"Silent": silent.Addr().String(), "Gone": "127.0.0.1:1", "Closed": "127.0.0.1:1"} {
+		for _, engine := range []string{"postgres", "mysql"} {
+			client, err := open.ByDSN(t.Context(), engine+"://app@"+address+"/shop", open.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := context.DeadlineExceeded
+			switch name {
+			case "Gone":
+				want = applock.ErrUnreachable
+			case "Closed":
+				want = applock.ErrClosed
+				_ = client.Close()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			err = reconcile(ctx, client, func(context.Context) error { return nil })
+			cancel()
+			if errors.Is(err, applock.ErrHeld) || !errors.Is(err, want) {
+				t.Errorf("%s, %s: %v, want %v, and not ErrHeld", name, engine, err, want)
+			}
+			_ = client.Close() // for the second time, or of a server that does not answer
+		}
+	}
 }
 
 var errUnclear = errors.New("it has been begun, and whoever did is gone: ask the provider, do not repeat it")

@@ -207,9 +207,7 @@ func (s *schedule) fault(_ context.Context, call fakebackend.Call) fakebackend.F
 	}
 	since, w := time.Since(s.began), s.weather
 	c := newChance(s.seed, fmt.Sprint(call.Operation, call.Object, since))
-	// Not yet for renewals: on today's backends one that arrives after a later and longer one shortens the lock.
-	ghost := w.ghosts && call.Operation != fakebackend.Renew
-	fault := fakebackend.Fault{Deaf: w.deaf, Ghost: ghost}
+	fault := fakebackend.Fault{Deaf: w.deaf, Ghost: w.ghosts}
 	if w.latency > 0 {
 		fault.Before, fault.After = c.upTo(w.latency), c.upTo(w.latency)
 	}

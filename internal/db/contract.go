@@ -231,7 +231,7 @@ func Contract() []Operation {
 				rowSecondsLeft,
 			},
 			Answers: []string{
-				"`RENEWED`: this grant is live, and its ttl counts from now",
+				"`RENEWED`: this grant is live, and lasts for its ttl from now, or as long as it did if that is longer",
 				"`HELD`: another operator or another grant holds the object",
 				"`FREE`: nobody holds it; the grant has ended",
 				"no row: another transaction is changing or asserting the lock; ask again",

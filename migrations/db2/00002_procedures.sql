@@ -1337,6 +1337,10 @@ BEGIN
                     END IF;
                     SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
                     SET v_verdict = 'R';
+                    IF v_old_expires_ts > v_expires_ts THEN
+                        SET v_expires_ts = v_old_expires_ts;
+                        SET v_verdict = 'K';
+                    END IF;
 
                     -- S2: renew it, if it is still so.
                     UPDATE appl_lock AS l
@@ -1349,7 +1353,8 @@ BEGIN
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
                 END IF;
                 IF v_changed = 1 THEN
-                    -- What became of it, where p_grants has its key, and its ttl: 30 characters for each.
+                    -- What became of it (L: lost, R: renewed, K: renewed, and it keeps its later end), where p_grants
+                    -- has its key, and its ttl: 30 characters for each.
                     SET v_told = v_told + 1;
                     SET v_answers = v_answers || v_verdict
                         || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
@@ -1407,13 +1412,13 @@ BEGIN
                 t.object_type,
                 t.object_id,
                 CASE
-                    WHEN t.verdict = 'R' THEN CAST('RENEWED' AS VARCHAR(11))
+                    WHEN t.verdict <> 'L' THEN CAST('RENEWED' AS VARCHAR(11))
                     WHEN l.expires_ts > v_now THEN 'HELD'
                     ELSE 'FREE'
                 END AS outcome,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
-                CASE WHEN t.verdict = 'R' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
+                CASE WHEN t.verdict <> 'L' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
                 CASE
                     WHEN t.verdict = 'R' THEN t.ttl_seconds
                     WHEN l.expires_ts > v_now THEN

@@ -1,6 +1,7 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, all else as it was.
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
+--            renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -11,8 +12,7 @@
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
 --            blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), seconds_left (whole seconds from now to expires_ts, rounded up: the ttl when RENEWED, 0
---            when FREE), ordered by object_type, object_id as bytes.
+--            (NULL when FREE), seconds_left (whole seconds from now to expires_ts, rounded up, 0 when FREE), ordered by object_type, object_id as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. LK003 when an upgrade is replacing the routine.
 -- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. Rows that somebody else has
 --            locked are passed over: S1 never waits, and so can be in no deadlock, whatever the order of the
@@ -20,9 +20,9 @@
 -- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. S1 locks, judges and
 --            renews in one statement, so that it needs no transaction, and one commit is enough for all.
 --            What S1 has done is told by the row in S3, not by when S3 reads: it is this grant's, because a fence
---            never comes again, and ends exactly when S1 has it end. A grant that is live and ends at another
---            time was passed over, or renewed once more by somebody else: it has no row, and
---            asking again settles it. A row of another fence, or an expired one: the grant has ended for good.
+--            never comes again, has the lock_ts of S1, and ends as late as S1 has it end or later. A grant that is
+--            live and ends sooner was passed over: S1 tries again. One that ends as late, but has another lock_ts, was
+--            renewed once more by somebody else, for longer: S1 lets it be, it has no row, and asking again settles it. A row of another fence, or an expired one: the grant has ended for good.
 --            Expiry: S1's time is that of its beginning. A grant that ends between that and the lock of its
 --            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
 --            since then the fence would be another one.
@@ -147,7 +147,7 @@ BEGIN
             ON l.object_type = k.object_type
             AND l.object_id = k.object_id
         SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
-            l.expires_ts = v_now + INTERVAL k.ttl_seconds SECOND;
+            l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
 
         -- S2: what was passed over?
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
@@ -173,7 +173,7 @@ BEGIN
             WHERE l.operator_id = g.operator_id
                 AND l.fence = g.fence
                 AND l.expires_ts > UTC_TIMESTAMP(6)
-                AND l.expires_ts <> v_now + INTERVAL g.ttl_seconds SECOND
+                AND l.expires_ts < v_now + INTERVAL g.ttl_seconds SECOND
             LIMIT 100
         ) AS p;
         -- MariaDB cuts it off where the session's group_concat_max_len ends.
@@ -195,11 +195,11 @@ BEGIN
         IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.operator_id, '')) AS old_operator_id,
         IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.department_id, '')) AS old_department_id,
         l.expires_ts,
-        IF(
-            l.operator_id = g.operator_id AND l.fence = g.fence,
-            g.ttl_seconds,
-            COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000, 0)
-        ) AS seconds_left
+        COALESCE((TIMESTAMPDIFF(
+            MICROSECOND,
+            IF(l.operator_id = g.operator_id AND l.fence = g.fence, v_now, UTC_TIMESTAMP(6)),
+            l.expires_ts
+        ) + 999999) DIV 1000000, 0) AS seconds_left
     FROM (
         SELECT
             RTRIM(j.object_type) AS object_type,
@@ -223,7 +223,8 @@ BEGIN
     WHERE l.operator_id IS NULL
         OR l.operator_id <> g.operator_id
         OR l.fence <> g.fence
-        OR l.expires_ts = v_now + INTERVAL g.ttl_seconds SECOND
+        OR l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND)
+        AND l.expires_ts >= v_now + INTERVAL g.ttl_seconds SECOND
     ORDER BY g.object_type, g.object_id;
 END$$
 

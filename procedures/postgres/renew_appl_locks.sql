@@ -1,6 +1,7 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, all else as it was.
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
+--            renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -14,12 +15,12 @@
 --            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
 --            as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
--- Locks      S1 locks the rows that it renews, in the order of their keys, to the end of the caller's
---            transaction. Rows that somebody else has locked are passed over, never waited for.
+-- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
+--            transaction. A row that somebody else has locked is passed over, never waited for.
 -- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. The others'
 --            change is judged on the row as it is once it is locked, the clock included; what they have not
 --            committed yet is a row that S1 passes over.
---            What is not renewed is told from the snapshot of S1: a grant that was live there has no row.
+--            What is not renewed is told by S2, later: a grant that is live there has no row.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
 --            the transaction sees them, as in inquire_appl_lock.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
@@ -36,10 +37,8 @@ CREATE OR REPLACE FUNCTION renew_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- A plan for so many grants that looks each one up by its key, however many: other joins read the whole table.
-SET plan_cache_mode = 'force_custom_plan'
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
+-- The key is the only way to a row, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
 AS $$
 DECLARE
     v_types text[];
@@ -48,7 +47,10 @@ DECLARE
     v_fences bigint[];
     v_ttls bigint[];
     v_reason text;
-    v_now timestamptz;
+    v_operator_id text;
+    v_fence bigint;
+    v_old_fence bigint;
+    v_ttl_seconds bigint;
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -103,64 +105,59 @@ BEGIN
             COLUMN = 'p_grants';
     END IF;
 
-    v_now := clock_timestamp();
-    -- S1: renew what is live and at hand. The clock is asked again under the row lock, because a grant may have
-    -- expired since it was found. The second half has exactly the grants that were not found live.
-    RETURN QUERY
-    WITH wanted AS (
-        SELECT g.*
+    FOR object_type, object_id, v_operator_id, v_fence, v_ttl_seconds IN
+        SELECT g.object_type, g.object_id, g.operator_id, g.fence, g.ttl_seconds
         FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls)
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
-    ),
-    locked AS (
-        SELECT l.object_type, l.object_id, g.ttl_seconds
-        FROM wanted AS g
-        JOIN appl_lock AS l
-            ON l.object_type = g.object_type
-            AND l.object_id = g.object_id
-        WHERE l.operator_id = g.operator_id
-            AND l.fence = g.fence
-            AND l.expires_ts > v_now
-        ORDER BY l.object_type, l.object_id
-        FOR NO KEY UPDATE OF l SKIP LOCKED
-    ),
-    renewed AS (
+        ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
+    LOOP
+        -- S1: renew what is live and at hand. The inner SELECT comes first, and locks; so the clock is asked under the
+        -- row lock.
         UPDATE appl_lock AS l
         SET (lock_ts, expires_ts) = (
                 SELECT
                     greatest(t.now_ts, l.acquired_ts + interval '1 microsecond'),
-                    t.now_ts + make_interval(secs => k.ttl_seconds)
+                    greatest(t.now_ts + make_interval(secs => v_ttl_seconds), l.expires_ts)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
-        FROM locked AS k
-        WHERE l.object_type = k.object_type
-            AND l.object_id = k.object_id
+        WHERE l.object_type = renew_appl_locks.object_type
+            AND l.object_id = renew_appl_locks.object_id
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.object_type, l.object_id, l.expires_ts, k.ttl_seconds
-    )
-    SELECT a.object_type, a.object_id, a.outcome, a.old_operator_id, a.old_department_id, a.expires_ts, a.seconds_left
-    FROM (
-        SELECT r.object_type::text, r.object_id::text, 'RENEWED', '', '', r.expires_ts, r.ttl_seconds
-        FROM renewed AS r
-        UNION ALL
-        SELECT
-            g.object_type,
-            g.object_id,
-            CASE WHEN h.expires_ts IS NULL THEN 'FREE' ELSE 'HELD' END,
-            coalesce(h.operator_id::text, ''),
-            coalesce(h.department_id::text, ''),
-            h.expires_ts,
-            CASE WHEN h.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(h.expires_ts) END
-        FROM wanted AS g
-        LEFT JOIN appl_lock AS h
-            ON h.object_type = g.object_type
-            AND h.object_id = g.object_id
-            AND h.expires_ts > v_now
-        WHERE h.expires_ts IS NULL
-            OR h.operator_id <> g.operator_id
-            OR h.fence <> g.fence
-    ) AS a (object_type, object_id, outcome, old_operator_id, old_department_id, expires_ts, seconds_left)
-    ORDER BY a.object_type COLLATE "C", a.object_id COLLATE "C";
+            AND (
+                SELECT true
+                FROM appl_lock AS k
+                WHERE k.object_type = renew_appl_locks.object_type
+                    AND k.object_id = renew_appl_locks.object_id
+                    AND k.operator_id = v_operator_id
+                    AND k.fence = v_fence
+                    AND k.expires_ts > clock_timestamp()
+                FOR NO KEY UPDATE SKIP LOCKED
+            )
+        RETURNING 'RENEWED', '', '', l.expires_ts, greatest(v_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        INTO outcome, old_operator_id, old_department_id, expires_ts, seconds_left;
+        IF FOUND THEN
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+
+        -- S2: who has it? A grant that is live after all was passed over.
+        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
+        FROM appl_lock AS l
+        WHERE l.object_type = renew_appl_locks.object_type
+            AND l.object_id = renew_appl_locks.object_id
+            AND l.expires_ts > clock_timestamp();
+        IF NOT FOUND THEN
+            outcome := 'FREE';
+            old_operator_id := '';
+            old_department_id := '';
+            seconds_left := 0;
+        ELSE
+            CONTINUE WHEN old_operator_id = v_operator_id AND v_old_fence = v_fence;
+            outcome := 'HELD';
+        END IF;
+        RETURN NEXT;
+    END LOOP;
 END
 $$;
 

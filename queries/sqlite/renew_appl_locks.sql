@@ -3,7 +3,7 @@
 -- Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant, and
 --            for one that it does not renew S2 (the lock of inquire_appl_lock).
 -- In         The arguments as the facade has checked and trimmed them.
--- Out        S1: expires_ts, which is ttl_seconds ahead, or no row.
+-- Out        S1: expires_ts, which is ttl_seconds ahead or more, and seconds_left, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: S1 is judged on the last committed row, and 'now' is
@@ -13,11 +13,13 @@
 -- name: RenewApplLock :one
 UPDATE appl_lock
 SET lock_ts = max(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, acquired_ts + 1),
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + CAST(@ttl_seconds AS INTEGER) * 1000000
+    expires_ts = max(expires_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        + CAST(@ttl_seconds AS INTEGER) * 1000000)
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @operator_id
     AND fence = @fence
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-RETURNING expires_ts;
+RETURNING
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left;

@@ -360,7 +360,9 @@ func (b *Backend) renew(renewal applock.Renewal) applock.Renewed {
 		return applock.Renewed{Object: object, Lost: err}
 	}
 	present := b.grants[object]
-	present.ExpiresAt = time.Now().Add(renewal.TTL).UTC()
+	if expires := time.Now().Add(renewal.TTL).UTC(); expires.After(present.ExpiresAt) { // as renew_appl_locks
+		present.ExpiresAt = expires
+	}
 	b.grants[object] = present
 	return applock.Renewed{Object: object, ExpiresAt: present.ExpiresAt}
 }

@@ -39,7 +39,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 
 func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.RenewedGrant, error) {
 	answer := db.RenewedGrant{ObjectType: grant.ObjectType, ObjectID: grant.ObjectID}
-	expires, err := d.queries().RenewApplLock(ctx, queries.RenewApplLockParams{
+	row, err := d.queries().RenewApplLock(ctx, queries.RenewApplLockParams{
 		ObjectType: grant.ObjectType,
 		ObjectID:   grant.ObjectID,
 		OperatorID: grant.OperatorID,
@@ -47,7 +47,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 		TtlSeconds: grant.TTLSeconds,
 	})
 	if err == nil {
-		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Renewed, utc(expires), grant.TTLSeconds
+		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Renewed, utc(row.ExpiresTs), row.Column2 // sqlc drops the alias
 		return answer, nil
 	}
 	if !errors.Is(err, sql.ErrNoRows) {

@@ -113,5 +113,6 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("TimeLeft", func(t *testing.T) { timeLeft(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
+	t.Run("RenewalsNeverShorten", func(t *testing.T) { renewalsNeverShorten(t, backend) })
 	t.Run("NothingSent", func(t *testing.T) { nothingSent(t, backend) })
 }

@@ -13,14 +13,16 @@ const renewApplLock = `-- name: RenewApplLock :one
 
 UPDATE appl_lock
 SET lock_ts = max(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, acquired_ts + 1),
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + CAST(?1 AS INTEGER) * 1000000
+    expires_ts = max(expires_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        + CAST(?1 AS INTEGER) * 1000000)
 WHERE object_type = ?2
     AND object_id = ?3
     AND operator_id = ?4
     AND fence = ?5
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-RETURNING expires_ts
+RETURNING
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
 `
 
 type RenewApplLockParams struct {
@@ -31,6 +33,11 @@ type RenewApplLockParams struct {
 	Fence      int64
 }
 
+type RenewApplLockRow struct {
+	ExpiresTs int64
+	Column2   int64
+}
+
 // renew_appl_locks: renew many grants in one call, each by its fence.
 //
 // Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant, and
@@ -38,7 +45,7 @@ type RenewApplLockParams struct {
 //	for one that it does not renew S2 (the lock of inquire_appl_lock).
 //
 // In         The arguments as the facade has checked and trimmed them.
-// Out        S1: expires_ts, which is ttl_seconds ahead, or no row.
+// Out        S1: expires_ts, which is ttl_seconds ahead or more, and seconds_left, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S1 is judged on the last committed row, and 'now' is
@@ -46,7 +53,7 @@ type RenewApplLockParams struct {
 //	read once the write lock is held. A grant that S1 does not renew has ended, and stays so.
 //
 // Differs    It waits for any writer of the file, and so cannot pass over a row: each grant has its answer.
-func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (int64, error) {
+func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (RenewApplLockRow, error) {
 	row := q.db.QueryRowContext(ctx, renewApplLock,
 		arg.TtlSeconds,
 		arg.ObjectType,
@@ -54,7 +61,7 @@ func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (i
 		arg.OperatorID,
 		arg.Fence,
 	)
-	var expires_ts int64
-	err := row.Scan(&expires_ts)
-	return expires_ts, err
+	var i RenewApplLockRow
+	err := row.Scan(&i.ExpiresTs, &i.Column2)
+	return i, err
 }

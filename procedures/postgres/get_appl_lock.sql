@@ -9,16 +9,20 @@
 --            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts).
--- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row and decides; held
---            to the end of the caller's transaction (also when S2 loses its race: a HELD that S1
---            finds after S2 had to wait leaves the row locked until then).
--- Race-free  Free object, two callers: both reach S2, the primary key lets one insert; the other
---            waits, then ON CONFLICT locks the winner's row and its WHERE is judged on it.
---            Expired row, two callers: S2 locks the row; the second judges the first one's version.
---            Release while S2 waits: the clock is read again under the row lock, never before it.
---            Renewal or release while S2 waits: what a NULL keeps is read under the row lock, too.
+--            to the end of the caller's transaction (also when S2b or S2c loses its race: a HELD that S1
+--            finds after it had to wait leaves the row locked until then).
+-- Race-free  Nothing is granted on S1's word: each S2 names what S1 has seen, and is judged on the row as it is once it
+--            is locked. What has changed since S1 is looked at again, and S1 is a new snapshot each time.
+--            Free object, two callers: both reach S2a, the primary key lets one insert; the other waits and
+--            finds the winner's row.
+--            Expired row, two callers: S2b locks the row; for the second one its fence is another.
+--            Release while S2 waits: the row expires at a time after S1's, so S2b passes it over and S1 looks again. So a
+--            grant never begins before the former one's end.
+--            Renewal or release while S2c waits: what a NULL keeps is read under the row lock, as is the clock.
+--            Rollback while S2 waits: S3 has the lock last from the end of the wait.
 --            Killed before commit: the row goes back to what it was, and the waiter goes on.
 --            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -42,90 +46,114 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_department_id text := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
-    v_ttl interval := make_interval(
-        secs => appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000)
-    );
+    v_object_type text := rtrim(p_object_type, ' ');
+    v_object_id text := rtrim(p_object_id, ' ');
+    v_operator_id text := rtrim(p_operator_id, ' ');
+    v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
+    v_ttl interval;
+    v_fence bigint;
+    v_now_ts timestamptz;
 BEGIN
-    FOR v_round IN 1..3 LOOP
-        -- S1: held by somebody else?
-        SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+    -- One expression, because each costs. What is wrong the checks say themselves.
+    IF (
+        char_length(v_object_type) BETWEEN 1 AND 64
+        AND position(':' IN v_object_type) = 0
+        AND char_length(v_object_id) BETWEEN 1 AND 255
+        AND char_length(v_operator_id) BETWEEN 1 AND 64
+        AND char_length(v_department_id) <= 64
+        AND coalesce(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
+    ) IS NOT TRUE THEN
+        PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+        PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+        PERFORM appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+        PERFORM appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+        PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
+    END IF;
+    v_ttl := make_interval(secs => coalesce(p_ttl_seconds, 604800));
+    FOR v_round IN 1..30 LOOP
+        -- S1: what is there, and when was that?
+        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id <> v_operator_id
-            AND l.expires_ts > clock_timestamp();
-        IF FOUND THEN
+            AND l.object_id = v_object_id;
+        IF NOT FOUND THEN
+            -- S2a: take what has no row.
+            v_now_ts := clock_timestamp();
+            INSERT INTO appl_lock AS l (
+                object_type,
+                object_id,
+                operator_id,
+                department_id,
+                fence,
+                acquired_ts,
+                lock_ts,
+                expires_ts
+            )
+            VALUES (
+                v_object_type,
+                v_object_id,
+                v_operator_id,
+                v_department_id,
+                (extract(epoch FROM v_now_ts) * 1000000)::bigint,
+                v_now_ts,
+                v_now_ts,
+                v_now_ts + v_ttl
+            )
+            ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+        ELSIF p_expires_ts <= v_now_ts THEN
+            -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
+            -- later than that.
+            UPDATE appl_lock AS l
+            SET operator_id = v_operator_id,
+                department_id = v_department_id,
+                fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
+                acquired_ts = v_now_ts,
+                lock_ts = v_now_ts,
+                expires_ts = v_now_ts + v_ttl
+            WHERE l.object_type = v_object_type
+                AND l.object_id = v_object_id
+                AND l.fence = v_fence
+                AND l.expires_ts = p_expires_ts
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+        ELSIF p_old_operator_id = v_operator_id THEN
+            -- S2c: renew. What depends on the row is computed under its lock.
+            UPDATE appl_lock AS l
+            SET department_id = CASE WHEN p_department_id IS NULL THEN l.department_id ELSE v_department_id END,
+                -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
+                lock_ts = greatest(clock_timestamp(), l.acquired_ts + interval '1 microsecond'),
+                expires_ts = clock_timestamp()
+                    + CASE WHEN p_ttl_seconds IS NULL THEN appl_lock_ttl(l.lock_ts, l.expires_ts) ELSE v_ttl END
+            WHERE l.object_type = v_object_type
+                AND l.object_id = v_object_id
+                AND l.operator_id = v_operator_id
+                AND l.expires_ts > clock_timestamp()
+            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+        ELSE
             p_lock_fl := 'N';
             p_outcome := 'HELD';
             p_fence := 0;
+            p_seconds_left := appl_lock_seconds_left(p_expires_ts);
             RETURN;
         END IF;
-
-        -- S2: take or renew. All that depends on an existing row is computed in DO UPDATE, that is
-        -- under its lock: a value from before the wait could be smaller than a later grant's, or another
-        -- grant's.
-        INSERT INTO appl_lock AS l (
-            object_type,
-            object_id,
-            operator_id,
-            department_id,
-            fence,
-            acquired_ts,
-            lock_ts,
-            expires_ts
-        )
-        SELECT
-            v_object_type,
-            v_object_id,
-            v_operator_id,
-            v_department_id,
-            (extract(epoch FROM t.now_ts) * 1000000)::bigint,
-            t.now_ts,
-            t.now_ts,
-            t.now_ts + v_ttl
-        FROM (SELECT clock_timestamp() AS now_ts) AS t
-        ON CONFLICT ON CONSTRAINT appl_lock_pk DO UPDATE
-        SET operator_id = excluded.operator_id,
-            (department_id, fence, acquired_ts, lock_ts, expires_ts) = (
-                SELECT
-                    CASE
-                        WHEN r.renews AND p_department_id IS NULL THEN l.department_id
-                        ELSE excluded.department_id
-                    END,
-                    CASE
-                        WHEN r.renews THEN l.fence
-                        ELSE greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint)
-                    END,
-                    CASE WHEN r.renews THEN l.acquired_ts ELSE t.now_ts END,
-                    -- Later than acquired_ts in every renewal, whatever the clock does: so the row
-                    -- itself tells RENEWED from ACQUIRED.
-                    CASE
-                        WHEN r.renews THEN greatest(t.now_ts, l.acquired_ts + interval '1 microsecond')
-                        ELSE t.now_ts
-                    END,
-                    t.now_ts + CASE
-                        WHEN r.renews AND p_ttl_seconds IS NULL THEN appl_lock_ttl(l.lock_ts, l.expires_ts)
-                        ELSE v_ttl
-                    END
-                FROM (SELECT clock_timestamp() AS now_ts) AS t
-                CROSS JOIN LATERAL (
-                    SELECT l.operator_id = excluded.operator_id AND l.expires_ts > t.now_ts AS renews
-                ) AS r
-            )
-        WHERE l.operator_id = excluded.operator_id
-            OR l.expires_ts <= clock_timestamp()
-        RETURNING
-            CASE WHEN l.lock_ts = l.acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END,
-            l.fence,
-            l.expires_ts,
-            coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
-        INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
+            IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
+                -- S3: S2 has waited for somebody who rolled back, and the engine has kept the times from before.
+                UPDATE appl_lock AS l
+                SET acquired_ts = CASE p_outcome WHEN 'ACQUIRED' THEN t.now_ts ELSE l.acquired_ts END,
+                    lock_ts = t.now_ts,
+                    expires_ts = l.expires_ts + (t.now_ts - l.lock_ts)
+                FROM (SELECT clock_timestamp() AS now_ts) AS t
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id
+                    AND t.now_ts > l.lock_ts
+                RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+                INTO p_expires_ts, p_seconds_left;
+            END IF;
             p_lock_fl := 'Y';
             p_old_operator_id := '';
             p_old_department_id := '';

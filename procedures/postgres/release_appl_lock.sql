@@ -8,18 +8,19 @@
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
--- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
 --            transaction that has notified cannot be prepared for a two-phase commit (0A000).
--- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
---            decides; held to the end of the caller's transaction. S3 reads without a lock; a notification
---            takes its turn with all others at commit, and so is sent only when somebody waits.
--- Race-free  Release against take-over, renewal or transfer: S2 names operator, fence and expiry again
+-- Locks      S1 locks the object's one row if this grant is live, and decides; held to the end of the caller's
+--            transaction. Another's row it neither locks nor waits for. S2 reads without a lock and answers HELD and
+--            FREE. A notification takes its turn with all others at commit, and so is sent only when somebody waits.
+-- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry
 --            and is judged on the row as it is once it is locked; a later grant never matches.
 --            Two releases: the second finds the row expired and answers FREE.
+--            A grant of this operator that S1 could not see and S2 does begins again.
 --            A get that has not committed yet is not there yet: FREE, as for every reader.
---            A waiter that S3 cannot see yet is not notified: it must look again after it is listed.
---            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
+--            A waiter that S1 cannot see yet is not notified: it must look again after it is listed.
+--            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION release_appl_lock_row(
@@ -37,16 +38,55 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_object_type text := rtrim(p_object_type, ' ');
+    v_object_id text := rtrim(p_object_id, ' ');
+    v_operator_id text := rtrim(p_operator_id, ' ');
+    v_awaited boolean;
     v_holds boolean;
 BEGIN
-    IF p_fence IS NOT NULL THEN
+    -- One expression, because each costs. What is wrong the checks say themselves.
+    IF (
+        char_length(v_object_type) BETWEEN 1 AND 64
+        AND position(':' IN v_object_type) = 0
+        AND char_length(v_object_id) BETWEEN 1 AND 255
+        AND char_length(v_operator_id) BETWEEN 1 AND 64
+        AND coalesce(p_fence, 1) >= 1
+    ) IS NOT TRUE THEN
+        PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
+        PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
+        PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
         PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
     END IF;
-    FOR v_round IN 1..3 LOOP
-        -- S1: who holds it?
+    FOR v_round IN 1..30 LOOP
+        -- S1: end this grant. Does anybody wait?
+        UPDATE appl_lock AS l
+        SET expires_ts = clock_timestamp()
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_operator_id
+            AND l.fence = coalesce(p_fence, l.fence)
+            AND l.expires_ts > clock_timestamp()
+        RETURNING EXISTS (
+            SELECT
+            FROM appl_lock_waiter AS w
+            WHERE w.object_type = v_object_type
+                AND w.object_id = v_object_id
+                AND w.expires_ts > clock_timestamp()
+        )
+        INTO v_awaited;
+        IF FOUND THEN
+            IF v_awaited THEN
+                -- The cast cuts off what is too long for a channel.
+                PERFORM pg_notify((current_schema() || '_appl_lock')::name::text, v_object_type || ':' || v_object_id);
+            END IF;
+            p_return_cd := 'Y';
+            p_outcome := 'RELEASED';
+            p_old_operator_id := '';
+            p_old_department_id := '';
+            RETURN;
+        END IF;
+
+        -- S2: why not?
         SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(p_fence, l.fence)
         INTO p_old_operator_id, p_old_department_id, v_holds
         FROM appl_lock AS l
@@ -63,31 +103,6 @@ BEGIN
         IF NOT v_holds THEN
             p_return_cd := 'N';
             p_outcome := 'HELD';
-            RETURN;
-        END IF;
-
-        -- S2: end this grant.
-        UPDATE appl_lock AS l
-        SET expires_ts = clock_timestamp()
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
-            AND l.fence = coalesce(p_fence, l.fence)
-            AND l.expires_ts > clock_timestamp();
-        IF FOUND THEN
-            -- S3: does anybody wait? The cast cuts off what is too long for a channel.
-            PERFORM pg_notify((current_schema() || '_appl_lock')::name::text, v_object_type || ':' || v_object_id)
-            WHERE EXISTS (
-                SELECT
-                FROM appl_lock_waiter AS w
-                WHERE w.object_type = v_object_type
-                    AND w.object_id = v_object_id
-                    AND w.expires_ts > clock_timestamp()
-            );
-            p_return_cd := 'Y';
-            p_outcome := 'RELEASED';
-            p_old_operator_id := '';
-            p_old_department_id := '';
             RETURN;
         END IF;
     END LOOP;

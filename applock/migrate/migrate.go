@@ -256,12 +256,13 @@ func run(
 			return err
 		}
 		rights = dialect.rights
-		return command(ctx, target)
+		err = command(ctx, target)
+		var ahead *NewerError
+		if errors.As(err, &ahead) {
+			ahead.Contract = contractOf(ctx, client)
+		}
+		return err
 	})
-	var ahead *NewerError
-	if errors.As(err, &ahead) {
-		ahead.Contract = contractOf(ctx, client)
-	}
 	if errors.Is(err, applock.ErrPrivilege) {
 		err = fmt.Errorf("%w; %s", err, rights)
 	}

@@ -126,7 +126,11 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "migrate up")
 	run(u, "migrate down")
 	run(u, "migrate status")
+	run(u, "migrate up --dry-run")
+	run(u, "migrate goto", "0")
+	run(u, "migrate goto", "1")
 	run(u, "migrate up")
+	everyFailure(t, run)
 	run(u, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
 	run(u, "get", "customer:42", "--operator", "jdoe")
 	run(u, "get", "customer:42", "--operator", "asmith")
@@ -176,11 +180,26 @@ func fenceOf(t *testing.T, u user, object string) string {
 	return fmt.Sprint(lock.Fence)
 }
 
+// everyFailure runs the commands of migrations to what they tell of a file that is damaged, or newer than the program.
+func everyFailure(t *testing.T, run func(u user, command string, args ...string)) {
+	t.Helper()
+	damaged, newer := sqliteUser(t), sqliteUser(t)
+	withFile(t, damaged, func(exec func(statement string)) { exec("DROP TABLE appl_lock_waiter") })
+	withFile(t, newer, func(exec func(statement string)) {
+		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (3, true)")
+	})
+	run(damaged, "migrate status")
+	run(newer, "migrate status")
+	run(sqliteUser(t), "migrate uninstall", "--yes")
+}
+
 // unplayed has the answers that no command can be brought to on an embedded database, each with the reason.
 func unplayed() map[string]string {
 	return map[string]string{
 		"version OUTDATED 4": "there is no contract older than the first",
 		"grant GRANTED 0":    "SQLite has no users; TestGrant grants",
+
+		"migrate repair REPAIRED 0": "SQLite has no procedures; TestStatusFindsAndRepairMends repairs",
 	}
 }
 

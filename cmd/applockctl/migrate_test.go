@@ -10,7 +10,7 @@ func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(stat
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		u := sqliteUser(t)
+		u := fileUser(t)
 		test(t, u, func(statements ...string) {
 			withFile(t, u, func(exec func(string)) {
 				for _, statement := range statements {
@@ -109,7 +109,6 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		u := sqliteUser(t)
-		u.must(t, "migrate", "up")
 		u.must(t, "migrate", "uninstall", "--yes")
 		withFile(t, u, func(exec func(string)) { // each of them would be there already
 			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_goose"} {
@@ -124,6 +123,8 @@ func TestUninstallLeavesNothing(t *testing.T) {
 func TestMigrateDryRunAndExitCode(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
+		u.must(t, "migrate", "up") // which makes a file
+		u.must(t, "migrate", "goto", "0")
 		for _, pending := range []int{2, 1, 0} {
 			if pending == 1 {
 				u.must(t, "migrate", "goto", "1")
@@ -243,7 +244,7 @@ func TestStatusFindsAndRepairMends(t *testing.T) {
 func TestRepairBeforeTheInstallation(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
-		u.run(t, "migrate", "repair").check(t, exitError, "migrate repair: applock is not installed in ", "create it with: applockctl migrate up")
+		u.run(t, "migrate", "repair").check(t, exitError, "applockctl: migrate repair: ", "; create it with: applockctl migrate up\n")
 	})
 }
 

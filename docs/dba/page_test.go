@@ -386,7 +386,7 @@ func TestInstallByTheMigratorAndByHand(t *testing.T) {
 			t.Errorf("remove with a live lock: %d\n%s", code, output)
 		}
 		s.must(t, "applockctl release customer:42 --operator jdoe\n"+remove)
-		if output := s.must(t, "applockctl migrate status"); strings.Count(output, "PENDING") != 2 {
+		if output := s.must(t, "applockctl migrate status"); strings.Count(output, "pending") != 2 {
 			t.Errorf("after the removal: %s", output)
 		}
 	})

@@ -81,6 +81,7 @@ func TestProcess(t *testing.T) {
 		"ExitCodes":             testProcessExitCodes,
 		"Cron":                  testProcessCron,
 		"WaitInterrupted":       testProcessWaitInterrupted,
+		"PasswordFiles":         testProcessPasswordFiles,
 		"PingWaits":             testProcessPingWaits,
 		"ExamplesExclude":       testProcessExamplesExclude,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,

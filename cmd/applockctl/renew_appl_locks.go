@@ -21,7 +21,7 @@ func (a *app) renewCommand() *cobra.Command {
 		Short: "Renew a grant, and never take a lock that has expired",
 		Long: `Moves the end of exactly this grant: the heartbeat of a job. Unlike get it never takes a lock. A grant
 that has expired has ended, also when nobody else has come meanwhile. Without --ttl it lasts as long from
-now on as when it was got or renewed.
+now on as when it was got or renewed; it never ends sooner than it did.
 
 Prints RENEWED with the new end (exit code 0), HELD with the holder when somebody else, or another grant,
 has the object, or FREE when nobody has it (exit code 1): then stop the work.`,

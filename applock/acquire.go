@@ -31,8 +31,8 @@ type Locker interface {
 	// skip it in an outage.
 	TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
-	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, and
-	// ends with ctx, too. The error is that of work; ErrLost if the lease was lost before the release, because work
+	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, which here
+	// ends with ctx, too, by its deadline and with its cause. The error is that of work; ErrLost if the lease was lost before the release, because work
 	// may not have been alone then; or that of acquiring or releasing.
 	Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) error
 }
@@ -87,14 +87,39 @@ func (r AcquireRequest) check() (claim, error) {
 	if r.MaxHold <= 0 || r.MaxHold > MaxTTL {
 		return claim{}, &InvalidError{Argument: "MaxHold", Reason: "must be given, and at most 3650 days"}
 	}
-	if r.MaxWait < 0 {
-		return claim{}, &InvalidError{Argument: "MaxWait", Reason: "must not be negative"}
+	if r.MaxHold < minHold {
+		return claim{}, tooShort("MaxHold", r.MaxHold, minHold)
+	}
+	if err := checkMaxWait(r.MaxWait); err != nil {
+		return claim{}, err
 	}
 	if r.TTL == 0 {
 		return checked, nil
 	}
 	_, err = checkSeconds("TTL", r.TTL, 0)
 	return checked, err
+}
+
+const (
+	// minHold is the shortest MaxHold: a lease is over before its holder can do anything with less.
+	minHold = 100 * time.Millisecond
+	// minWait is the shortest MaxWait but zero.
+	minWait = time.Millisecond
+)
+
+// checkMaxWait refuses a wait that cannot be meant.
+func checkMaxWait(maxWait time.Duration) error {
+	switch {
+	case maxWait < 0:
+		return &InvalidError{Argument: "MaxWait", Reason: "must not be negative"}
+	case maxWait > 0 && maxWait < minWait:
+		return tooShort("MaxWait", maxWait, minWait)
+	}
+	return nil
+}
+
+func tooShort(argument string, value, shortest time.Duration) error {
+	return &InvalidError{Argument: argument, Reason: fmt.Sprintf("%s is less than %s: is its unit missing, such as time.Second?", value, shortest)}
 }
 
 // term is how long the object is locked by the first call.
@@ -156,16 +181,13 @@ func (l *Leases) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 	if err != nil {
 		return err
 	}
-	working, cancel := context.WithCancelCause(lease.Context())
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	lease.endWith(ctx)
 	defer func() {
-		stop()
-		cancel(errReleased)
 		if releaseErr := lease.Release(ctx); releaseErr != nil {
 			err = errors.Join(err, releaseErr)
 		}
 	}()
-	return work(working, lease)
+	return work(lease.Context(), lease)
 }
 
 // acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
@@ -174,11 +196,11 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 	if err != nil {
 		return nil, err
 	}
+	if lease, err := l.reenter(ctx, wanted); lease != nil || err != nil {
+		return lease, err
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
-	}
-	if lease := l.reenter(ctx, wanted.object); lease != nil {
-		return lease, nil
 	}
 	var leases []*Lease
 	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
@@ -201,18 +223,26 @@ type heldKey struct {
 	object Object
 }
 
-// reenter returns one more lease on a hold that ctx carries, nil if there is no live one.
-func (l *Leases) reenter(ctx context.Context, object Object) *Lease {
-	held, ok := ctx.Value(heldKey{leases: l, object: object}).(*hold)
-	if !ok {
-		return nil
+// reenter returns one more lease on a hold that ctx carries, nil if there is none that may be trusted. It is the same
+// holder's: a request that names another one is refused.
+func (l *Leases) reenter(ctx context.Context, wanted claim) (*Lease, error) {
+	held, ok := ctx.Value(heldKey{leases: l, object: wanted.object}).(*hold)
+	if !ok || held.err() != nil || ctx.Err() != nil { // in this order: the former may end ctx
+		return nil, nil
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if held.cause != nil {
-		return nil
+	holder := held.grant.Owner
+	isOther := !wanted.unique && wanted.owner.Operator != holder.Operator ||
+		wanted.owner.Department != "" && wanted.owner.Department != holder.Department
+	switch {
+	case held.cause != nil:
+		return nil, nil
+	case isOther:
+		reason := fmt.Sprintf("is not %s, whose lease ctx carries: name nobody to re-enter it, or acquire with another context", holder)
+		return nil, &InvalidError{Argument: "Owner", Reason: reason}
 	}
-	return held.lease(ctx)
+	return held.lease(ctx), nil
 }
 
 // answer is what a call has taken for one claim or several.

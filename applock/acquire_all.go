@@ -99,18 +99,21 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	set := &LeaseSet{}
 	var wanted []claim
 	for _, claim := range claims {
-		if lease := l.reenter(ctx, claim.object); lease != nil {
+		lease, err := l.reenter(ctx, claim)
+		switch {
+		case err != nil:
+			set.abandon(ctx)
+			return nil, err
+		case lease != nil:
 			set.Leases = append(set.Leases, lease)
-			continue
+		default:
+			wanted = append(wanted, claim)
 		}
-		wanted = append(wanted, claim)
 	}
 	if len(wanted) > 0 {
 		taken, err := l.takeAll(ctx, wanted, get)
 		if err != nil {
-			for _, lease := range set.Leases {
-				_ = lease.Release(ctx) // one that re-entered: there is nothing to release
-			}
+			set.abandon(ctx)
 			return nil, err
 		}
 		set.Leases = append(set.Leases, taken...)
@@ -118,6 +121,13 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	slices.SortFunc(set.Leases, func(a, b *Lease) int { return compareObjects(a.Object(), b.Object()) })
 	set.join(ctx)
 	return set, nil
+}
+
+// abandon ends leases that re-entered: there is nothing to release.
+func (s *LeaseSet) abandon(ctx context.Context) {
+	for _, lease := range s.Leases {
+		_ = lease.Release(ctx)
+	}
 }
 
 func (l *Leases) takeAll(ctx context.Context, wanted []claim, get getAll) ([]*Lease, error) {
@@ -152,7 +162,12 @@ func (s *LeaseSet) join(ctx context.Context) {
 	for _, lease := range s.Leases {
 		carrying = lease.hold.carriedBy(carrying)
 	}
-	s.context, s.cancel = context.WithCancelCause(carrying)
+	within := leaseContext{}
+	within.Context, s.cancel = context.WithCancelCause(carrying)
+	for _, lease := range s.Leases {
+		within.holds = append(within.holds, lease.hold)
+	}
+	s.context = within
 	for _, lease := range s.Leases {
 		context.AfterFunc(lease.Context(), func() { s.cancel(context.Cause(lease.Context())) })
 	}

@@ -46,9 +46,11 @@ var (
 type AcquireRequest struct {
 	Object Object
 	// Owner is who holds the lease. Without an operator it is one that no other acquisition has, made of host,
-	// process and a random number: nobody else can release or renew the lease. A given operator re-enters grants of
-	// its own from elsewhere, such as the one of its crashed predecessor, and so must not be used twice at a time; and a
-	// call that fails with ErrOutcomeUnknown may leave its lock, for the next one to re-enter.
+	// process and a random number: nobody else can release or renew the lease. A given operator does not wait for itself: in
+	// one client its calls take turns, but from elsewhere it takes over what it holds, such as the grant of its crashed
+	// predecessor. The predecessor's lease is lost then, and the new one has a fence of its own. A call that fails with
+	// ErrOutcomeUnknown may leave a lock, for the operator's next one to take over. Re-entering needs no owner, and
+	// naming another one is refused.
 	Owner Owner
 	// MaxHold is how long the lease lasts at the most. It must be given. Re-entering neither shortens nor extends it;
 	// Lease.Renew begins it anew.
@@ -305,8 +307,9 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, sta
 	return nil, ErrClosed
 }
 
-// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed; a grant
-// that a given operator had before is left alone. Until that is done it is nobody's turn here.
+// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed. Where only
+// the operator could tell the grant, and that is a given one, it may be another one's. Until that is done it is nobody's
+// turn here.
 func (l *Leases) giveBack(claims []claim, wait func() answer) {
 	l.countUnsettled(claims, +1)
 	l.background.Go(func() {
@@ -315,7 +318,7 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 		for i, claim := range claims {
 			grant := Grant{Object: claim.object, Owner: claim.owner}
 			switch {
-			case got.err == nil && (claim.unique || got.grants[i].Outcome != OutcomeRenewed): // a call that arrived twice renews what is its own
+			case got.err == nil:
 				grant = got.grants[i]
 			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
 				continue

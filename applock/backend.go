@@ -16,7 +16,8 @@ import (
 //  1. Take, Release and Renew decide in one atomic step each, by the clock of the backend and not by that of the program.
 //  2. A grant that has expired is no grant: Take takes it over at once, Release and Renew do not find it.
 //  3. A refusal is a *HeldError. It names the holder where the backend knows it, and is otherwise empty.
-//  4. An operator that has the object already is granted it once more: the same grant, made to last.
+//  4. An operator that has the object already gets a new grant, as by a transfer to itself: the former one, such as that of a
+//     crashed predecessor, is over in the same moment.
 //  5. Where grants have fences, a later grant of an object has a greater one, for ever. Where they have none, the fence is
 //     0, and something else must keep the backend from releasing or renewing a later grant of the same operator.
 //  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release without a

@@ -30,8 +30,28 @@ const pollRows = 100
 
 // Take is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
 func (t *table) Take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
-	return t.operations.get(ctx, getParams(object, owner, ttl))
+	return t.operations.take(ctx, object, owner, ttl)
 }
+
+// take begins a new grant also for the operator that has the object: a get renews that one's grant, and a transfer to itself
+// ends it. What comes between the two is an answer like any other, and if the second never comes, the operator has what it
+// had.
+func (o operations) take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
+	for range takeovers {
+		grant, err := o.get(ctx, getParams(object, owner, ttl))
+		if err != nil || grant.Outcome != OutcomeRenewed {
+			return grant, err
+		}
+		grant, err = o.transfer(ctx, TransferRequest{Object: object, From: owner.Operator, To: owner, TTL: wholeSeconds(ttl)})
+		if !errors.Is(err, ErrNotHeld) { // else the predecessor has released it
+			return grant, err
+		}
+	}
+	return Grant{}, fmt.Errorf("%w: the operator releases it again and again", ErrContention)
+}
+
+// takeovers bounds how often an operator's own grant may end while it is being taken over.
+const takeovers = 10
 
 // getParams has the arguments of a get, checked and trimmed already.
 func getParams(object Object, owner Owner, ttl time.Duration) db.GetApplLockParams {

@@ -160,26 +160,30 @@ func TestSimilarOperators(t *testing.T) {
 	}
 }
 
-// Goal: a given operator re-enters its own grant from elsewhere, such as its crashed predecessor's; nobody ends a
-// grant that is not the one they had. Method: two clients of one operator; the later grant of the same operator
-// survives the release of the one before.
+// Goal: a given operator takes over its own grant from elsewhere, such as its crashed predecessor's, and that one is lost;
+// nobody ends a grant that is not the one they had. Method: two clients of one operator, which take turns.
 func TestTheSameOperator(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
 	predecessor, successor := mustOpen(t, place), mustOpen(t, place)
 	first := mustAcquire(t, predecessor, request(customer("42"), "nightly"))
 	second := mustAcquire(t, successor, request(customer("42"), "nightly"))
+	if err := first.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("renewal of a grant that was taken over: %v, want ErrLost", err)
+	}
+	requireKeys(t, place, 1, customer("42"))
 	if err := second.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	requireKeys(t, place, 0, customer("42"))
-	third := mustAcquire(t, successor, request(customer("42"), "nightly"))
 	requireLost(t, first)
-	if err := first.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
-		t.Errorf("release of a former grant: %v, want ErrLost", err)
+	third := mustAcquire(t, predecessor, request(customer("42"), "nightly"))
+	fourth := mustAcquire(t, successor, request(customer("42"), "nightly"))
+	if err := third.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("release of a grant that was taken over: %v, want ErrLost", err)
 	}
 	requireKeys(t, place, 1, customer("42"))
-	if err := third.Release(t.Context()); err != nil {
+	if err := fourth.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
 )
@@ -270,4 +272,49 @@ func TestRightsOfTheMigrator(t *testing.T) {
 		}
 		theirs.run(t, "migrate", "status").check(t, exitError, "appl_lock_goose", want)
 	})
+}
+
+// told is a stderr that says when there is something on it.
+type told chan string
+
+func (t told) Write(text []byte) (int, error) {
+	t <- string(text)
+	return len(text), nil
+}
+
+// Goal: who waits for another migrator is told so, and goes on when it is done. Method: somebody has the migrators' lock
+// of a PostgreSQL server's database until the program has said that it waits.
+func TestMigratorSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	dsn := postgresServer.newDatabase(t)
+	handle := postgresServer.open(t, dsn)
+	defer func() { _ = handle.Close() }()
+	tx, err := handle.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'6170706c6f636b'::bigint)"); err != nil {
+		t.Fatal(err)
+	}
+	stderr := make(told, 100)
+	var stdout bytes.Buffer
+	code := make(chan int)
+	go func() {
+		code <- run(t.Context(), []string{"migrate", "up"}, &stdout, io.Writer(stderr), userOf(dsn).getenv)
+	}()
+	select {
+	case text := <-stderr:
+		if text != "migrate up: still at work, or waiting for another migrator; Ctrl-C ends it\n" {
+			t.Errorf("stderr: %s", text)
+		}
+	case early := <-code:
+		t.Fatalf("the program has not waited, exit code %d", early)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	if got := <-code; got != exitYes || !strings.Contains(stdout.String(), "00002_procedures.sql") {
+		t.Errorf("exit code %d, stdout: %s", got, &stdout)
+	}
 }

@@ -46,7 +46,7 @@ func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 		for _, step := range status.Steps {
 			answer := answerOf(step)
 			answers = append(answers, answer)
-			good = good && !(exitCode && answer.Outcome == outcomePending)
+			good = good && (!exitCode || answer.Outcome != outcomePending)
 		}
 		if a.output == formatJSON { // people are told on stderr, with what to do
 			answers = append(answers, answersOfFindings(status.Findings, outcomeDamaged)...)

@@ -51,16 +51,17 @@ func (b *playedBackend) Renew(_ context.Context, renewals []applock.Renewal) ([]
 	return b.renew(renewals)
 }
 
-func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (applock.PollAnswer, error) {
 	if b.polling != nil {
 		if err := b.polling(ctx); err != nil {
-			return nil, 0, err
+			return applock.PollAnswer{}, err
 		}
 	}
 	if b.poll == nil {
-		return nil, 0, nil
+		return applock.PollAnswer{}, nil
 	}
-	return b.poll(slices.Collect(waited))
+	free, next, err := b.poll(slices.Collect(waited))
+	return applock.PollAnswer{Free: free, Next: next}, err
 }
 
 func renewed(renewals []applock.Renewal) []applock.Renewed {
@@ -414,8 +415,8 @@ func TestPollCostsLittle(t *testing.T) {
 		if !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("try to acquire: %v, want ErrHeld", err)
 		}
-		if n := polls.Load(); n < 9 || n > 12 {
-			t.Errorf("%d polls of 100 ms in 26 s, want one in 2.6 s", n)
+		if n := polls.Load(); n < 21 || n > 27 {
+			t.Errorf("%d polls of 100 ms in 26 s, want one in 1.1 s", n)
 		}
 	})
 }

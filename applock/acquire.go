@@ -56,8 +56,9 @@ type AcquireRequest struct {
 	// Lease.Renew begins it anew.
 	MaxHold time.Duration
 	// TTL, if set, is how long the object stays locked after a crash of the holder: the lease is taken for TTL, at
-	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. All leases of a client are renewed by
-	// one statement, which also notices a loss. Zero locks for all of MaxHold and renews nothing.
+	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. Leases of similar TTLs are renewed by common
+	// statements, which also notice a loss. Zero locks for all of MaxHold; the table is then asked every 30 s whether the
+	// grant is still there.
 	TTL time.Duration
 	// MaxWait is how long to wait for an object that is not to be had. Zero has Acquire and Do wait as long as their
 	// ctx, and TryAcquire ask once.

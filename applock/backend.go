@@ -45,10 +45,20 @@ type Backend interface {
 
 // Poller is a [Backend] whose objects others may hold, too, so that it has to be asked when they are free.
 type Poller interface {
-	// Poll returns which of the objects that are waited for could be free, and when to ask again at the latest;
-	// zero leaves that to the caller. It is called by one goroutine at a time. A needless answer costs a call of
-	// Take. An Announcer may go by what was announced to it instead of waited.
-	Poll(ctx context.Context, waited iter.Seq[Object]) (free []Object, next time.Duration, err error)
+	// Poll asks about the objects that are waited for. It is called by one goroutine at a time. An Announcer may go by what
+	// was announced to it instead of waited.
+	Poll(ctx context.Context, waited iter.Seq[Object]) (PollAnswer, error)
+}
+
+// PollAnswer is what a poll has found out.
+type PollAnswer struct {
+	// Free are the objects that could be free. A needless one costs a call of Take.
+	Free []Object
+	// Next is when to ask again at the latest; zero leaves that to the caller.
+	Next time.Duration
+	// Unlisted are objects that are waited for, of which an Announcer that goes by its list has nothing there. Their waiters
+	// are announced again.
+	Unlisted []Object
 }
 
 // Announcer is a [Backend] that lists who waits, for others to see.

@@ -85,6 +85,9 @@ func (c *Client) InTx(within func(db.Driver) (db.Driver, error)) *Client {
 	return &Client{operations: operations{driver: driver, logger: c.operations.logger, inTx: true, refusal: err}}
 }
 
+// idleCheck is how often leases without a TTL are looked at, which nothing else would tell of a loss.
+const idleCheck = 30 * time.Second
+
 // errInTx refuses a lease to a client on a transaction.
 var errInTx = &InvalidError{
 	Argument: "tx",
@@ -97,7 +100,9 @@ func (c *Client) leases() (*Leases, error) {
 		return nil, errInTx
 	}
 	return c.lazy.get(func() *Leases {
-		return NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{Logger: c.operations.logger})
+		leases := NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{Logger: c.operations.logger})
+		leases.checkIdle = idleCheck
+		return leases
 	})
 }
 

@@ -14,6 +14,9 @@ var ErrTooLate = errTooLate
 // SetRandom has the polls come at times that a test repeats.
 func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
 
+// CheckIdle has leases without a TTL checked as those of a Client are.
+func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
+
 // SetWallClock has another clock be the one that goes on while a machine sleeps.
 func (l *Leases) SetWallClock(clock func() time.Time) { l.wallClock = clock }
 

@@ -198,3 +198,22 @@ func TestASuccessorIsFenced(t *testing.T) {
 		}
 	})
 }
+
+// Goal: taking over from oneself is an operator's right, who may not transfer. Method: a database without that operation.
+func TestSuccessionIsNoTransfer(t *testing.T) {
+	t.Parallel()
+	place := newRealPlace(t, onPostgres)
+	place.exec(t, "DROP ROUTINE applock.transfer_appl_lock", "DROP ROUTINE applock.transfer_appl_lock_row")
+	request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
+	first, err := place.client.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := onPlace(t, place.dsn).Acquire(t.Context(), request)
+	if err != nil || second.Fence() <= first.Fence() {
+		t.Fatalf("the successor: %v, %v, want a fence after %d", second, err, first.Fence())
+	}
+	if err := first.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("release by the predecessor: %v, want ErrLost", err)
+	}
+}

@@ -56,7 +56,7 @@ func (l *Lease) Deadline() time.Time {
 // the lease, but does not end with it. It ends, with a cause that context.Cause tells:
 //
 //   - when the lease is known to be lost: the cause is a [*LostError] (ErrLost). A lease with a TTL learns of a loss within
-//     a third of it; one without learns of it when somebody in this program waits for the object;
+//     a third of it; one without within 30 s, or when somebody who waits for the object in the same client is told that it is free;
 //   - when the lease has run out, at Deadline: the cause is a *LostError, too;
 //   - when the lease is released or transferred: the cause is ErrNotHeld, and not ErrLost.
 //
@@ -167,6 +167,12 @@ type hold struct {
 	deadline time.Time
 	watchdog *time.Timer
 	open     map[*Lease]struct{}
+	// interval is how often the hold is renewed or checked, by pace, and due when next; tries counts the attempts since
+	// the last that was answered.
+	interval time.Duration
+	pace     *pace
+	due      time.Time
+	tries    int
 	checking bool // whether the grant is still live, because the object is said to be free
 	// cause is why it is over, nil while it is live.
 	cause error
@@ -319,7 +325,9 @@ func (h *hold) endLocked(cause error) bool {
 	}
 	h.cause = cause
 	h.watchdog.Stop()
-	delete(h.leases.kept, h)
+	if h.pace != nil {
+		delete(h.pace.holds, h)
+	}
 	delete(h.leases.live, h)
 	for lease := range h.open {
 		lease.cancel(cause)
@@ -423,6 +431,7 @@ func (h *hold) state() (grant Grant, cause error) {
 func (h *hold) renewed(asked time.Time, term time.Duration, expiresAt time.Time) {
 	h.trust(asked, term)
 	h.grant.ExpiresAt = expiresAt
+	h.due, h.tries = asked.Add(h.interval), 0
 }
 
 // verify finds out, in the background, whether a hold has been lost; the mutex is held. It does so by renewing it for

@@ -20,8 +20,10 @@ type Leases struct {
 	backend Backend
 	logger  *slog.Logger
 	check   time.Duration
-	waiters *hub
-	lister  *lister // nil where the backend does not list who waits
+	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
+	checkIdle time.Duration
+	waiters   *hub
+	lister    *lister // nil where the backend does not list who waits
 
 	// stopped ends when Close begins, and with it what waits or renews.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
@@ -35,11 +37,8 @@ type Leases struct {
 	live    map[*hold]struct{}
 	// watching is true while the clocks are compared.
 	watching bool
-	kept     map[*hold]struct{} // to renew or to check
+	paces    map[int]*pace
 	closed   bool
-	// renewing is true while the renewer runs; wakeRenewer tells it of a new hold.
-	renewing    bool
-	wakeRenewer chan struct{}
 
 	background background
 	// wallClock is the clock that goes on while the machine sleeps.
@@ -70,15 +69,14 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	leases := &Leases{
-		backend:     backend,
-		logger:      logger,
-		check:       max(config.CheckInterval, 0),
-		objects:     map[Object]*objectState{},
-		live:        map[*hold]struct{}{},
-		kept:        map[*hold]struct{}{},
-		wallClock:   wallClock,
-		wakeRenewer: make(chan struct{}, 1),
-		ended:       make(chan struct{}),
+		backend:   backend,
+		logger:    logger,
+		check:     max(config.CheckInterval, 0),
+		objects:   map[Object]*objectState{},
+		live:      map[*hold]struct{}{},
+		paces:     map[int]*pace{},
+		wallClock: wallClock,
+		ended:     make(chan struct{}),
 	}
 	leases.background.idle = sync.NewCond(&leases.background.mutex)
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
@@ -112,6 +110,7 @@ func (l *Leases) watchClocks() {
 			for h := range l.live {
 				h.watchdog.Reset(max(h.trustLeft(), 0))
 			}
+			l.hurry()
 		}
 		l.watchClocks()
 	})

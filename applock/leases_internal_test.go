@@ -46,9 +46,9 @@ func (b *playedOffers) Release(context.Context, Grant) error { return nil }
 
 func (b *playedOffers) Renew(context.Context, []Renewal) ([]Renewed, error) { return nil, nil }
 
-func (b *playedOffers) Poll(context.Context, iter.Seq[Object]) ([]Object, time.Duration, error) {
+func (b *playedOffers) Poll(context.Context, iter.Seq[Object]) (PollAnswer, error) {
 	b.polls.Add(1)
-	return nil, 0, nil
+	return PollAnswer{}, nil
 }
 
 func (b *playedOffers) Announce(context.Context, Object, Owner, time.Duration) error {

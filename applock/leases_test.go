@@ -51,16 +51,17 @@ func (b *playedBackend) Renew(_ context.Context, renewals []applock.Renewal) ([]
 	return b.renew(renewals)
 }
 
-func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (applock.PollAnswer, error) {
 	if b.polling != nil {
 		if err := b.polling(ctx); err != nil {
-			return nil, 0, err
+			return applock.PollAnswer{}, err
 		}
 	}
 	if b.poll == nil {
-		return nil, 0, nil
+		return applock.PollAnswer{}, nil
 	}
-	return b.poll(slices.Collect(waited))
+	free, next, err := b.poll(slices.Collect(waited))
+	return applock.PollAnswer{Free: free, Next: next}, err
 }
 
 func renewed(renewals []applock.Renewal) []applock.Renewed {
@@ -190,9 +191,9 @@ func TestRenewalAnswers(t *testing.T) {
 	})
 }
 
-// Goal: all leases are renewed by one call per interval, the shortest, for no longer than each may last. Method: 1,000
+// Goal: many leases are renewed by few calls, each about once per interval, for no longer than it may last. Method: 1,000
 // leases that began at different times; count the calls.
-func TestOneRenewalForAll(t *testing.T) {
+func TestFewRenewalsForAll(t *testing.T) {
 	t.Parallel()
 	const leasesHeld, intervals = 1000, 10
 	var calls, renewedGrants atomic.Int64
@@ -216,8 +217,11 @@ func TestOneRenewalForAll(t *testing.T) {
 		renewedGrants.Store(0)
 		time.Sleep(intervals * 3 * time.Second)
 		synctest.Wait()
-		if calls.Load() > intervals || renewedGrants.Load() != calls.Load()*leasesHeld {
-			t.Errorf("%d calls renewed %d grants in %d intervals", calls.Load(), renewedGrants.Load(), intervals)
+		if most := int64(8 * (intervals + 1)); calls.Load() > most {
+			t.Errorf("%d calls in %d intervals, want at most %d", calls.Load(), intervals, most)
+		}
+		if n := renewedGrants.Load(); n < (intervals-1)*leasesHeld || n > (intervals+2)*leasesHeld {
+			t.Errorf("%d grants were renewed in %d intervals of %d leases", n, intervals, leasesHeld)
 		}
 	})
 }
@@ -411,8 +415,8 @@ func TestPollCostsLittle(t *testing.T) {
 		if !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("try to acquire: %v, want ErrHeld", err)
 		}
-		if n := polls.Load(); n < 9 || n > 12 {
-			t.Errorf("%d polls of 100 ms in 26 s, want one in 2.6 s", n)
+		if n := polls.Load(); n < 21 || n > 27 {
+			t.Errorf("%d polls of 100 ms in 26 s, want one in 1.1 s", n)
 		}
 	})
 }

@@ -443,9 +443,7 @@ func (b *backend) refresh(ctx context.Context, renewal applock.Renewal, lock *bs
 }
 
 // Poll is [applock.Poller.Poll].
-func (b *backend) Poll(
-	ctx context.Context, waited iter.Seq[applock.Object],
-) (free []applock.Object, next time.Duration, err error) {
+func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer applock.PollAnswer, err error) {
 	const noKey = -2 // the server's answer
 	for some := range slices.Chunk(slices.Collect(waited), batch) {
 		ttls := make([]*redis.DurationCmd, len(some))
@@ -456,19 +454,19 @@ func (b *backend) Poll(
 			return nil
 		})
 		if err != nil {
-			return nil, 0, err
+			return applock.PollAnswer{}, err
 		}
 		for i, object := range some {
 			ttl := ttls[i].Val()
 			switch {
 			case ttl == noKey:
-				free = append(free, object)
-			case ttl > 0 && (next == 0 || ttl < next):
-				next = ttl
+				answer.Free = append(answer.Free, object)
+			case ttl > 0 && (answer.Next == 0 || ttl < answer.Next):
+				answer.Next = ttl
 			}
 		}
 	}
-	return free, next, nil
+	return answer, nil
 }
 
 // channel is where releases are published.

@@ -303,8 +303,8 @@ func TestAReleaseIsPublished(t *testing.T) {
 	}
 }
 
-// Goal: checking many leases takes one round trip per interval, and writes nothing; only a TTL has to be renewed.
-// Method: count the commands of a few checks.
+// Goal: checking many leases takes few round trips, and writes nothing; only a TTL has to be renewed. Method: count the
+// commands of a few checks, which are spread over at most 8 moments of an interval.
 func TestChecksAreCheap(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -316,12 +316,12 @@ func TestChecksAreCheap(t *testing.T) {
 		mustAcquire(t, leases, request(customer(fmt.Sprint(i)), ""))
 	}
 	counter.reset()
-	if trips, commands := counter.await(3); commands["get"] != 100*trips || commands["evalsha"]+commands["eval"] > 0 {
+	if trips, commands := counter.await(16); commands["get"] < 100*trips/16 || commands["evalsha"]+commands["eval"] > 0 {
 		t.Errorf("%d round trips: %v", trips, commands)
 	}
 	lease := mustAcquire(t, leases, applock.AcquireRequest{Object: customer("renewed"), MaxHold: time.Hour, TTL: time.Minute})
 	counter.reset()
-	if trips, commands := counter.await(4); commands["evalsha"] == 0 || commands["evalsha"] > trips {
+	if trips, commands := counter.await(16); commands["evalsha"] == 0 || commands["evalsha"] > trips {
 		t.Errorf("%d renewals beside %d checks", commands["evalsha"], trips)
 	}
 	if err := context.Cause(lease.Context()); err != nil {

@@ -31,8 +31,8 @@ type Locker interface {
 	// skip it in an outage.
 	TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
-	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, and
-	// ends with ctx, too. The error is that of work; ErrLost if the lease was lost before the release, because work
+	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, which here
+	// ends with ctx, too, by its deadline and with its cause. The error is that of work; ErrLost if the lease was lost before the release, because work
 	// may not have been alone then; or that of acquiring or releasing.
 	Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) error
 }
@@ -46,16 +46,19 @@ var (
 type AcquireRequest struct {
 	Object Object
 	// Owner is who holds the lease. Without an operator it is one that no other acquisition has, made of host,
-	// process and a random number: nobody else can release or renew the lease. A given operator re-enters grants of
-	// its own from elsewhere, such as the one of its crashed predecessor, and so must not be used twice at a time; and a
-	// call that fails with ErrOutcomeUnknown may leave its lock, for the next one to re-enter.
+	// process and a random number: nobody else can release or renew the lease. A given operator does not wait for itself: in
+	// one client its calls take turns, but from elsewhere it takes over what it holds, such as the grant of its crashed
+	// predecessor. The predecessor's lease is lost then, and the new one has a fence of its own. A call that fails with
+	// ErrOutcomeUnknown may leave a lock, for the operator's next one to take over. Re-entering needs no owner, and
+	// naming another one is refused.
 	Owner Owner
 	// MaxHold is how long the lease lasts at the most. It must be given. Re-entering neither shortens nor extends it;
 	// Lease.Renew begins it anew.
 	MaxHold time.Duration
 	// TTL, if set, is how long the object stays locked after a crash of the holder: the lease is taken for TTL, at
-	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. All leases of a client are renewed by
-	// one statement, which also notices a loss. Zero locks for all of MaxHold and renews nothing.
+	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. Leases of similar TTLs are renewed by common
+	// statements, which also notice a loss. Zero locks for all of MaxHold; the table is then asked every 30 s whether the
+	// grant is still there.
 	TTL time.Duration
 	// MaxWait is how long to wait for an object that is not to be had. Zero has Acquire and Do wait as long as their
 	// ctx, and TryAcquire ask once.
@@ -87,14 +90,39 @@ func (r AcquireRequest) check() (claim, error) {
 	if r.MaxHold <= 0 || r.MaxHold > MaxTTL {
 		return claim{}, &InvalidError{Argument: "MaxHold", Reason: "must be given, and at most 3650 days"}
 	}
-	if r.MaxWait < 0 {
-		return claim{}, &InvalidError{Argument: "MaxWait", Reason: "must not be negative"}
+	if r.MaxHold < minHold {
+		return claim{}, tooShort("MaxHold", r.MaxHold, minHold)
+	}
+	if err := checkMaxWait(r.MaxWait); err != nil {
+		return claim{}, err
 	}
 	if r.TTL == 0 {
 		return checked, nil
 	}
 	_, err = checkSeconds("TTL", r.TTL, 0)
 	return checked, err
+}
+
+const (
+	// minHold is the shortest MaxHold: a lease is over before its holder can do anything with less.
+	minHold = 100 * time.Millisecond
+	// minWait is the shortest MaxWait but zero.
+	minWait = time.Millisecond
+)
+
+// checkMaxWait refuses a wait that cannot be meant.
+func checkMaxWait(maxWait time.Duration) error {
+	switch {
+	case maxWait < 0:
+		return &InvalidError{Argument: "MaxWait", Reason: "must not be negative"}
+	case maxWait > 0 && maxWait < minWait:
+		return tooShort("MaxWait", maxWait, minWait)
+	}
+	return nil
+}
+
+func tooShort(argument string, value, shortest time.Duration) error {
+	return &InvalidError{Argument: argument, Reason: fmt.Sprintf("%s is less than %s: is its unit missing, such as time.Second?", value, shortest)}
 }
 
 // term is how long the object is locked by the first call.
@@ -156,16 +184,13 @@ func (l *Leases) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 	if err != nil {
 		return err
 	}
-	working, cancel := context.WithCancelCause(lease.Context())
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	lease.endWith(ctx)
 	defer func() {
-		stop()
-		cancel(errReleased)
 		if releaseErr := lease.Release(ctx); releaseErr != nil {
 			err = errors.Join(err, releaseErr)
 		}
 	}()
-	return work(working, lease)
+	return work(lease.Context(), lease)
 }
 
 // acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
@@ -174,11 +199,11 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 	if err != nil {
 		return nil, err
 	}
+	if lease, err := l.reenter(ctx, wanted); lease != nil || err != nil {
+		return lease, err
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
-	}
-	if lease := l.reenter(ctx, wanted.object); lease != nil {
-		return lease, nil
 	}
 	var leases []*Lease
 	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
@@ -201,18 +226,26 @@ type heldKey struct {
 	object Object
 }
 
-// reenter returns one more lease on a hold that ctx carries, nil if there is no live one.
-func (l *Leases) reenter(ctx context.Context, object Object) *Lease {
-	held, ok := ctx.Value(heldKey{leases: l, object: object}).(*hold)
-	if !ok {
-		return nil
+// reenter returns one more lease on a hold that ctx carries, nil if there is none that may be trusted. It is the same
+// holder's: a request that names another one is refused.
+func (l *Leases) reenter(ctx context.Context, wanted claim) (*Lease, error) {
+	held, ok := ctx.Value(heldKey{leases: l, object: wanted.object}).(*hold)
+	if !ok || held.err() != nil || ctx.Err() != nil { // in this order: the former may end ctx
+		return nil, nil
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if held.cause != nil {
-		return nil
+	holder := held.grant.Owner
+	isOther := !wanted.unique && wanted.owner.Operator != holder.Operator ||
+		wanted.owner.Department != "" && wanted.owner.Department != holder.Department
+	switch {
+	case held.cause != nil:
+		return nil, nil
+	case isOther:
+		reason := fmt.Sprintf("is not %s, whose lease ctx carries: name nobody to re-enter it, or acquire with another context", holder)
+		return nil, &InvalidError{Argument: "Owner", Reason: reason}
 	}
-	return held.lease(ctx)
+	return held.lease(ctx), nil
 }
 
 // answer is what a call has taken for one claim or several.
@@ -275,8 +308,9 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, sta
 	return nil, ErrClosed
 }
 
-// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed; a grant
-// that a given operator had before is left alone. Until that is done it is nobody's turn here.
+// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed. Where only
+// the operator could tell the grant, and that is a given one, it may be another one's. Until that is done it is nobody's
+// turn here.
 func (l *Leases) giveBack(claims []claim, wait func() answer) {
 	l.countUnsettled(claims, +1)
 	l.background.Go(func() {
@@ -285,7 +319,7 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 		for i, claim := range claims {
 			grant := Grant{Object: claim.object, Owner: claim.owner}
 			switch {
-			case got.err == nil && (claim.unique || got.grants[i].Outcome != OutcomeRenewed): // a call that arrived twice renews what is its own
+			case got.err == nil:
 				grant = got.grants[i]
 			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
 				continue

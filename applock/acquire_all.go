@@ -66,7 +66,8 @@ func (s *LeaseSet) Release(ctx context.Context) error {
 }
 
 // AcquireAll takes all objects or none, in one transaction and in a canonical order, so that two that want the same
-// objects cannot lock each other out. It does not wait for holders: when one of the objects is held by somebody else
+// objects cannot lock each other out. A given operator does not take over what another call of this client is asking for at
+// the moment: that is ErrBusy. It does not wait for holders: when one of the objects is held by somebody else
 // it returns a *ConflictError (ErrHeld) with every conflict, and takes nothing. Objects that ctx carries leases on
 // are re-entered, as in Acquire. When ctx ends first, nothing is left behind, but for what AcquireRequest.Owner says of a
 // given operator.
@@ -99,18 +100,21 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	set := &LeaseSet{}
 	var wanted []claim
 	for _, claim := range claims {
-		if lease := l.reenter(ctx, claim.object); lease != nil {
+		lease, err := l.reenter(ctx, claim)
+		switch {
+		case err != nil:
+			set.abandon(ctx)
+			return nil, err
+		case lease != nil:
 			set.Leases = append(set.Leases, lease)
-			continue
+		default:
+			wanted = append(wanted, claim)
 		}
-		wanted = append(wanted, claim)
 	}
 	if len(wanted) > 0 {
 		taken, err := l.takeAll(ctx, wanted, get)
 		if err != nil {
-			for _, lease := range set.Leases {
-				_ = lease.Release(ctx) // one that re-entered: there is nothing to release
-			}
+			set.abandon(ctx)
 			return nil, err
 		}
 		set.Leases = append(set.Leases, taken...)
@@ -120,30 +124,44 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	return set, nil
 }
 
+// abandon ends leases that re-entered: there is nothing to release.
+func (s *LeaseSet) abandon(ctx context.Context) {
+	for _, lease := range s.Leases {
+		_ = lease.Release(ctx)
+	}
+}
+
 func (l *Leases) takeAll(ctx context.Context, wanted []claim, get getAll) ([]*Lease, error) {
-	known, err := l.heldHere(wanted)
+	known, reserved, err := l.heldHere(wanted)
 	if err != nil {
 		return nil, err
 	}
+	defer l.countUnsettled(reserved, -1)
 	return l.take(ctx, wanted, func(ctx context.Context) ([]Grant, error) { return get(ctx, wanted, known) })
 }
 
-// heldHere returns the conflicts that the database does not see, because the operator is the same.
-func (l *Leases) heldHere(claims []claim) (map[Object]*HeldError, error) {
+// heldHere returns the conflicts that the database does not see, because the operator is the same. Objects for which others
+// of the same operator could be asking are reserved until the call has ended: two at a time would take over from each other.
+func (l *Leases) heldHere(claims []claim) (known map[Object]*HeldError, reserved []claim, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	known := map[Object]*HeldError{}
+	known = map[Object]*HeldError{}
 	for _, claim := range claims {
 		state := l.objects[claim.object]
 		switch {
-		case state == nil:
-		case state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
+		case claim.unique:
+		case state != nil && state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
 			known[claim.object] = &HeldError{Object: claim.object, Holder: state.holder.asHolder()}
-		case state.unsettled > 0 && !claim.unique: // what it has taken may be this operator's, too
-			return nil, fmt.Errorf("%w: another call for %s is being undone", ErrBusy, claim.object)
+		case state != nil && (state.unsettled > 0 || state.asking):
+			return nil, nil, fmt.Errorf("%w: another call here is asking for %s", ErrBusy, claim.object)
+		default:
+			reserved = append(reserved, claim)
 		}
 	}
-	return known, nil
+	for _, claim := range reserved {
+		l.state(claim.object).unsettled++
+	}
+	return known, reserved, nil
 }
 
 // join makes the context of the set, from one that has the values of ctx.
@@ -152,7 +170,12 @@ func (s *LeaseSet) join(ctx context.Context) {
 	for _, lease := range s.Leases {
 		carrying = lease.hold.carriedBy(carrying)
 	}
-	s.context, s.cancel = context.WithCancelCause(carrying)
+	within := leaseContext{}
+	within.Context, s.cancel = context.WithCancelCause(carrying)
+	for _, lease := range s.Leases {
+		within.holds = append(within.holds, lease.hold)
+	}
+	s.context = within
 	for _, lease := range s.Leases {
 		context.AfterFunc(lease.Context(), func() { s.cancel(context.Cause(lease.Context())) })
 	}
@@ -208,7 +231,7 @@ func (o operations) getEach(ctx context.Context, claims []claim, known map[Objec
 		held := known[claim.object]
 		if held == nil {
 			var err error
-			grants[i], err = o.get(ctx, getParams(claim.object, claim.owner, claim.term()))
+			grants[i], err = o.take(ctx, claim.object, claim.owner, claim.term())
 			if err != nil && !errors.As(err, &held) {
 				return nil, err
 			}

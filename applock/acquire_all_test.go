@@ -181,3 +181,47 @@ func TestNoLeaseInTransaction(t *testing.T) {
 		}
 	}
 }
+
+// Goal: several calls of one operator in one client do not take over from each other: one has the objects, and the others hear
+// of it. Method: ten at a time; each that gets them holds them for a while.
+func TestAcquireAllOfOneOperator(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		client := onPlace(t, leasePlace(t, product))
+		request := all(account(1), account(2))
+		request.Owner.Operator = "etl-7"
+		var inside, served atomic.Int64
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				for {
+					set, err := client.AcquireAll(t.Context(), request)
+					switch {
+					case errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrBusy):
+						continue
+					case err != nil:
+						t.Error(err)
+						return
+					}
+					if inside.Add(1) != 1 {
+						t.Error("two at a time")
+					}
+					served.Add(1)
+					if err := set.Context().Err(); err != nil {
+						t.Errorf("taken over: %v", context.Cause(set.Context()))
+					}
+					inside.Add(-1)
+					if err := set.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+			})
+		}
+		group.Wait()
+		if served.Load() != 10 {
+			t.Errorf("%d were served", served.Load())
+		}
+	})
+}

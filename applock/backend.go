@@ -16,7 +16,8 @@ import (
 //  1. Take, Release and Renew decide in one atomic step each, by the clock of the backend and not by that of the program.
 //  2. A grant that has expired is no grant: Take takes it over at once, Release and Renew do not find it.
 //  3. A refusal is a *HeldError. It names the holder where the backend knows it, and is otherwise empty.
-//  4. An operator that has the object already is granted it once more: the same grant, made to last.
+//  4. An operator that has the object already gets a new grant, as by a transfer to itself: the former one, such as that of a
+//     crashed predecessor, is over in the same moment.
 //  5. Where grants have fences, a later grant of an object has a greater one, for ever. Where they have none, the fence is
 //     0, and something else must keep the backend from releasing or renewing a later grant of the same operator.
 //  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release without a
@@ -44,10 +45,20 @@ type Backend interface {
 
 // Poller is a [Backend] whose objects others may hold, too, so that it has to be asked when they are free.
 type Poller interface {
-	// Poll returns which of the objects that are waited for could be free, and when to ask again at the latest;
-	// zero leaves that to the caller. It is called by one goroutine at a time. A needless answer costs a call of
-	// Take. An Announcer may go by what was announced to it instead of waited.
-	Poll(ctx context.Context, waited iter.Seq[Object]) (free []Object, next time.Duration, err error)
+	// Poll asks about the objects that are waited for. It is called by one goroutine at a time. An Announcer may go by what
+	// was announced to it instead of waited.
+	Poll(ctx context.Context, waited iter.Seq[Object]) (PollAnswer, error)
+}
+
+// PollAnswer is what a poll has found out.
+type PollAnswer struct {
+	// Free are the objects that could be free. A needless one costs a call of Take.
+	Free []Object
+	// Next is when to ask again at the latest; zero leaves that to the caller.
+	Next time.Duration
+	// Unlisted are objects that are waited for, of which an Announcer that goes by its list has nothing there. Their waiters
+	// are announced again.
+	Unlisted []Object
 }
 
 // Announcer is a [Backend] that lists who waits, for others to see.

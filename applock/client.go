@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -34,8 +35,10 @@ func New(driver db.Driver, logger *slog.Logger) *Client {
 func (c *Client) Driver() db.Driver { return c.operations.driver }
 
 // Close releases the leases that are left and closes what was opened for the client, but no pool that was handed to it.
-// Operations that begin later return ErrClosed.
+// Operations that begin later return ErrClosed. It takes 5 s at the most: connections to a server that does not answer may
+// take longer to end, which the error says.
 func (c *Client) Close() error {
+	limit := time.After(releaseLimit)
 	var leasesErr error
 	if c.lazy != nil {
 		leasesErr = c.lazy.close()
@@ -43,8 +46,25 @@ func (c *Client) Close() error {
 	if c.operations.closed != nil {
 		c.operations.closed.Store(true)
 	}
-	return errors.Join(leasesErr, c.operations.driver.Close())
+	closed := make(chan error, 1)
+	go func() { closed <- c.operations.driver.Close() }()
+	select {
+	case err := <-closed:
+		return errors.Join(leasesErr, err)
+	case <-limit:
+	}
+	select {
+	case err := <-closed:
+		return errors.Join(leasesErr, err)
+	case <-time.After(closingGrace):
+		return errors.Join(leasesErr, errClosing)
+	}
 }
+
+// closingGrace is what connections that are in order have to end when leases have taken all of the time.
+const closingGrace = 100 * time.Millisecond
+
+var errClosing = errors.New("the server does not answer: its connections are still being closed")
 
 // WithSQLTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears
 // exactly when the transaction commits. The transaction must be one of the client's database, of any database/sql
@@ -65,6 +85,9 @@ func (c *Client) InTx(within func(db.Driver) (db.Driver, error)) *Client {
 	return &Client{operations: operations{driver: driver, logger: c.operations.logger, inTx: true, refusal: err}}
 }
 
+// idleCheck is how often leases without a TTL are looked at, which nothing else would tell of a loss.
+const idleCheck = 30 * time.Second
+
 // errInTx refuses a lease to a client on a transaction.
 var errInTx = &InvalidError{
 	Argument: "tx",
@@ -77,7 +100,9 @@ func (c *Client) leases() (*Leases, error) {
 		return nil, errInTx
 	}
 	return c.lazy.get(func() *Leases {
-		return NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{Logger: c.operations.logger})
+		leases := NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{Logger: c.operations.logger})
+		leases.checkIdle = idleCheck
+		return leases
 	})
 }
 

@@ -34,14 +34,15 @@
 //
 // Who trusts what, until when. The backend keeps a grant until its own clock passes the end that the last call gave it. The
 // lease is trusted until [Lease.Deadline]: the moment before that call was sent plus what it asked for, less a margin of a
-// tenth of it and at most 1 s, on the monotonic clock of this process. A slow call therefore shortens the trust and never
+// tenth of it and at most 1 s, on the monotonic clock of this process, and on the wall clock, which goes on while a machine
+// sleeps, should that get there first. A slow call therefore shortens the trust and never
 // the safety, and clocks that differ do no harm. Trust never goes beyond MaxHold after the call that took the grant, or the last
 // [Lease.Renew]. [Lease.Context] ends when trust does. A holder that is paused does not notice: what it writes then is kept
 // out by the fence, with Assert in the transaction that writes.
 //
 // What is bound to which grant. Renewing, releasing and transferring name the fence of one grant (or what takes its place
 // in a backend without fences), so that a late call never touches a successor's. Only one call at a time changes a grant from
-// here. A release without a fence is made only for a take that may have had an effect, by an operator that nobody else has.
+// here. A given operator that takes what it has from elsewhere begins a new grant, which ends the former one. A release without a fence is made only for a take that may have had an effect, by an operator that nobody else has.
 //
 // Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
 // when the object is released here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
@@ -53,9 +54,10 @@
 //   - The caller's context ends during a take: the caller leaves at once. The call is not broken off; what it takes is given
 //     back, and until then it is nobody's turn here.
 //   - A take has no answer ([ErrOutcomeUnknown]): with an operator that nobody else has, the object is released; with a given
-//     one a lock may stay, for the next call of that operator to re-enter.
+//     one a lock may stay, for the next call of that operator to take over.
 //   - The answer to a take comes when the trust is over already: the grant is given back and asked for again.
-//   - A renewal fails or is passed over: that is no loss. It is tried again after a ninth of the TTL, at most 1 s, until the
+//   - A renewal fails, is passed over, or has no answer for a ninth of the TTL: that is no loss. It is tried again, a ninth of the
+//     TTL or 1 s after it began, with more time from the third attempt on or where answers are known to be slow, until the
 //     deadline, at which the lease is lost.
 //   - A renewal or a release does not find the grant: the lease is lost, with a [*LostError] as its cause. That is [ErrLost] and
 //     never [ErrHeld], whoever has the object now.

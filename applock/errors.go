@@ -111,6 +111,9 @@ func Explain(err error) error {
 		return fmt.Errorf("the server has no such database, or the DSN names none: check it: %w", err)
 	case db.KindPrivilege:
 		return fmt.Errorf("%w: %w", ErrPrivilege, err)
+	case db.KindPooler:
+		return fmt.Errorf("a pooler gives the connections other sessions in between, as PgBouncer does in transaction mode: "+
+			"set default_query_exec_mode=exec in the DSN or the pool's configuration: %w", err)
 	case db.KindBusy:
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case db.KindRetry:

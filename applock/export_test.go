@@ -14,6 +14,12 @@ var ErrTooLate = errTooLate
 // SetRandom has the polls come at times that a test repeats.
 func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
 
+// CheckIdle has leases without a TTL checked as those of a Client are.
+func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
+
+// SetWallClock has another clock be the one that goes on while a machine sleeps.
+func (l *Leases) SetWallClock(clock func() time.Time) { l.wallClock = clock }
+
 // AcquireAllBy is Client.AcquireAll with another way to take objects, each of which is locked for term.
 func (l *Leases) AcquireAllBy(
 	ctx context.Context, request AcquireAllRequest,

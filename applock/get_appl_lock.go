@@ -71,8 +71,11 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	if request.MaxWait < 0 || request.MaxWait > 0 && c.operations.inTx {
-		return Grant{}, &InvalidError{Argument: "MaxWait", Reason: "must not be negative, and must be zero in a transaction"}
+	if err := checkMaxWait(request.MaxWait); err != nil {
+		return Grant{}, err
+	}
+	if request.MaxWait > 0 && c.operations.inTx {
+		return Grant{}, &InvalidError{Argument: "MaxWait", Reason: "must be zero in a transaction"}
 	}
 	if request.New && c.operations.inTx {
 		return Grant{}, &InvalidError{Argument: "New", Reason: "must be false in a transaction: a refusal would have to roll it back"}

@@ -64,6 +64,11 @@ func TestGetNew(t *testing.T) {
 			waiting <- err
 		}()
 		for listed := false; !listed; {
+			select {
+			case err := <-waiting:
+				t.Fatalf("it did not wait: %v", err)
+			default:
+			}
 			for _, err := range client.Waiters(t.Context(), applock.WaitersRequest{}) {
 				if err != nil {
 					t.Fatal(err)

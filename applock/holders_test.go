@@ -150,3 +150,70 @@ func TestTransferSparesASuccessor(t *testing.T) {
 		}
 	})
 }
+
+// Goal: a successor under one operator has a fence of its own, the predecessor's lease is lost, and neither its renewal nor
+// its release touches the successor's lock. Method: two clients and a given operator; by Acquire and by AcquireAll.
+func TestASuccessorIsFenced(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := leasePlace(t, product)
+		predecessor, successor := onPlace(t, dsn), onPlace(t, dsn)
+		owner := applock.Owner{Operator: "etl-7", Department: "IT"}
+		ways := map[string]func(client *applock.Client, object applock.Object) (*applock.Lease, error){
+			"Acquire": func(client *applock.Client, object applock.Object) (*applock.Lease, error) {
+				return client.Acquire(t.Context(), applock.AcquireRequest{Object: object, Owner: owner, MaxHold: time.Hour})
+			},
+			"AcquireAll": func(client *applock.Client, object applock.Object) (*applock.Lease, error) {
+				set, err := client.AcquireAll(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{object}, Owner: owner, MaxHold: time.Hour})
+				if err != nil {
+					return nil, err
+				}
+				return set.Leases[0], nil
+			},
+		}
+		for name, acquire := range ways {
+			object := account(name)
+			first, err := acquire(predecessor, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := acquire(successor, object)
+			if err != nil || second.Fence() <= first.Fence() || second.Owner() != owner {
+				t.Fatalf("%s: %v as %v, want a fence after %d", name, err, second, first.Fence())
+			}
+			assertion := applock.AssertRequest{Object: object, Operator: owner.Operator, Fence: first.Fence()}
+			if err := predecessor.Assert(t.Context(), assertion); !errors.Is(err, applock.ErrLost) {
+				t.Errorf("%s: assert with the predecessor's fence: %v, want ErrLost", name, err)
+			}
+			if err := first.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+				t.Errorf("%s: release by the predecessor: %v, want ErrLost", name, err)
+			}
+			if err := second.Renew(t.Context()); err != nil {
+				t.Errorf("%s: the successor: %v", name, err)
+			}
+			if err := second.Release(t.Context()); err != nil {
+				t.Errorf("%s: the successor: %v", name, err)
+			}
+		}
+	})
+}
+
+// Goal: taking over from oneself is an operator's right, who may not transfer. Method: a database without that operation.
+func TestSuccessionIsNoTransfer(t *testing.T) {
+	t.Parallel()
+	place := newRealPlace(t, onPostgres)
+	place.exec(t, "DROP ROUTINE applock.transfer_appl_lock", "DROP ROUTINE applock.transfer_appl_lock_row")
+	request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
+	first, err := place.client.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := onPlace(t, place.dsn).Acquire(t.Context(), request)
+	if err != nil || second.Fence() <= first.Fence() {
+		t.Fatalf("the successor: %v, %v, want a fence after %d", second, err, first.Fence())
+	}
+	if err := first.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("release by the predecessor: %v, want ErrLost", err)
+	}
+}

@@ -56,10 +56,55 @@ func (l *Lease) Deadline() time.Time {
 // the lease, but does not end with it. It ends, with a cause that context.Cause tells:
 //
 //   - when the lease is known to be lost: the cause is a [*LostError] (ErrLost). A lease with a TTL learns of a loss within
-//     a third of it; one without learns of it when somebody in this program waits for the object;
+//     a third of it; one without within 30 s, or when somebody who waits for the object in the same client is told that it is free;
 //   - when the lease has run out, at Deadline: the cause is a *LostError, too;
 //   - when the lease is released or transferred: the cause is ErrNotHeld, and not ErrLost.
+//
+// Its Deadline is when MaxHold ends, which Renew puts off; by then the context has ended. A pause of the process or of its
+// machine delays the end of the context: Err looks at the clocks.
 func (l *Lease) Context() context.Context { return l.context }
+
+// Err returns nil while the lease may be trusted, and otherwise why not, as the cause of its context tells. Unlike that it looks
+// at the clocks at this moment, also at the one that goes on while a machine sleeps.
+func (l *Lease) Err() error {
+	_ = l.hold.err() // its cause is that of the context, too
+	return context.Cause(l.Context())
+}
+
+// endWith has the lease's context end with ctx, too. Nobody has seen it yet.
+func (l *Lease) endWith(ctx context.Context) {
+	l.hold.leases.mutex.Lock()
+	defer l.hold.leases.mutex.Unlock()
+	l.bind(ctx)
+	if l.hold.cause != nil {
+		l.cancel(l.hold.cause)
+	}
+}
+
+// bind makes the lease's context, from one with its values; the mutex is held.
+func (l *Lease) bind(ctx context.Context) {
+	within := leaseContext{holds: []*hold{l.hold}}
+	within.Context, l.cancel = context.WithCancelCause(l.hold.carriedBy(ctx))
+	l.context = within
+}
+
+// leaseContext knows when its leases end at the latest.
+type leaseContext struct {
+	context.Context
+
+	holds []*hold
+}
+
+// Deadline is the first of the deadlines.
+func (c leaseContext) Deadline() (time.Time, bool) {
+	first, ok := c.Context.Deadline()
+	for _, hold := range c.holds {
+		if last := hold.last(); !ok || last.Before(first) {
+			first, ok = last, true
+		}
+	}
+	return first, ok
+}
 
 // Renew makes the lease last for another MaxHold, or TTL at a time up to it, from now. It returns ErrLost when the
 // lease was lost or has run out. After another error the lease is what it was, and Renew may be called again; with a TTL
@@ -122,6 +167,12 @@ type hold struct {
 	deadline time.Time
 	watchdog *time.Timer
 	open     map[*Lease]struct{}
+	// interval is how often the hold is renewed or checked, by pace, and due when next; tries counts the attempts since
+	// the last that was answered.
+	interval time.Duration
+	pace     *pace
+	due      time.Time
+	tries    int
 	checking bool // whether the grant is still live, because the object is said to be free
 	// cause is why it is over, nil while it is live.
 	cause error
@@ -148,6 +199,11 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 		former.endLocked(newLost(grant.Object, &HeldError{Object: grant.Object, Holder: holder}))
 	}
 	state.holder = h
+	l.live[h] = struct{}{}
+	if !l.watching {
+		l.watching = true
+		l.watchClocks()
+	}
 	state.see(h.asHolder(), false)
 	state.tell()
 	h.trust(started, claim.term())
@@ -162,7 +218,7 @@ func (h *hold) asHolder() Holder { return Holder{Owner: h.grant.Owner, ExpiresAt
 // lease returns one more lease; the mutex is held.
 func (h *hold) lease(ctx context.Context) *Lease {
 	lease := &Lease{hold: h, released: make(chan struct{})}
-	lease.context, lease.cancel = context.WithCancelCause(h.carriedBy(context.WithoutCancel(ctx)))
+	lease.bind(context.WithoutCancel(ctx))
 	h.open[lease] = struct{}{}
 	return lease
 }
@@ -191,15 +247,46 @@ func (h *hold) trust(asked time.Time, term time.Duration) {
 // trusted is the part of a term for which a lease counts here.
 func trusted(term time.Duration) time.Duration { return term - min(term/10, maxMargin) }
 
-// runOut ends the hold at its deadline, and frees the object: the backend counts in larger steps.
+// last is when the hold is over unless it is renewed by its holder.
+func (h *hold) last() time.Time {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	if h.ttl == 0 {
+		return h.deadline
+	}
+	return h.ends
+}
+
+// trustLeft is for how long the hold may be trusted, by the clock that gives it less: the monotonic one stands still while
+// the machine sleeps, and the other one may be set back. The mutex is held.
+func (h *hold) trustLeft() time.Duration {
+	return min(time.Until(h.deadline), h.deadline.Round(0).Sub(h.leases.wallClock()))
+}
+
+// err returns why the hold is over, and ends it if it is to be.
+func (h *hold) err() error {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	if h.cause == nil && h.trustLeft() <= 0 {
+		h.runOutLocked()
+	}
+	return h.cause
+}
+
+// runOut ends the hold at its deadline.
 func (h *hold) runOut() {
-	l := h.leases
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if left := time.Until(h.deadline); left > 0 && h.cause == nil {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	if left := h.trustLeft(); left > 0 && h.cause == nil {
 		h.watchdog.Reset(left) // renewed meanwhile
 		return
 	}
+	h.runOutLocked()
+}
+
+// runOutLocked ends the hold, and frees the object: the backend counts in larger steps. The mutex is held.
+func (h *hold) runOutLocked() {
+	l := h.leases
 	cause := fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
 	if h.deadline.Before(h.ends.Add(-maxMargin)) {
 		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
@@ -238,7 +325,10 @@ func (h *hold) endLocked(cause error) bool {
 	}
 	h.cause = cause
 	h.watchdog.Stop()
-	delete(h.leases.kept, h)
+	if h.pace != nil {
+		delete(h.pace.holds, h)
+	}
+	delete(h.leases.live, h)
 	for lease := range h.open {
 		lease.cancel(cause)
 	}
@@ -341,6 +431,7 @@ func (h *hold) state() (grant Grant, cause error) {
 func (h *hold) renewed(asked time.Time, term time.Duration, expiresAt time.Time) {
 	h.trust(asked, term)
 	h.grant.ExpiresAt = expiresAt
+	h.due, h.tries = asked.Add(h.interval), 0
 }
 
 // verify finds out, in the background, whether a hold has been lost; the mutex is held. It does so by renewing it for

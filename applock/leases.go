@@ -20,8 +20,10 @@ type Leases struct {
 	backend Backend
 	logger  *slog.Logger
 	check   time.Duration
-	waiters *hub
-	lister  *lister // nil where the backend does not list who waits
+	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
+	checkIdle time.Duration
+	waiters   *hub
+	lister    *lister // nil where the backend does not list who waits
 
 	// stopped ends when Close begins, and with it what waits or renews.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
@@ -32,13 +34,15 @@ type Leases struct {
 
 	mutex   sync.Mutex
 	objects map[Object]*objectState
-	kept    map[*hold]struct{} // to renew or to check
-	closed  bool
-	// renewing is true while the renewer runs; wakeRenewer tells it of a new hold.
-	renewing    bool
-	wakeRenewer chan struct{}
+	live    map[*hold]struct{}
+	// watching is true while the clocks are compared.
+	watching bool
+	paces    map[int]*pace
+	closed   bool
 
 	background background
+	// wallClock is the clock that goes on while the machine sleeps.
+	wallClock func() time.Time
 
 	// ended is closed when Close has done its work, closeErr is what became of it.
 	ended    chan struct{}
@@ -65,13 +69,14 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	leases := &Leases{
-		backend:     backend,
-		logger:      logger,
-		check:       max(config.CheckInterval, 0),
-		objects:     map[Object]*objectState{},
-		kept:        map[*hold]struct{}{},
-		wakeRenewer: make(chan struct{}, 1),
-		ended:       make(chan struct{}),
+		backend:   backend,
+		logger:    logger,
+		check:     max(config.CheckInterval, 0),
+		objects:   map[Object]*objectState{},
+		live:      map[*hold]struct{}{},
+		paces:     map[int]*pace{},
+		wallClock: wallClock,
+		ended:     make(chan struct{}),
 	}
 	leases.background.idle = sync.NewCond(&leases.background.mutex)
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
@@ -81,6 +86,34 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}
 	}
 	return leases
+}
+
+func wallClock() time.Time { return time.Now().Round(0) }
+
+const (
+	// clockCheck is how often the clocks are compared while there are leases, and clockGap how far they may be apart.
+	clockCheck = time.Second
+	clockGap   = 100 * time.Millisecond
+)
+
+// watchClocks has the watchdogs, which the monotonic clock wakes, look at the other one when that has jumped ahead: the machine
+// has slept. It goes on while there are leases.
+func (l *Leases) watchClocks() {
+	began, wall := time.Now(), l.wallClock()
+	time.AfterFunc(clockCheck, func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		if l.watching = len(l.live) > 0; !l.watching {
+			return
+		}
+		if l.wallClock().Sub(wall)-time.Since(began) > clockGap {
+			for h := range l.live {
+				h.watchdog.Reset(max(h.trustLeft(), 0))
+			}
+			l.hurry()
+		}
+		l.watchClocks()
+	})
 }
 
 // Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Who waits gets ErrClosed,

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/applock/applock/internal/db"
 )
 
 // The tests of this file play what only the table offers, which other packages cannot, or a database that answers late.
@@ -43,9 +46,9 @@ func (b *playedOffers) Release(context.Context, Grant) error { return nil }
 
 func (b *playedOffers) Renew(context.Context, []Renewal) ([]Renewed, error) { return nil, nil }
 
-func (b *playedOffers) Poll(context.Context, iter.Seq[Object]) ([]Object, time.Duration, error) {
+func (b *playedOffers) Poll(context.Context, iter.Seq[Object]) (PollAnswer, error) {
 	b.polls.Add(1)
-	return nil, 0, nil
+	return PollAnswer{}, nil
 }
 
 func (b *playedOffers) Announce(context.Context, Object, Owner, time.Duration) error {
@@ -236,6 +239,96 @@ func TestTransferWithUnknownOutcome(t *testing.T) {
 		_, err = lease.Transfer(t.Context(), TransferLeaseRequest{To: Owner{Operator: "ASMITH"}})
 		if cause := context.Cause(lease.Context()); !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(cause, ErrLost) {
 			t.Errorf("transfer: %v, and the lease ended with %v, want ErrOutcomeUnknown and ErrLost", err, cause)
+		}
+	})
+}
+
+// stuckDriver never ends its connections.
+type stuckDriver struct{ db.Driver }
+
+func (d stuckDriver) Close() error {
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// Goal: Close of a client returns in time when a server does not answer, and says so. Method: connections that take an hour
+// to end.
+func TestClientCloseHasALimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := New(stuckDriver{}, nil)
+		began := time.Now()
+		err := client.Close()
+		if took := time.Since(began); !errors.Is(err, errClosing) || took > releaseLimit+closingGrace {
+			t.Errorf("closed after %s with %v, want 5 s and a word of it", took, err)
+		}
+		time.Sleep(time.Hour) // the connections end
+	})
+}
+
+// Goal: many who are cancelled at once leave at once, and are off the list soon. Method: 5,000 waiters, and calls that take
+// a millisecond.
+func TestManyCancelledWaiters(t *testing.T) {
+	t.Parallel()
+	const waiters = 5000
+	var listed atomic.Int64
+	backend := &playedOffers{
+		announced: func() { listed.Add(1) },
+		retracted: func(context.Context) error {
+			time.Sleep(time.Millisecond)
+			listed.Add(-1)
+			return nil
+		},
+	}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for i := range waiters {
+			request := nightly()
+			request.Object.ID = fmt.Sprint(i)
+			group.Go(func() { _, _ = leases.Acquire(ctx, request) })
+		}
+		time.Sleep(time.Minute)
+		if n := listed.Load(); n != waiters {
+			t.Errorf("%d are listed, want %d", n, waiters)
+		}
+		began := time.Now()
+		cancel()
+		group.Wait()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the last one returned after %s, want at once", took)
+		}
+		time.Sleep(waiters * time.Millisecond)
+		if n := listed.Load(); n > 0 {
+			t.Errorf("%d are listed 5 s later", n)
+		}
+	})
+}
+
+// Goal: who is served soon by a holder of the same program costs the backend no call of the list, and nobody polls. Method:
+// a hundred hand-overs among two callers, each of whom holds for 10 ms.
+func TestShortWaitsAreNotListed(t *testing.T) {
+	t.Parallel()
+	var announced atomic.Int64
+	backend := &playedOffers{free: true, announced: func() { announced.Add(1) }}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				for range 50 {
+					lease, err := leases.Acquire(t.Context(), nightly())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(10 * time.Millisecond)
+					_ = lease.Release(t.Context())
+				}
+			})
+		}
+		group.Wait()
+		if n, polls := announced.Load(), backend.polls.Load(); n > 0 || polls > 0 {
+			t.Errorf("%d announcements and %d polls, want none", n, polls)
 		}
 	})
 }

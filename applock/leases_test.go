@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/internal/fakebackend"
 )
 
 // The tests of this file play the backend themselves, in a time of their own, so that failures come when they are to.
@@ -49,16 +51,17 @@ func (b *playedBackend) Renew(_ context.Context, renewals []applock.Renewal) ([]
 	return b.renew(renewals)
 }
 
-func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+func (b *playedBackend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (applock.PollAnswer, error) {
 	if b.polling != nil {
 		if err := b.polling(ctx); err != nil {
-			return nil, 0, err
+			return applock.PollAnswer{}, err
 		}
 	}
 	if b.poll == nil {
-		return nil, 0, nil
+		return applock.PollAnswer{}, nil
 	}
-	return b.poll(slices.Collect(waited))
+	free, next, err := b.poll(slices.Collect(waited))
+	return applock.PollAnswer{Free: free, Next: next}, err
 }
 
 func renewed(renewals []applock.Renewal) []applock.Renewed {
@@ -188,9 +191,9 @@ func TestRenewalAnswers(t *testing.T) {
 	})
 }
 
-// Goal: all leases are renewed by one call per interval, the shortest, for no longer than each may last. Method: 1,000
+// Goal: many leases are renewed by few calls, each about once per interval, for no longer than it may last. Method: 1,000
 // leases that began at different times; count the calls.
-func TestOneRenewalForAll(t *testing.T) {
+func TestFewRenewalsForAll(t *testing.T) {
 	t.Parallel()
 	const leasesHeld, intervals = 1000, 10
 	var calls, renewedGrants atomic.Int64
@@ -214,8 +217,11 @@ func TestOneRenewalForAll(t *testing.T) {
 		renewedGrants.Store(0)
 		time.Sleep(intervals * 3 * time.Second)
 		synctest.Wait()
-		if calls.Load() > intervals || renewedGrants.Load() != calls.Load()*leasesHeld {
-			t.Errorf("%d calls renewed %d grants in %d intervals", calls.Load(), renewedGrants.Load(), intervals)
+		if most := int64(8 * (intervals + 1)); calls.Load() > most {
+			t.Errorf("%d calls in %d intervals, want at most %d", calls.Load(), intervals, most)
+		}
+		if n := renewedGrants.Load(); n < (intervals-1)*leasesHeld || n > (intervals+2)*leasesHeld {
+			t.Errorf("%d grants were renewed in %d intervals of %d leases", n, intervals, leasesHeld)
 		}
 	})
 }
@@ -242,8 +248,8 @@ func TestNoRenewalWithoutTTL(t *testing.T) {
 	}
 }
 
-// Goal: what a cancelled call takes after all is given back; what the operator had before is not. Method: cancel while the
-// backend thinks; it then grants, renews, or does not know.
+// Goal: what a cancelled call takes after all is given back, but not what is perhaps another one's of a given operator. Method:
+// cancel while the backend thinks; it then grants, refuses, or does not know.
 func TestCancelledCallIsGivenBack(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -252,12 +258,11 @@ func TestCancelledCallIsGivenBack(t *testing.T) {
 		err      error
 		releases int
 	}{
-		"Granted":             {grant: applock.Grant{Fence: 7}, releases: 1},
-		"Refused":             {err: held},
-		"Unknown":             {err: fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer), releases: 1},
-		"GivenOperator":       {operator: "etl-7", grant: applock.Grant{Fence: 7}, releases: 1},
-		"GivenOperatorBefore": {operator: "etl-7", grant: applock.Grant{Fence: 7, Outcome: applock.OutcomeRenewed}},
-		"GivenUnknown":        {operator: "etl-7", err: fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer)},
+		"Granted":       {grant: applock.Grant{Fence: 7}, releases: 1},
+		"Refused":       {err: held},
+		"Unknown":       {err: fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer), releases: 1},
+		"GivenOperator": {operator: "etl-7", grant: applock.Grant{Fence: 7}, releases: 1},
+		"GivenUnknown":  {operator: "etl-7", err: fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -410,8 +415,8 @@ func TestPollCostsLittle(t *testing.T) {
 		if !errors.Is(err, applock.ErrHeld) {
 			t.Errorf("try to acquire: %v, want ErrHeld", err)
 		}
-		if n := polls.Load(); n < 9 || n > 12 {
-			t.Errorf("%d polls of 100 ms in 26 s, want one in 2.6 s", n)
+		if n := polls.Load(); n < 21 || n > 27 {
+			t.Errorf("%d polls of 100 ms in 26 s, want one in 1.1 s", n)
 		}
 	})
 }
@@ -536,6 +541,38 @@ func TestGivingBackWakes(t *testing.T) {
 		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
 		if waited := time.Since(began); waited != 3*time.Second {
 			t.Errorf("served after %s, want 3 s", waited)
+		}
+	})
+}
+
+// Goal: a duration whose unit was forgotten is refused at once, with the reason, and nothing is called. Method: 30 of
+// nanoseconds for each duration of each call.
+func TestForgottenUnits(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		requests := map[string]applock.AcquireRequest{
+			"MaxHold": {Object: nightly, MaxHold: 30},
+			"MaxWait": {Object: nightly, MaxHold: time.Hour, MaxWait: 30},
+			"TTL":     {Object: nightly, MaxHold: time.Hour, TTL: 30},
+		}
+		for argument, request := range requests {
+			_, acquireErr := here.Acquire(t.Context(), request)
+			_, tryErr := here.TryAcquire(t.Context(), request)
+			errs := []error{acquireErr, tryErr, here.Do(t.Context(), request, nil)}
+			if argument != "MaxWait" {
+				all := applock.AcquireAllRequest{Objects: []applock.Object{nightly}, MaxHold: request.MaxHold, TTL: request.TTL}
+				_, err := here.AcquireAllBy(t.Context(), all, here.takeAll)
+				errs = append(errs, err)
+			}
+			for _, err := range errs {
+				var invalid *applock.InvalidError
+				if !errors.As(err, &invalid) || invalid.Argument != argument || !strings.Contains(invalid.Reason, "30ns") {
+					t.Errorf("%s: %v, want ErrInvalid that names 30ns", argument, err)
+				}
+			}
+		}
+		if n := here.backend.Calls(fakebackend.Take) + here.backend.Calls(fakebackend.TakeAll); n > 0 {
+			t.Errorf("%d calls", n)
 		}
 	})
 }

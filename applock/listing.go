@@ -42,9 +42,10 @@ type listing struct {
 	waiting int
 	// until is when the last of them gives up; zero is never.
 	until time.Time
-	// listed is true when the backend may have the name, and current when it has it as it is to be, since when.
-	listed  bool
-	current time.Time
+	// wanted is true when the name is to be announced, listed when the backend may have it, and since when it had it last.
+	wanted bool
+	listed bool
+	since  time.Time
 	// pending is true while a worker has it or is to have it, and changed when it is to be looked at once more.
 	pending, changed bool
 	// refused is closed when the backend does not list the name, with err.
@@ -63,7 +64,7 @@ func (l *lister) add(claim claim, limit time.Time) *listing {
 		l.listings[key] = found
 	}
 	if found.waiting == 0 || !found.until.IsZero() && (limit.IsZero() || limit.After(found.until)) {
-		found.owner, found.until, found.current = claim.owner, limit, time.Time{}
+		found.owner, found.until, found.wanted = claim.owner, limit, true
 		l.update(found)
 	}
 	found.waiting++
@@ -88,8 +89,8 @@ func (l *lister) again(objects []Object, asked time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for key, found := range l.listings {
-		if lost[key.object] && found.waiting > 0 && !found.current.IsZero() && found.current.Before(asked) {
-			found.current = time.Time{}
+		if lost[key.object] && found.waiting > 0 && !found.pending && found.since.Before(asked) {
+			found.wanted = true
 			l.update(found)
 		}
 	}
@@ -139,8 +140,8 @@ func (l *lister) due(found *listing) func(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	switch {
-	case found.waiting > 0 && found.current.IsZero():
-		found.listed, found.current = true, time.Now()
+	case found.waiting > 0 && found.wanted:
+		found.listed, found.wanted = true, false
 		wait := time.Duration(0)
 		if !found.until.IsZero() {
 			wait = max(time.Until(found.until), 1) // zero would be no limit
@@ -171,11 +172,12 @@ func (l *lister) done(found *listing, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if err == nil {
+		found.since = time.Now()
 		l.rest(found)
 		l.leases.waiters.wakePoller() // a release may not have seen the waiter
 		return
 	}
-	found.listed, found.current = true, time.Time{} // perhaps
+	found.listed, found.wanted = true, true // perhaps
 	if found.waiting > 0 && !isBusy(err) && !isOutage(err) && !errors.Is(err, context.DeadlineExceeded) {
 		l.refuse(found, err)
 		return

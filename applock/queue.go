@@ -34,6 +34,8 @@ type objectState struct {
 	queue  list.List // of *waiter
 	// unsettled counts the takes that were abandoned and may still have to be undone. Until then it is nobody's turn.
 	unsettled int
+	// asking is true while who is first asks.
+	asking bool
 	// seen is who was seen last to hold the object, here or elsewhere, and when.
 	seen   Holder
 	seenAt time.Time
@@ -256,6 +258,8 @@ var errNoAnswer = fmt.Errorf("%w: no answer for %s", ErrUnreachable, outagePatie
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
+	w.leases.setAsking(w.self, true)
+	defer w.leases.setAsking(w.self, false)
 	return w.attempt(asking)
 }
 
@@ -347,7 +351,7 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 	if time.Since(w.asked) >= lastAnswer && l.isTurnOf(w.self) {
 		limited, cancel := context.WithTimeout(ctx, lastAnswer)
 		defer cancel()
-		err := w.attempt(limited)
+		err := w.ask(limited)
 		if err == nil || !endedBy(limited, err) && !w.isToWait(err) {
 			return err
 		}
@@ -415,6 +419,12 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 	defer l.mutex.Unlock()
 	state := l.objects[self.object]
 	return state.holder == nil && state.unsettled == 0 && state.first() == self
+}
+
+func (l *Leases) setAsking(self *waiter, asking bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.objects[self.object].asking = asking
 }
 
 // isFailing reports whether the waiter's own last attempt came to nothing, and not because somebody holds the object.

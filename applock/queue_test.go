@@ -543,3 +543,62 @@ func TestCloseDuringAHangingRenew(t *testing.T) {
 		}
 	})
 }
+
+// Goal: a waiter whose row on the list is lost is listed again and woken, and nobody else is announced twice. Method: a list
+// that is emptied, as by a failover, and then a release of which no message comes.
+func TestLostRowsComeBack(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		here.with(fakebackend.Listen, fakebackend.Fault{Refuse: errors.ErrUnsupported})
+		holder := there.acquire(t, anHour(nightly))
+		served := make(chan *applock.Lease, 1)
+		go func() { served <- here.acquire(t, anHour(nightly)) }()
+		time.Sleep(time.Minute)
+		if n := here.backend.Calls(fakebackend.Announce); n != 1 {
+			t.Errorf("%d announcements, want 1", n)
+		}
+		here.backend.Forget()
+		time.Sleep(time.Second)
+		if listed, calls := here.backend.Waiting(), here.backend.Calls(fakebackend.Announce); listed != 1 || calls != 2 {
+			t.Errorf("%d are listed after %d announcements, want 1 after 2", listed, calls)
+		}
+		release(t, holder)
+		began := time.Now()
+		release(t, <-served)
+		if late := time.Since(began); late > time.Second {
+			t.Errorf("served %s after the release", late)
+		}
+	})
+}
+
+// Goal: one poll that takes long does not make the next ones rare. Method: the tenth takes 200 ms, and the object is free a
+// moment later.
+func TestAHiccupOfAPoll(t *testing.T) {
+	t.Parallel()
+	var polls atomic.Int64
+	var free atomic.Pointer[time.Time]
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			if free.Load() == nil {
+				return applock.Grant{}, held
+			}
+			return applock.Grant{}, nil
+		},
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+			if free.Load() != nil {
+				return waited, 0, nil
+			}
+			if polls.Add(1) == 10 {
+				time.Sleep(200 * time.Millisecond)
+				time.AfterFunc(time.Millisecond, func() { now := time.Now(); free.Store(&now) })
+			}
+			return nil, 0, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if late := time.Since(*free.Load()); late > 50*time.Millisecond {
+			t.Errorf("woken %s late", late)
+		}
+	})
+}

@@ -16,8 +16,8 @@ type RenewRequest struct {
 	Operator string
 	// Fence is the grant's; it must be given.
 	Fence Fence
-	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to MaxTTL. Zero keeps
-	// the TTL of the grant, which takes a second call to the database.
+	// TTL is how long the lock outlives this call at least, by the database's clock, in whole seconds: 1 s to MaxTTL; it
+	// never ends sooner than it did. Zero keeps the TTL of the grant, which takes a second call to the database.
 	TTL time.Duration
 }
 

@@ -4,36 +4,92 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/bits"
+	"slices"
 	"time"
 )
 
 const (
 	// renewalsPerTTL is how often a lease is renewed in the time that a renewal lasts, so that two may fail.
 	renewalsPerTTL = 3
-	// retryAfter bounds the pause after a renewal that failed.
+	// attemptsPerInterval is into how many the time between two renewals is divided: one attempt takes no longer, so that
+	// two that meet dead connections cost nothing. Later ones may take as long as the interval, and so may those to a backend
+	// that is known to be slow.
+	attemptsPerInterval = 3
+	shortAttempts       = 2
+	// retryAfter bounds the pause from the beginning of an attempt that failed to the next one.
 	retryAfter = time.Second
+	// phases is over how many moments of an interval the renewals of many leases are spread. What is due within one of them is
+	// renewed together.
+	phases = 8
+	// firstCall is how many grants are renewed by one call at first: as many as fit into the time of an attempt.
+	firstCall = 500
+	leastCall = 10
+	mostCalls = 10_000
 )
+
+// pace renews or checks the holds of similar intervals: those of up to twice the least. Each is renewed at its own time, so
+// that neither a short TTL nor a failure of some hurries or delays those of other paces. The mutex of Leases guards it; it
+// has a goroutine while it has holds.
+type pace struct {
+	leases *Leases
+	holds  map[*hold]struct{}
+	added  int
+	// size is how many grants one call is for, and took how long the last one took that was answered.
+	size    int
+	took    time.Duration
+	running bool
+	wake    chan struct{}
+}
 
 // keep has a hold renewed or checked, if it needs that; the mutex is held.
 func (l *Leases) keep(h *hold) {
-	if l.interval(h) == 0 || l.closed {
+	h.interval = l.intervalOf(h)
+	if h.interval == 0 || l.closed {
 		return
 	}
-	l.kept[h] = struct{}{}
-	if !l.renewing {
-		l.renewing = true
-		l.background.Go(l.renewAll)
+	class := bits.Len64(uint64(h.interval)) //nolint:gosec // positive
+	p := l.paces[class]
+	if p == nil {
+		p = &pace{leases: l, holds: map[*hold]struct{}{}, size: firstCall, wake: make(chan struct{}, 1)}
+		l.paces[class] = p
+	}
+	h.pace = p
+	p.holds[h] = struct{}{}
+	phase := time.Duration(p.added % phases)
+	p.added++
+	h.due = time.Now().Add(h.interval - phase*h.interval/phases)
+	if !p.running {
+		p.running = true
+		l.background.Go(p.run)
 		return
 	}
+	p.nudge()
+}
+
+// nudge has the pace look what is due.
+func (p *pace) nudge() {
 	select {
-	case l.wakeRenewer <- struct{}{}: // its interval may be shorter than the others'
+	case p.wake <- struct{}{}:
 	default:
 	}
 }
 
-// interval is how often a hold is renewed or checked, zero for never.
-func (l *Leases) interval(h *hold) time.Duration {
+// hurry has all holds renewed soon, because time has passed that nobody has noticed; the mutex is held.
+func (l *Leases) hurry() {
+	for _, p := range l.paces {
+		for h := range p.holds {
+			h.due = time.Now()
+		}
+		p.nudge()
+	}
+}
+
+// intervalOf is how often a hold is renewed or checked, zero for never.
+func (l *Leases) intervalOf(h *hold) time.Duration {
 	switch {
+	case h.ttl == 0 && l.check == 0:
+		return l.checkIdle
 	case h.ttl == 0:
 		return l.check
 	case l.check == 0:
@@ -42,57 +98,107 @@ func (l *Leases) interval(h *hold) time.Duration {
 	return min(h.ttl/renewalsPerTTL, l.check)
 }
 
-// renewAll renews all holds in one call per interval, the shortest of them, as long as there are any.
-func (l *Leases) renewAll() {
-	last := time.Now()
-	pause := time.Duration(0)
+// attemptLimit is how long an attempt to renew the hold may take.
+func (h *hold) attemptLimit() time.Duration {
+	if h.tries < shortAttempts {
+		return min(max(h.interval/attemptsPerInterval, 2*h.pace.took), h.interval)
+	}
+	return h.interval
+}
+
+// run renews what is due as long as there are holds.
+func (p *pace) run() {
 	for {
-		interval, ok := l.nextRenewal()
+		next, ok := p.next()
 		if !ok {
-			if l.endRenewer() {
-				return
-			}
-			continue
-		}
-		if pause == 0 || interval < pause {
-			pause = interval
+			return
 		}
 		select {
-		case <-l.stopped.Done():
+		case <-p.leases.stopped.Done():
 			return
-		case <-l.wakeRenewer:
+		case <-p.wake:
 			continue
-		case <-time.After(time.Until(last.Add(pause))):
+		case <-time.After(time.Until(next)):
 		}
-		last = time.Now()
-		pause = interval
-		if err := l.renewOnce(interval); err != nil {
-			pause = min(interval/renewalsPerTTL, retryAfter)
-			l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
+		for batch := p.due(); len(batch.renewals) > 0; batch = p.due() {
+			p.renew(batch)
 		}
 	}
 }
 
-// nextRenewal returns after what time the holds are to be renewed again: the shortest interval of them. It returns false
-// when there is none to renew.
-func (l *Leases) nextRenewal() (interval time.Duration, ok bool) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for h := range l.kept {
-		if own := l.interval(h); !ok || own < interval {
-			interval, ok = own, true
+// next returns when the first hold is due. Without any the pace has ended.
+func (p *pace) next() (first time.Time, ok bool) {
+	p.leases.mutex.Lock()
+	defer p.leases.mutex.Unlock()
+	for h := range p.holds {
+		if !ok || h.due.Before(first) {
+			first, ok = h.due, true
 		}
 	}
-	return interval, ok
+	p.running = ok
+	return first, ok
 }
 
-// endRenewer notes that the renewer ends. It returns false when there is something to renew again.
-func (l *Leases) endRenewer() bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.renewing = len(l.kept) > 0
-	return !l.renewing
+// batch is what one call renews. No other call changes these grants until it is done.
+type batch struct {
+	holds    map[Object]*hold
+	renewals []Renewal
+	limit    time.Duration
 }
+
+// due returns the next batch that is due: each hold for its ttl, but not beyond its end. Those whose attempts have failed
+// are by themselves, with more time.
+func (p *pace) due() batch {
+	p.leases.mutex.Lock()
+	defer p.leases.mutex.Unlock()
+	now := time.Now()
+	var due []*hold
+	for h := range p.holds {
+		if !h.due.After(now) {
+			due = append(due, h)
+		}
+	}
+	if len(due) == 0 {
+		return batch{}
+	}
+	for h := range p.holds { // what would be due in a moment goes with them
+		if h.due.After(now) && !h.due.After(now.Add(h.interval/phases)) {
+			due = append(due, h)
+		}
+	}
+	slices.SortFunc(due, func(a, b *hold) int { return a.due.Compare(b.due) })
+	next := batch{holds: map[Object]*hold{}, limit: due[0].attemptLimit()}
+	stubborn := due[0].tries >= shortAttempts
+	for _, h := range due {
+		if len(next.renewals) == p.size {
+			break
+		}
+		if stubborn != (h.tries >= shortAttempts) {
+			continue
+		}
+		next.add(h, now)
+	}
+	return next
+}
+
+// add takes a hold into the batch, unless a call is changing it or it is at its end: then it is due later.
+func (b *batch) add(h *hold, now time.Time) {
+	h.due = now.Add(h.retryPause())
+	term := h.leftLocked(now)
+	if term <= 0 {
+		return
+	}
+	select {
+	case h.turn <- struct{}{}:
+		h.tries++
+		b.holds[h.grant.Object] = h
+		b.renewals = append(b.renewals, Renewal{Grant: h.grant, TTL: term})
+		b.limit = min(b.limit, h.attemptLimit())
+	default: // a call is changing it
+	}
+}
+
+func (h *hold) retryPause() time.Duration { return min(h.interval/attemptsPerInterval, retryAfter) }
 
 var errPassedOver = errors.New("other transactions are changing some of the locks")
 
@@ -104,28 +210,54 @@ func levelOf(err error) slog.Level {
 	return slog.LevelWarn
 }
 
-// renewOnce renews all holds. An error is not a loss: the holds live until their deadlines.
-func (l *Leases) renewOnce(limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(l.stopped, limit)
+// renew makes a call. An error is not a loss: the holds live until their deadlines, and are due again soon.
+func (p *pace) renew(batch batch) {
+	l := p.leases
+	ctx, cancel := context.WithTimeout(l.stopped, batch.limit)
 	defer cancel()
 	asked := time.Now()
-	holds, renewals := l.due(asked)
-	if len(renewals) == 0 {
-		return nil
+	err := l.renewBatch(ctx, batch, asked)
+	p.fit(len(batch.renewals), time.Since(asked), batch.limit)
+	if err == nil || errors.Is(err, errPassedOver) {
+		p.answered(time.Since(asked))
 	}
-	defer done(holds)
-	answers, err := l.backend.Renew(ctx, renewals)
+	if err != nil {
+		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
+	}
+}
+
+func (p *pace) answered(took time.Duration) {
+	p.leases.mutex.Lock()
+	defer p.leases.mutex.Unlock()
+	p.took = took
+}
+
+// fit makes calls smaller that nearly took the time of an attempt, and those greater that took little of it.
+func (p *pace) fit(grants int, took, limit time.Duration) {
+	p.leases.mutex.Lock()
+	defer p.leases.mutex.Unlock()
+	switch {
+	case took > limit/2 && grants > leastCall:
+		p.size = max(grants/2, leastCall)
+	case took < limit/8 && grants == p.size:
+		p.size = min(2*p.size, mostCalls)
+	}
+}
+
+func (l *Leases) renewBatch(ctx context.Context, batch batch, asked time.Time) error {
+	defer done(batch.holds)
+	answers, err := l.backend.Renew(ctx, batch.renewals)
 	if err != nil {
 		return err
 	}
-	terms := make(map[Object]time.Duration, len(renewals))
-	for _, renewal := range renewals {
+	terms := make(map[Object]time.Duration, len(batch.renewals))
+	for _, renewal := range batch.renewals {
 		terms[renewal.Grant.Object] = renewal.TTL
 	}
 	for _, answer := range answers {
-		l.note(holds[answer.Object], answer, asked, terms[answer.Object])
+		l.note(batch.holds[answer.Object], answer, asked, terms[answer.Object])
 	}
-	if len(answers) < len(renewals) {
+	if len(answers) < len(batch.renewals) {
 		return errPassedOver
 	}
 	return nil
@@ -142,28 +274,6 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 		defer l.mutex.Unlock()
 		h.renewed(asked, term, answer.ExpiresAt)
 	}
-}
-
-// due returns what is to be renewed now: each hold for its ttl, but not beyond its end, and no hold that a call is
-// changing. The holds are to be done.
-func (l *Leases) due(now time.Time) (map[Object]*hold, []Renewal) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	holds := make(map[Object]*hold, len(l.kept))
-	renewals := make([]Renewal, 0, len(l.kept))
-	for h := range l.kept {
-		term := h.leftLocked(now)
-		if term <= 0 {
-			continue
-		}
-		select {
-		case h.turn <- struct{}{}:
-			holds[h.grant.Object] = h
-			renewals = append(renewals, Renewal{Grant: h.grant, TTL: term})
-		default: // a call is changing it
-		}
-	}
-	return holds, renewals
 }
 
 // done lets others change the grants again.

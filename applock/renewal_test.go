@@ -2,6 +2,9 @@ package applock_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -171,6 +174,147 @@ func TestReleaseDuringARenewal(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// manyLeases acquires so many leases, each on an object of its own of that kind.
+func manyLeases(t *testing.T, leases *applock.Leases, kind string, number int, ttl time.Duration) []*applock.Lease {
+	t.Helper()
+	held := make([]*applock.Lease, number)
+	for i := range held {
+		object := applock.Object{Type: kind, ID: fmt.Sprint(i)}
+		held[i] = mustAcquire(t, leases, applock.AcquireRequest{Object: object, MaxHold: 10 * time.Hour, TTL: ttl})
+	}
+	return held
+}
+
+func requireAlive(t *testing.T, leases []*applock.Lease) {
+	t.Helper()
+	lost := 0
+	var cause error
+	for _, lease := range leases {
+		if err := lease.Err(); err != nil {
+			lost, cause = lost+1, err
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d leases were lost, such as %s: %v", lost, len(leases), leases[0].Object(), cause)
+	}
+}
+
+// costly returns a backend whose renewals take so long for each grant, and answer so late, and are cut off by their contexts.
+func costly(each, late time.Duration) *fakebackend.Backend {
+	return unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation != fakebackend.Renew {
+			return fakebackend.Fault{}
+		}
+		return fakebackend.Fault{Before: time.Duration(call.Grants) * each, After: late}
+	})
+}
+
+// Goal: each lease is renewed at its own pace: one short TTL neither hurries nor loses the others. Method: 10,000 leases whose
+// renewal takes longer than the short one lasts, and one of 1 s.
+func TestAShortTTLHarmsNobody(t *testing.T) {
+	t.Parallel()
+	play(t, costly(150*time.Microsecond, 0), func(t *testing.T, leases *applock.Leases) {
+		long := manyLeases(t, leases, "long", 10_000, 45*time.Second)
+		short := manyLeases(t, leases, "short", 1, time.Second)
+		time.Sleep(3 * time.Minute)
+		requireAlive(t, long)
+		requireAlive(t, short)
+	})
+}
+
+// Goal: the same with answers that come late. Method: 380 ms, a TTL of 10 s and one of 3 s, for which that is much; that of 1 s
+// cannot live.
+func TestLateAnswersHarmNobody(t *testing.T) {
+	t.Parallel()
+	play(t, costly(0, 380*time.Millisecond), func(t *testing.T, leases *applock.Leases) {
+		kept := append(manyLeases(t, leases, "long", 10, 10*time.Second), manyLeases(t, leases, "middling", 10, 3*time.Second)...)
+		manyLeases(t, leases, "short", 1, time.Second)
+		time.Sleep(3 * time.Minute)
+		requireAlive(t, kept)
+	})
+}
+
+// Goal: many leases with a short TTL live, in calls that fit into the time of an attempt. Method: 10,000 of 9 s on a backend
+// that takes 200 µs for each.
+func TestManyShortLeases(t *testing.T) {
+	t.Parallel()
+	play(t, costly(200*time.Microsecond, 5*time.Millisecond), func(t *testing.T, leases *applock.Leases) {
+		held := manyLeases(t, leases, "short", 10_000, 9*time.Second)
+		time.Sleep(time.Minute)
+		requireAlive(t, held)
+	})
+}
+
+// Goal: two connections that are dead cost no lease. Method: of the calls of each interval the first two get no answer.
+func TestTwoDeadConnections(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation == fakebackend.Renew && call.Number%3 != 0 {
+			return fakebackend.Fault{Before: time.Hour}
+		}
+		return fakebackend.Fault{}
+	})
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		held := manyLeases(t, leases, "held", 1, 9*time.Second)
+		time.Sleep(10 * time.Minute)
+		requireAlive(t, held)
+	})
+}
+
+// Goal: renewals are spread, whenever leases began. Method: 4,000 leases that began in one moment; no interval has a moment
+// with more than half of them.
+func TestRenewalsAreSpread(t *testing.T) {
+	t.Parallel()
+	var mutex sync.Mutex
+	moments := map[time.Duration]int{}
+	began := time.Time{}
+	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation == fakebackend.Renew {
+			mutex.Lock()
+			defer mutex.Unlock()
+			moments[time.Since(began)] += call.Grants
+		}
+		return fakebackend.Fault{}
+	})
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		began = time.Now()
+		held := manyLeases(t, leases, "held", 4000, 9*time.Second)
+		time.Sleep(time.Minute)
+		requireAlive(t, held)
+		mutex.Lock()
+		defer mutex.Unlock()
+		for moment, grants := range moments {
+			if grants > 2000 {
+				t.Errorf("%d grants are renewed %s after the beginning", grants, moment)
+			}
+		}
+	})
+}
+
+// Goal: the checks of leases without a TTL are rare, and tell of a loss. Method: a client's leases, as Client makes them; a
+// supervisor ends one, and nobody here waits for it.
+func TestIdleLeasesAreChecked(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(nil)
+	synctest.Test(t, func(t *testing.T) {
+		leases := applock.NewLeases(backend, applock.LeasesConfig{})
+		leases.CheckIdle()
+		defer func() { _ = leases.Close() }()
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		long := mustAcquire(t, leases, applock.AcquireRequest{Object: account(1), MaxHold: 10 * time.Hour, TTL: time.Hour})
+		time.Sleep(10 * time.Minute)
+		if n := backend.Calls(fakebackend.Renew); n > 20 {
+			t.Errorf("%d calls in 10 min, want at most 20", n)
+		}
+		backend.End(nightly)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) || long.Err() != nil {
+			t.Errorf("30 s after the loss: %v, want ErrLost; the other lease: %v", cause, long.Err())
 		}
 	})
 }

@@ -26,6 +26,8 @@ const (
 	// calm is how long a schedule goes on without faults when all actors have come to their end: long enough for each
 	// release and retraction to be repeated.
 	calm = time.Minute
+	// shortestHold is the shortest MaxHold that is allowed.
+	shortestHold = 100 * time.Millisecond
 	// longestHold is the longest MaxHold of an actor.
 	longestHold = 5 * time.Minute
 )
@@ -381,14 +383,14 @@ func (a *actor) act() {
 func (a *actor) request() applock.AcquireRequest {
 	request := applock.AcquireRequest{
 		Object:  oneOf(a.chance, a.objects...),
-		MaxHold: oneOf(a.chance, a.upTo(5*time.Second), a.upTo(time.Minute), longestHold),
+		MaxHold: oneOf(a.chance, shortestHold+a.upTo(5*time.Second), shortestHold+a.upTo(time.Minute), longestHold),
 		TTL:     oneOf(a.chance, 0, time.Second, 3*time.Second, 10*time.Second),
 	}
 	if a.hits(30) {
 		request.Owner.Operator = a.name
 	}
 	if a.hits(40) {
-		request.MaxWait = a.upTo(20 * time.Second)
+		request.MaxWait = time.Millisecond + a.upTo(20*time.Second)
 	}
 	return request
 }
@@ -583,7 +585,7 @@ func (a *actor) release(ctx context.Context, lease *applock.Lease) {
 
 // holdSet has leases on several objects for a while, if it gets them.
 func (a *actor) holdSet(ctx context.Context) {
-	request := applock.AcquireAllRequest{Objects: a.objects, MaxHold: a.upTo(time.Minute), TTL: oneOf(a.chance, 0, 3*time.Second)}
+	request := applock.AcquireAllRequest{Objects: a.objects, MaxHold: shortestHold + a.upTo(time.Minute), TTL: oneOf(a.chance, 0, 3*time.Second)}
 	set, err := a.locker().AcquireAllBy(ctx, request, program{backend: a.backend}.takeAll)
 	if err != nil {
 		return

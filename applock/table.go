@@ -25,12 +25,48 @@ var (
 	_ Transferrer = (*table)(nil)
 )
 
-// pollRows is how many objects one poll returns: those that will be free soonest.
-const pollRows = 100
+// pollRows is how many objects a poll returns at first: those that will be free soonest. Where all of them are free there may
+// be more, and it asks again at once for pollGrowth times as many.
+const (
+	pollRows   = 100
+	pollGrowth = 10
+)
 
 // Take is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
 func (t *table) Take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
-	return t.operations.get(ctx, getParams(object, owner, ttl))
+	return t.operations.take(ctx, object, owner, ttl)
+}
+
+// take begins a new grant also for the operator that has the object: a get would renew that one's grant. So it is released and
+// taken again in one transaction, in which nobody else gets the object. It is no transfer, which is not an operator's right.
+func (o operations) take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
+	params := getParams(object, owner, ttl)
+	grant, err := o.get(ctx, params)
+	if err != nil || grant.Outcome != OutcomeRenewed {
+		return grant, err
+	}
+	if o.inTx {
+		return o.takeOver(ctx, params, grant)
+	}
+	err = o.inOwnTx(ctx, func(inTx operations) error {
+		grant, err = inTx.take(ctx, object, owner, ttl)
+		return err
+	})
+	return grant, err
+}
+
+// takeOver ends a grant of the operator's own, which the transaction has just renewed, and begins another one.
+func (o operations) takeOver(ctx context.Context, params db.GetApplLockParams, former Grant) (Grant, error) {
+	_, err := o.release(ctx, db.ReleaseApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+		Fence:      int64(former.Fence),
+	})
+	if err != nil {
+		return Grant{}, err
+	}
+	return o.get(ctx, params)
 }
 
 // getParams has the arguments of a get, checked and trimmed already.
@@ -104,19 +140,48 @@ func renewedOf(row db.RenewedGrant) Renewed {
 }
 
 // Poll asks by the client's rows in appl_lock_waiter, so that one statement of constant size does for all objects.
-func (t *table) Poll(ctx context.Context, _ iter.Seq[Object]) ([]Object, time.Duration, error) {
-	rows, err := t.operations.poll(ctx, t.clientID, pollRows)
-	if err != nil {
-		return nil, 0, err
+func (t *table) Poll(ctx context.Context, waited iter.Seq[Object]) (PollAnswer, error) {
+	for page := pollRows; ; page *= pollGrowth {
+		rows, err := t.operations.poll(ctx, t.clientID, page)
+		if err != nil {
+			return PollAnswer{}, err
+		}
+		isFull := len(rows) == page
+		if isFull && page < MaxPageSize && rows[page-1].FreeInUS <= 0 {
+			continue
+		}
+		answer := pollAnswer(rows)
+		if !isFull {
+			answer.Unlisted = unlisted(rows, waited)
+		}
+		return answer, nil
 	}
-	var free []Object
+}
+
+// pollAnswer takes those that are free, which come first, and the time of the next one.
+func pollAnswer(rows []db.AwaitedObject) (answer PollAnswer) {
 	for _, row := range rows {
 		if row.FreeInUS > 0 {
-			return free, time.Duration(row.FreeInUS) * time.Microsecond, nil
+			answer.Next = time.Duration(row.FreeInUS) * time.Microsecond
+			break
 		}
-		free = append(free, Object{Type: row.ObjectType, ID: row.ObjectID})
+		answer.Free = append(answer.Free, Object{Type: row.ObjectType, ID: row.ObjectID})
 	}
-	return free, 0, nil
+	return answer
+}
+
+// unlisted returns what is waited for and has no row: after a failover to a server that had not heard of it, or a cleanup.
+func unlisted(rows []db.AwaitedObject, waited iter.Seq[Object]) (lost []Object) {
+	listed := make(map[Object]bool, len(rows))
+	for _, row := range rows {
+		listed[Object{Type: row.ObjectType, ID: row.ObjectID}] = true
+	}
+	for object := range waited {
+		if !listed[object] {
+			lost = append(lost, object)
+		}
+	}
+	return lost
 }
 
 // Announce lists a waiter under this client.

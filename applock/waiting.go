@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ import (
 // Without a listener the poller asks every 10 ms at first, and ever more rarely the longer nothing happens: a waiter is
 // late by a thousandth of its wait, and by 250 ms at the most. With a listener it asks to be on the safe side: soon
 // after each newcomer, because a release may not have seen it waiting, and then ever more rarely, up to 5 s. In any
-// case it asks when the next lock expires, and spends no more than a twenty-fifth of the time on asking.
+// case it asks when the next lock expires, and spends no more than a twenty-fifth of the time on asking, unless polls take
+// longer than 40 ms: then it asks once a second.
 type hub struct {
 	leases *Leases
 
@@ -51,6 +53,8 @@ const (
 	// millisecond of a poll, pollFree, costs nothing.
 	maxPollShare = 1.0 / 25
 	pollFree     = time.Millisecond
+	// pollDearest bounds the pause that is made for its cost: who waits is not to pay for the others.
+	pollDearest = time.Second
 	// newcomerShare is the same while newcomers arrive, who are gathered for a common poll.
 	newcomerShare = 1.0 / 4
 
@@ -123,10 +127,11 @@ func (h *hub) run(backend Poller) {
 	if source, ok := h.leases.backend.(Notifier); ok {
 		h.leases.background.Go(func() { h.listen(ctx, source) })
 	}
+	var costs pollCosts
 	for {
 		began := time.Now()
 		next, err := h.poll(ctx, backend)
-		cost := time.Since(began)
+		cost := costs.typical(time.Since(began))
 		if !h.sleep(ctx, h.pause(cost, next, err), time.Duration(float64(cost)/newcomerShare)) {
 			return
 		}
@@ -147,7 +152,7 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	asked := time.Now()
 	limited, cancel := context.WithTimeout(ctx, pollLimit)
 	defer cancel()
-	free, next, err := backend.Poll(limited, h.waited())
+	answer, err := backend.Poll(limited, h.waited())
 	if err != nil {
 		h.failed(ctx, asked, err)
 		return pollFailure, err
@@ -155,14 +160,14 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	if h.recovered() {
 		h.nudgeAll(asked)
 	}
-	for _, object := range free {
+	for _, object := range answer.Free {
 		h.leases.nudge(object, asked)
 	}
-	h.note(free)
-	if next == 0 {
-		next = forever
+	if h.leases.lister != nil && len(answer.Unlisted) > 0 {
+		h.leases.lister.again(answer.Unlisted, asked)
 	}
-	return next, nil
+	h.note(answer.Free)
+	return cmp.Or(answer.Next, forever), nil
 }
 
 // note remembers that something has happened, if one of the objects is still waited for.
@@ -234,7 +239,21 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 	}
 	h.mutex.Unlock()
 	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
-	return max(min(pause, next), min(time.Duration(float64(cost-pollFree)/maxPollShare), pollSafe))
+	return max(min(pause, next), min(time.Duration(float64(cost-pollFree)/maxPollShare), pollDearest))
+}
+
+// pollCosts are those of the last polls.
+type pollCosts struct {
+	last  [5]time.Duration
+	polls int
+}
+
+// typical notes a cost and returns the median, which one poll that took long does not change.
+func (c *pollCosts) typical(cost time.Duration) time.Duration {
+	c.last[c.polls%len(c.last)] = cost
+	c.polls++
+	known := slices.Sorted(slices.Values(c.last[:min(c.polls, len(c.last))]))
+	return known[(len(known)-1)/2]
 }
 
 // sleep waits for the pause to end, or for a newcomer, and others that come shortly after. It returns false when the

@@ -254,3 +254,26 @@ func getBesideTransaction(t *testing.T, place realPlace) {
 		t.Errorf("get with a wait until the transaction ends: %v, %v", grant.Outcome, err)
 	}
 }
+
+// Goal: a waiter whose row is gone, after a failover or a cleanup, is listed again and served. Method: delete it.
+func TestDeletedWaiterIsListedAgain(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		place := newRealPlace(t, product)
+		request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
+		lease, err := place.client.Acquire(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := waiting(t, place, onPlace(t, place.dsn), request)
+		place.exec(t, "DELETE FROM "+place.locks+"_waiter")
+		for len(result) == 0 && countWaiters(t, place.dsn, "") == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		requireServed(t, result)
+	})
+}

@@ -34,19 +34,14 @@ func (b *backend) Take(_ context.Context, object applock.Object, owner applock.O
 	defer b.mutex.Unlock()
 	now := time.Now()
 	former, found := b.grants[object]
-	live := found && now.Before(former.ExpiresAt)
-	if live && former.Owner.Operator != owner.Operator {
+	if found && now.Before(former.ExpiresAt) && former.Owner.Operator != owner.Operator {
 		return applock.Grant{}, &applock.HeldError{
 			Object: object,
 			Holder: applock.Holder{Owner: former.Owner, ExpiresAt: former.ExpiresAt},
 		}
 	}
-	grant := applock.Grant{Object: object, Owner: owner, Fence: former.Fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeRenewed}
-	if !live {
-		grant.Outcome = applock.OutcomeAcquired
-		b.fence = max(b.fence+1, applock.Fence(now.UnixMicro()))
-		grant.Fence = b.fence
-	}
+	b.fence = max(b.fence+1, applock.Fence(now.UnixMicro()))
+	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
 	b.grants[object] = grant
 	return grant, nil
 }

@@ -256,12 +256,13 @@ func run(
 			return err
 		}
 		rights = dialect.rights
-		return command(ctx, target)
+		err = command(ctx, target)
+		var ahead *NewerError
+		if errors.As(err, &ahead) {
+			ahead.Contract = contractOf(ctx, client)
+		}
+		return err
 	})
-	var ahead *NewerError
-	if errors.As(err, &ahead) {
-		ahead.Contract = contractOf(ctx, client)
-	}
 	if errors.Is(err, applock.ErrPrivilege) {
 		err = fmt.Errorf("%w; %s", err, rights)
 	}
@@ -378,8 +379,8 @@ func dialects() []dialect {
 			name: "db2", defaultSchema: db.DefaultSchema,
 			migrations: db2.Migrations, target: db2.Target, script: db2.Script, grants: db2.Grants,
 			platforms: map[string]scriptFor{"luw": db2.Script, "zos": db2.ScriptZOS},
-			rights: "the account that migrates owns what it has installed, and needs CREATETAB on the database and CREATEIN" +
-				" on the schema to install",
+			rights: "the account that migrates owns what it has installed, and must be able to create tables on the database" +
+				" and routines in the schema to install",
 		},
 		{
 			name: "sqlite", migrations: sqlite.Migrations, target: sqlite.Target, script: sqlite.Script,

@@ -25,6 +25,10 @@ type Config struct {
 
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
 // schema that cannot be.
+//
+// Behind a pooler that shares sessions between transactions, such as PgBouncer in transaction mode, the pool must not
+// prepare statements: write default_query_exec_mode=exec in its DSN, or set ConnConfig.DefaultQueryExecMode to
+// [pgx.QueryExecModeExec]. Otherwise calls fail with SQLSTATE 42P05 or 26000, and nothing has happened.
 func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 	driver, err := postgres.New(pool, config.Schema)
 	if err != nil {

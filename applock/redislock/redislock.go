@@ -95,6 +95,7 @@ func newLeases(config Config, interval time.Duration) *applock.Leases {
 		client:    config.Client,
 		locker:    bsm.New(config.Client),
 		release:   redis.NewScript(releaseScript),
+		takeover:  redis.NewScript(takeOverScript),
 		namespace: config.Namespace,
 		locks:     map[claim]*bsm.Lock{},
 	}
@@ -107,6 +108,7 @@ type backend struct {
 	client    redis.UniversalClient
 	locker    *bsm.Client
 	release   *redis.Script
+	takeover  *redis.Script
 	namespace string
 
 	mutex sync.Mutex
@@ -193,6 +195,9 @@ func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
 		}
 		return nil
 	})
+	if err != nil && isUnsent(err) {
+		return nil, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
+	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
@@ -224,12 +229,9 @@ func (b *backend) Take(
 		if !errors.Is(err, bsm.ErrNotObtained) {
 			return grant, err
 		}
-		var renewed bool
-		holder, renewed, err = b.adopt(ctx, grant, ttl)
-		if renewed {
-			grant.Outcome = applock.OutcomeRenewed
-		}
-		if err != nil || renewed {
+		var taken bool
+		holder, taken, err = b.takeOver(ctx, grant, text, ttl)
+		if err != nil || taken {
 			return grant, err
 		}
 		if holder.found {
@@ -248,28 +250,64 @@ func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, 
 		defer b.mutex.Unlock()
 		b.locks[claim{object: grant.Object, operator: grant.Owner.Operator}] = lock
 		return nil
-	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err) || isUnsent(err):
+	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err):
 		return err
+	case isUnsent(err):
+		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
 	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
 }
 
-// adopt makes a grant that the operator has, from here or from elsewhere, this backend's, and reports whether
-// there was one. Otherwise it returns what is there.
-func (b *backend) adopt(ctx context.Context, grant applock.Grant, ttl time.Duration) (state, bool, error) {
+// takeOverScript replaces a value by another one.
+const takeOverScript = `
+if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call("set", KEYS[1], ARGV[2], "px", ARGV[3])
+return 1`
+
+// takeOver ends a grant that the operator has from elsewhere, such as its crashed predecessor's, and begins a new one with
+// this value. It reports whether it did, and returns what was there.
+func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) (state, bool, error) {
+	present, own, err := b.ownState(ctx, grant)
+	if err != nil || !own {
+		return present, false, err
+	}
+	replaced, err := b.takeover.Run(
+		ctx, b.client, []string{b.key(grant.Object)}, present.value, text, wholeMilliseconds(ttl).Milliseconds(),
+	).Bool()
+	switch {
+	case err == nil && replaced:
+		err = b.obtain(ctx, grant, text, ttl)
+		return present, err == nil, err
+	case err == nil: // it is somebody else's by now
+		return state{}, false, nil
+	case isAnswer(err):
+		return present, false, err
+	case isUnsent(err):
+		return present, false, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
+	}
+	return present, false, fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
+}
+
+// adopt makes a grant of an operator, whose Take had no answer, this backend's, and reports whether there was one.
+func (b *backend) adopt(ctx context.Context, grant applock.Grant, ttl time.Duration) (bool, error) {
+	present, own, err := b.ownState(ctx, grant)
+	if err != nil || !own {
+		return false, err
+	}
+	err = b.obtain(ctx, grant, present.value, ttl)
+	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ownState returns what is there, and whether it is the operator's.
+func (b *backend) ownState(ctx context.Context, grant applock.Grant) (present state, own bool, err error) {
 	states, err := b.look(ctx, b.key(grant.Object))
 	if err != nil {
 		return state{}, false, err
 	}
-	present := states[0]
-	if !present.found || present.owner().Operator != grant.Owner.Operator {
-		return present, false, nil
-	}
-	err = b.obtain(ctx, grant, present.value, ttl)
-	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
-		return present, false, nil
-	}
-	return present, err == nil, err
+	return states[0], states[0].found && states[0].owner().Operator == grant.Owner.Operator, nil
 }
 
 // isAnswer reports whether the server has refused the call, so that nothing has happened.
@@ -278,10 +316,10 @@ func isAnswer(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// isUnsent reports whether there was no connection.
+// isUnsent reports whether there was no connection to be had.
 func isUnsent(err error) bool {
 	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "dial"
+	return errors.As(err, &operation) && operation.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
 
 func wholeMilliseconds(ttl time.Duration) time.Duration {
@@ -294,7 +332,7 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	defer cancel()
 	lock := b.lockOf(grant)
 	if lock == nil {
-		_, found, err := b.adopt(ctx, grant, callLimit)
+		found, err := b.adopt(ctx, grant, callLimit)
 		if err != nil {
 			return err
 		}
@@ -405,9 +443,7 @@ func (b *backend) refresh(ctx context.Context, renewal applock.Renewal, lock *bs
 }
 
 // Poll is [applock.Poller.Poll].
-func (b *backend) Poll(
-	ctx context.Context, waited iter.Seq[applock.Object],
-) (free []applock.Object, next time.Duration, err error) {
+func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer applock.PollAnswer, err error) {
 	const noKey = -2 // the server's answer
 	for some := range slices.Chunk(slices.Collect(waited), batch) {
 		ttls := make([]*redis.DurationCmd, len(some))
@@ -418,19 +454,19 @@ func (b *backend) Poll(
 			return nil
 		})
 		if err != nil {
-			return nil, 0, err
+			return applock.PollAnswer{}, err
 		}
 		for i, object := range some {
 			ttl := ttls[i].Val()
 			switch {
 			case ttl == noKey:
-				free = append(free, object)
-			case ttl > 0 && (next == 0 || ttl < next):
-				next = ttl
+				answer.Free = append(answer.Free, object)
+			case ttl > 0 && (answer.Next == 0 || ttl < answer.Next):
+				answer.Next = ttl
 			}
 		}
 	}
-	return free, next, nil
+	return answer, nil
 }
 
 // channel is where releases are published.

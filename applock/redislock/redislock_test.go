@@ -160,26 +160,30 @@ func TestSimilarOperators(t *testing.T) {
 	}
 }
 
-// Goal: a given operator re-enters its own grant from elsewhere, such as its crashed predecessor's; nobody ends a
-// grant that is not the one they had. Method: two clients of one operator; the later grant of the same operator
-// survives the release of the one before.
+// Goal: a given operator takes over its own grant from elsewhere, such as its crashed predecessor's, and that one is lost;
+// nobody ends a grant that is not the one they had. Method: two clients of one operator, which take turns.
 func TestTheSameOperator(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
 	predecessor, successor := mustOpen(t, place), mustOpen(t, place)
 	first := mustAcquire(t, predecessor, request(customer("42"), "nightly"))
 	second := mustAcquire(t, successor, request(customer("42"), "nightly"))
+	if err := first.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("renewal of a grant that was taken over: %v, want ErrLost", err)
+	}
+	requireKeys(t, place, 1, customer("42"))
 	if err := second.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	requireKeys(t, place, 0, customer("42"))
-	third := mustAcquire(t, successor, request(customer("42"), "nightly"))
 	requireLost(t, first)
-	if err := first.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
-		t.Errorf("release of a former grant: %v, want ErrLost", err)
+	third := mustAcquire(t, predecessor, request(customer("42"), "nightly"))
+	fourth := mustAcquire(t, successor, request(customer("42"), "nightly"))
+	if err := third.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("release of a grant that was taken over: %v, want ErrLost", err)
 	}
 	requireKeys(t, place, 1, customer("42"))
-	if err := third.Release(t.Context()); err != nil {
+	if err := fourth.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -299,8 +303,8 @@ func TestAReleaseIsPublished(t *testing.T) {
 	}
 }
 
-// Goal: checking many leases takes one round trip per interval, and writes nothing; only a TTL has to be renewed.
-// Method: count the commands of a few checks.
+// Goal: checking many leases takes few round trips, and writes nothing; only a TTL has to be renewed. Method: count the
+// commands of a few checks, which are spread over at most 8 moments of an interval.
 func TestChecksAreCheap(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -312,12 +316,12 @@ func TestChecksAreCheap(t *testing.T) {
 		mustAcquire(t, leases, request(customer(fmt.Sprint(i)), ""))
 	}
 	counter.reset()
-	if trips, commands := counter.await(3); commands["get"] != 100*trips || commands["evalsha"]+commands["eval"] > 0 {
+	if trips, commands := counter.await(16); commands["get"] < 100*trips/16 || commands["evalsha"]+commands["eval"] > 0 {
 		t.Errorf("%d round trips: %v", trips, commands)
 	}
 	lease := mustAcquire(t, leases, applock.AcquireRequest{Object: customer("renewed"), MaxHold: time.Hour, TTL: time.Minute})
 	counter.reset()
-	if trips, commands := counter.await(4); commands["evalsha"] == 0 || commands["evalsha"] > trips {
+	if trips, commands := counter.await(16); commands["evalsha"] == 0 || commands["evalsha"] > trips {
 		t.Errorf("%d renewals beside %d checks", commands["evalsha"], trips)
 	}
 	if err := context.Cause(lease.Context()); err != nil {

@@ -105,6 +105,6 @@ func (a *app) noteOwnGrant(answer lockAnswer) {
 	if answer.Fence > 0 {
 		fence = fmt.Sprintf(", fence %d", answer.Fence)
 	}
-	a.note("%s is held by %s (you) under another grant%s",
+	a.complain("%s is held by %s (you) under another grant%s",
 		oneLine(answer.object()), oneLine(answer.Holder), fence)
 }

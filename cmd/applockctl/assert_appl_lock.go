@@ -24,7 +24,7 @@ Prints HELD when it is (exit code 0). Else it prints HELD with the holder when s
 grant, has the object, or FREE when nobody has it (exit code 1).`,
 		Example:               `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
 		Args:                  oneObject,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Fence = applock.Fence(fence.value)
@@ -32,6 +32,7 @@ grant, has the object, or FREE when nobody has it (exit code 1).`,
 		}),
 	}
 	a.operatorFlag(command, &request.Operator, "who should hold the object")
+	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "the grant")
 	require(command, "fence")
 	return command

@@ -67,12 +67,9 @@ func TestRenewAndAssert(t *testing.T) {
 	onEveryDialect(t, func(t *testing.T, u user) {
 		old := u.asked(t, exitYes, "get job:nightly --operator host --ttl 1h")
 		mine := fmt.Sprintf(" job:nightly --operator host --fence %d", old.Fence)
-		for command, left := range map[string]int64{"renew --ttl 2h" + mine: 7200, "renew --ttl 90s" + mine: 90} {
-			if got := u.asked(t, exitYes, command); got.Outcome != "RENEWED" || got.Holder != "host" || got.Fence != old.Fence || got.SecondsLeft != left {
-				t.Errorf("%s: %+v", command, got)
-			}
+		if got := u.asked(t, exitYes, "renew --ttl 2h"+mine); got.Outcome != "RENEWED" || got.Holder != "host" || got.Fence != old.Fence || got.SecondsLeft != 7200 {
+			t.Errorf("renew for 2 h: %+v", got)
 		}
-		u.asked(t, exitYes, "renew --ttl 2h"+mine)
 		if got := u.asked(t, exitYes, "renew"+mine); got.SecondsLeft != 7200 {
 			t.Errorf("renew without a ttl: %+v", got)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -105,22 +104,26 @@ func (a *app) printDone(answers []migrationAnswer, none string) error {
 // migrationPatience is how long a migration may take before somebody is told why.
 const migrationPatience = 2 * time.Second
 
-// callMigrate runs what may have to wait for other migrators, however long, and says so.
-func (a *app) callMigrate(ctx context.Context, operation string, run func(context.Context, session) error) error {
-	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		s.pause()
-		patience := time.AfterFunc(migrationPatience, func() {
-			a.note("%s: still at work, or waiting for another migrator; Ctrl-C ends it", operation)
-		})
-		defer patience.Stop()
-		err := run(ctx, s)
-		var live *migrate.LiveLocksError
-		if errors.As(err, &live) {
-			a.complain("%s: %s: %s; list them with: %s; --force goes on", program, operation, live, a.commandLine("list"))
-			return errNo
-		}
-		return err
-	})
+// patiently does what may have to wait for other migrators, however long, and says so.
+func (a *app) patiently(operation string, s session, work func() error) error {
+	s.pause()
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	timer := time.NewTimer(migrationPatience)
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-done:
+	case <-timer.C:
+		a.note("%s: still at work, or waiting for another migrator; Ctrl-C ends it", operation)
+		err = <-done
+	}
+	var live *migrate.LiveLocksError
+	if errors.As(err, &live) {
+		a.complain("%s: %s: %s; list them with: %s; --force goes on", program, operation, live, a.commandLine("list"))
+		return errNo
+	}
+	return err
 }
 
 // report says what is not as it should be, a line each, with the command that mends it.

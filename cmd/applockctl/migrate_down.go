@@ -27,17 +27,26 @@ locks. While locks are live nothing is undone, and the exit code is 1, unless --
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.callMigrate(ctx, "migrate down", func(ctx context.Context, s session) error {
-				undone, err := migrate.Down(ctx, s.Client, migrate.DownRequest{Force: force})
-				if err != nil {
-					return err
-				}
-				return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
-			})
+			return a.migrateDown(ctx, migrate.DownRequest{Force: force})
 		}),
 	}
 	command.Flags().BoolVar(&force, "force", false, forceHelp)
 	return command
+}
+
+func (a *app) migrateDown(ctx context.Context, request migrate.DownRequest) error {
+	const operation = "migrate down"
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		var undone migrate.DownResult
+		err := a.patiently(operation, s, func() (err error) {
+			undone, err = migrate.Down(ctx, s.Client, request)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
+	})
 }
 
 func (a *app) migrateGotoCommand() *cobra.Command {
@@ -58,9 +67,7 @@ While locks are live nothing is undone, and the exit code is 1, unless --force i
 			if err != nil {
 				return fmt.Errorf("migrate goto: %w", &applock.InvalidError{Argument: "VERSION", Reason: "must be a number"})
 			}
-			return a.callMigrate(ctx, "migrate goto", func(ctx context.Context, s session) error {
-				return a.migrateGoto(ctx, s, migrate.GotoRequest{Version: version, Force: force})
-			})
+			return a.migrateGoto(ctx, migrate.GotoRequest{Version: version, Force: force})
 		}),
 	}
 	command.Flags().BoolVar(&force, "force", false, forceHelp)
@@ -74,16 +81,23 @@ func oneVersion(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) migrateGoto(ctx context.Context, s session, request migrate.GotoRequest) error {
-	done, err := migrate.Goto(ctx, s.Client, request)
-	if err != nil {
-		return err
-	}
-	outcome := outcomeApplied
-	if done.Undone {
-		outcome = outcomeUndone
-	}
-	return a.printDone(answersOf(done.Steps, outcome), "nothing to do, it is there already")
+func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) error {
+	const operation = "migrate goto"
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		var done migrate.GotoResult
+		err := a.patiently(operation, s, func() (err error) {
+			done, err = migrate.Goto(ctx, s.Client, request)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		outcome := outcomeApplied
+		if done.Undone {
+			outcome = outcomeUndone
+		}
+		return a.printDone(answersOf(done.Steps, outcome), "nothing to do, it is there already")
+	})
 }
 
 func (a *app) migrateUninstallCommand() *cobra.Command {
@@ -104,17 +118,23 @@ live nothing is removed, and the exit code is 1, unless --force is given.
 			if !yes {
 				return a.uninstallWithoutYes()
 			}
-			return a.callMigrate(ctx, "migrate uninstall", func(ctx context.Context, s session) error {
-				if err := migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{Force: force}); err != nil {
-					return err
-				}
-				return a.printDone([]migrationAnswer{{Outcome: outcomeUninstalled}}, "")
-			})
+			return a.migrateUninstall(ctx, migrate.UninstallRequest{Force: force})
 		}),
 	}
 	command.Flags().BoolVar(&yes, "yes", false, "really do it")
 	command.Flags().BoolVar(&force, "force", false, forceHelp)
 	return command
+}
+
+func (a *app) migrateUninstall(ctx context.Context, request migrate.UninstallRequest) error {
+	const operation = "migrate uninstall"
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		err := a.patiently(operation, s, func() error { return migrate.Uninstall(ctx, s.Client, request) })
+		if err != nil {
+			return err
+		}
+		return a.printDone([]migrationAnswer{{Outcome: outcomeUninstalled}}, "")
+	})
 }
 
 // uninstallWithoutYes says what would be lost.

@@ -46,7 +46,7 @@ func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 		for _, step := range status.Steps {
 			answer := answerOf(step)
 			answers = append(answers, answer)
-			good = good && !(exitCode && answer.Outcome == outcomePending)
+			good = good && (!exitCode || answer.Outcome != outcomePending)
 		}
 		if a.output == formatJSON { // people are told on stderr, with what to do
 			answers = append(answers, answersOfFindings(status.Findings, outcomeDamaged)...)
@@ -95,8 +95,12 @@ cannot mend.
 
 func (a *app) migrateRepair(ctx context.Context) error {
 	const operation = "migrate repair"
-	return a.callMigrate(ctx, operation, func(ctx context.Context, s session) error {
-		result, err := migrate.Repair(ctx, s.Client, migrate.RepairRequest{})
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		var result migrate.RepairResult
+		err := a.patiently(operation, s, func() (err error) {
+			result, err = migrate.Repair(ctx, s.Client, migrate.RepairRequest{})
+			return err
+		})
 		if err != nil {
 			return err
 		}

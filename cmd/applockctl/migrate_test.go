@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
 )
@@ -10,7 +12,7 @@ func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(stat
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		u := sqliteUser(t)
+		u := fileUser(t)
 		test(t, u, func(statements ...string) {
 			withFile(t, u, func(exec func(string)) {
 				for _, statement := range statements {
@@ -109,7 +111,6 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		u := sqliteUser(t)
-		u.must(t, "migrate", "up")
 		u.must(t, "migrate", "uninstall", "--yes")
 		withFile(t, u, func(exec func(string)) { // each of them would be there already
 			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_goose"} {
@@ -124,6 +125,8 @@ func TestUninstallLeavesNothing(t *testing.T) {
 func TestMigrateDryRunAndExitCode(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
+		u.must(t, "migrate", "up") // which makes a file
+		u.must(t, "migrate", "goto", "0")
 		for _, pending := range []int{2, 1, 0} {
 			if pending == 1 {
 				u.must(t, "migrate", "goto", "1")
@@ -243,7 +246,7 @@ func TestStatusFindsAndRepairMends(t *testing.T) {
 func TestRepairBeforeTheInstallation(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
-		u.run(t, "migrate", "repair").check(t, exitError, "migrate repair: applock is not installed in ", "create it with: applockctl migrate up")
+		u.run(t, "migrate", "repair").check(t, exitError, "applockctl: migrate repair: ", "; create it with: applockctl migrate up\n")
 	})
 }
 
@@ -269,4 +272,49 @@ func TestRightsOfTheMigrator(t *testing.T) {
 		}
 		theirs.run(t, "migrate", "status").check(t, exitError, "appl_lock_goose", want)
 	})
+}
+
+// told is a stderr that says when there is something on it.
+type told chan string
+
+func (t told) Write(text []byte) (int, error) {
+	t <- string(text)
+	return len(text), nil
+}
+
+// Goal: who waits for another migrator is told so, and goes on when it is done. Method: somebody has the migrators' lock
+// of a PostgreSQL server's database until the program has said that it waits.
+func TestMigratorSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	dsn := postgresServer.newDatabase(t)
+	handle := postgresServer.open(t, dsn)
+	defer func() { _ = handle.Close() }()
+	tx, err := handle.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'6170706c6f636b'::bigint)"); err != nil {
+		t.Fatal(err)
+	}
+	stderr := make(told, 100)
+	var stdout bytes.Buffer
+	code := make(chan int)
+	go func() {
+		code <- run(t.Context(), []string{"migrate", "up"}, &stdout, io.Writer(stderr), userOf(dsn).getenv)
+	}()
+	select {
+	case text := <-stderr:
+		if text != "migrate up: still at work, or waiting for another migrator; Ctrl-C ends it\n" {
+			t.Errorf("stderr: %s", text)
+		}
+	case early := <-code:
+		t.Fatalf("the program has not waited, exit code %d", early)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	if got := <-code; got != exitYes || !strings.Contains(stdout.String(), "00002_procedures.sql") {
+		t.Errorf("exit code %d, stdout: %s", got, &stdout)
+	}
 }

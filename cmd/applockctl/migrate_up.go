@@ -42,8 +42,12 @@ const allApplied = "nothing to do, all steps were applied before"
 
 func (a *app) migrateUp(ctx context.Context) error {
 	const operation = "migrate up"
-	return a.callMigrate(ctx, operation, func(ctx context.Context, s session) error {
-		applied, err := migrate.Up(ctx, s.Client, migrate.UpRequest{})
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		var applied migrate.UpResult
+		err := a.patiently(operation, s, func() (err error) {
+			applied, err = migrate.Up(ctx, s.Client, migrate.UpRequest{})
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -81,6 +81,7 @@ func TestProcess(t *testing.T) {
 		"ExitCodes":             testProcessExitCodes,
 		"Cron":                  testProcessCron,
 		"WaitInterrupted":       testProcessWaitInterrupted,
+		"PasswordFiles":         testProcessPasswordFiles,
 		"PingWaits":             testProcessPingWaits,
 		"ExamplesExclude":       testProcessExamplesExclude,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,
@@ -477,11 +478,18 @@ func testProcessSilentServer(t *testing.T, b binary) {
 			"list",
 			"list --waiting",
 			"purge --older-than 30d",
+			"renew customer:42 --operator jdoe --fence 17",
+			"assert customer:42 --operator jdoe --fence 17",
+			"ping",
 			"version",
 			"demo",
 			"migrate status",
 			"migrate up",
+			"migrate up --dry-run",
 			"migrate down",
+			"migrate goto 1",
+			"migrate repair",
+			"migrate uninstall --yes",
 		} {
 			group.Go(func() {
 				got := b.run(ctx, append([]string{"--timeout", "1s"}, strings.Fields(args)...)...)

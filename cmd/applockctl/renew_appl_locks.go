@@ -21,13 +21,13 @@ func (a *app) renewCommand() *cobra.Command {
 		Short: "Renew a grant, and never take a lock that has expired",
 		Long: `Moves the end of exactly this grant: the heartbeat of a job. Unlike get it never takes a lock. A grant
 that has expired has ended, also when nobody else has come meanwhile. Without --ttl it lasts as long from
-now on as when it was got or renewed.
+now on as when it was got or renewed; it never ends sooner than it did.
 
 Prints RENEWED with the new end (exit code 0), HELD with the holder when somebody else, or another grant,
 has the object, or FREE when nobody has it (exit code 1): then stop the work.`,
 		Example:               `  applockctl renew job:nightly --operator "$(hostname):$$" --fence 1795785256123456 --ttl 90s`,
 		Args:                  oneObject,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Fence, request.TTL = applock.Fence(fence.value), time.Duration(ttl)
@@ -35,6 +35,7 @@ has the object, or FREE when nobody has it (exit code 1): then stop the work.`,
 		}),
 	}
 	a.operatorFlag(command, &request.Operator, "who holds the object")
+	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "the grant")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before)")
 	require(command, "fence")

@@ -68,7 +68,7 @@ the file that APPLOCK_DSN_FILE names. There is no other default; only the demo n
   db2://USER:PASSWORD@HOST:PORT/DATABASE       Db2, in a program built by "make build-db2"
 "applockctl migrate up" comes first. Command lines can be seen by other users of the host: keep a password in
 APPLOCK_DSN, or in the file of APPLOCK_DSN_FILE, which nobody else may read; for PostgreSQL ~/.pgpass and
-PGPASSFILE do, too.
+PGPASSFILE do, too; the files of MySQL's client are not read.
 
 APPLOCK_OPERATOR and APPLOCK_DEPARTMENT stand for --operator and --department of a command that asks who you
 are.

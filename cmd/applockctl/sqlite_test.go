@@ -71,7 +71,7 @@ func TestMigratePrint(t *testing.T) {
 		{"", "sqlite:/no/such/directory/x.db", []string{"sqlite3", "CREATE TABLE appl_lock"}},
 		{"", "postgres://nobody@127.0.0.1:1/nothing", []string{"psql", "CREATE SCHEMA IF NOT EXISTS applock;"}},
 		{"--dialect sqlite", "postgres://nobody@127.0.0.1:1/nothing", []string{"sqlite3"}},
-		{"--dialect postgres", "nonsense", []string{"psql", "schema applock."}},
+		{"--dialect postgres", "nonsense", []string{"psql", "schema applock,"}},
 		{"--schema crm --dialect postgres", "", []string{"CREATE SCHEMA IF NOT EXISTS crm;", "crm.appl_lock_goose"}},
 		{"--output json --dialect postgres", "", []string{"CREATE SCHEMA"}},
 		{"", "mysql://nobody@127.0.0.1:1/nothing", []string{"mysql DATABASE < FILE", "DELIMITER $$", " appl_lock ("}},

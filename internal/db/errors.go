@@ -42,6 +42,8 @@ const (
 	KindBusy
 	// KindRetry is a deadlock or serialization failure: the transaction must be repeated.
 	KindRetry
+	// KindPooler means that a pooler has mixed up what its clients have prepared; nothing has happened.
+	KindPooler
 	// KindInFlight means that the call was sent and no answer came back: it may have taken effect.
 	KindInFlight
 )
@@ -119,5 +121,5 @@ func EndOf(ctx context.Context) error {
 func IsClosed(err error) bool {
 	pool := sql.OpenDB(nil)
 	_ = pool.Close() // it has nothing to close
-	return errors.Is(err, pool.PingContext(context.Background()))
+	return errors.Is(err, pool.Ping()) //nolint:noctx // it answers at once
 }

@@ -95,14 +95,7 @@ func inspect(ctx context.Context, target Target, client database.DBTxConn, steps
 // on it.
 func problemOf(ctx context.Context, target Target, client database.DBTxConn, table Table) (string, error) {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE 1 = 0", strings.Join(table.Columns, ", "), target.Qualify(table.Name))
-	rows, err := client.QueryContext(ctx, query)
-	if err == nil {
-		for rows.Next() { // of which there is none: some clients tell an error only here
-			continue
-		}
-		err = errors.Join(rows.Err(), rows.Close())
-	}
-	err = target.Interpret(ctx, err)
+	err := target.Interpret(ctx, readNothing(ctx, client, query))
 	switch {
 	case err == nil:
 		return "", nil
@@ -119,6 +112,19 @@ func problemOf(ctx context.Context, target Target, client database.DBTxConn, tab
 	default:
 		return "", err
 	}
+}
+
+// readNothing reads the rows of a query, of which there is none: some clients tell an error only then.
+func readNothing(ctx context.Context, client database.DBTxConn, query string) error {
+	rows, err := client.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // what it would say, Err says
+	for rows.Next() {
+		continue
+	}
+	return rows.Err()
 }
 
 // repairRounds is how often a repair looks again: what has been put back may need its owner, and others may be at work.

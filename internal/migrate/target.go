@@ -130,14 +130,19 @@ func Down(ctx context.Context, target Target, force bool) ([]Migration, error) {
 // undone.
 func Goto(ctx context.Context, target Target, to int64, force bool) (done []Migration, undone bool, err error) {
 	steps, err := Status(ctx, target)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a file that Up creates
+	if errors.Is(err, fs.ErrNotExist) && to > 0 {
+		steps, err = nil, nil // Up creates the file
+	}
+	if err != nil {
 		return nil, false, err
 	}
-	if newestOf(steps) > to {
+	switch newest := newestOf(steps); {
+	case newest > to:
 		done, err = downTo(ctx, target, to, force)
 		return done, true, err
+	case newest < to:
+		done, err = Up(ctx, target, to)
 	}
-	done, err = Up(ctx, target, to)
 	return done, false, err
 }
 

@@ -1078,7 +1078,7 @@ BEGIN
     -- S1: must one of the waiters be kept listed? (The SELECT of an IF EXISTS would lock what it reads.)
     SELECT TRUE
     INTO v_due
-    FROM appl_lock_waiter AS w
+    FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
     WHERE w.client_id = v_client_id
         AND w.expires_ts < v_now + INTERVAL 30 SECOND
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
@@ -1112,11 +1112,11 @@ BEGIN
         COALESCE(TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts), 0) AS free_in_us
     FROM (
         SELECT DISTINCT w.object_type, w.object_id
-        FROM appl_lock_waiter AS w
+        FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
         WHERE w.client_id = v_client_id
             AND (w.until_ts IS NULL OR w.until_ts > v_now)
     ) AS a
-    LEFT JOIN appl_lock AS l
+    LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = a.object_type
         AND l.object_id = a.object_id
         AND l.operator_id <> ''
@@ -1655,7 +1655,7 @@ BEGIN
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS g
-            STRAIGHT_JOIN appl_lock AS l
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
                 ON l.object_type = g.object_type
                 AND l.object_id = g.object_id
             WHERE l.operator_id = g.operator_id
@@ -1703,7 +1703,7 @@ BEGIN
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS j
     ) AS g
-    LEFT JOIN appl_lock AS l
+    LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = g.object_type
         AND l.object_id = g.object_id
         AND l.operator_id <> ''

@@ -703,6 +703,9 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, an object becomes a range of the key.
 SET plan_cache_mode = 'force_custom_plan'
+-- In the order of the keys, whatever the statistics say: else each page could read, and sort, the whole table.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('list_appl_lock_waiters', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
@@ -782,6 +785,9 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, a type becomes a range of the key.
 SET plan_cache_mode = 'force_custom_plan'
+-- In the order of the keys, whatever the statistics say: else each page could read, and sort, the whole table.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('list_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
@@ -848,10 +854,8 @@ CREATE OR REPLACE FUNCTION poll_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- A plan for this very program that looks each object up by its key, however many: other joins read the whole table.
-SET plan_cache_mode = 'force_custom_plan'
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
+-- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
 AS $$
 DECLARE
     v_client_id text := appl_lock_text('poll_appl_locks', 'p_client_id', p_client_id, 64, true);
@@ -866,23 +870,20 @@ BEGIN
             AND w.expires_ts < v_now + interval '30 seconds'
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     ) THEN
-        WITH kept AS (
-            SELECT w.object_type, w.object_id, w.operator_id, w.client_id
-            FROM appl_lock_waiter AS w
-            WHERE w.client_id = v_client_id
-                AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
-            FOR NO KEY UPDATE SKIP LOCKED
-        )
+        -- By their places: a row that has just moved is being kept, or ended, by somebody else.
         UPDATE appl_lock_waiter AS w
         SET expires_ts = least(v_now + interval '60 seconds', w.until_ts)
-        FROM kept AS k
-        WHERE w.object_type = k.object_type
-            AND w.object_id = k.object_id
-            AND w.operator_id = k.operator_id
-            AND w.client_id = k.client_id;
+        WHERE w.ctid = ANY (ARRAY(
+                SELECT k.ctid
+                FROM appl_lock_waiter AS k
+                WHERE k.client_id = v_client_id
+                    AND (k.until_ts IS NULL OR (k.until_ts > v_now AND k.until_ts > k.expires_ts))
+                FOR NO KEY UPDATE SKIP LOCKED
+            ));
     END IF;
 
-    -- S2: when will each be free?
+    -- S2: when will each be free? The limit, one row by the key, has each object looked up by itself: a join would begin
+    -- with whichever table the statistics call small.
     RETURN QUERY
     SELECT a.object_type, a.object_id, a.free_in_us
     FROM (
@@ -896,10 +897,14 @@ BEGIN
             WHERE r.client_id = v_client_id
                 AND (r.until_ts IS NULL OR r.until_ts > v_now)
         ) AS w
-        LEFT JOIN appl_lock AS l
-            ON l.object_type = w.object_type
-            AND l.object_id = w.object_id
-            AND l.expires_ts > v_now
+        LEFT JOIN LATERAL (
+            SELECT h.expires_ts
+            FROM appl_lock AS h
+            WHERE h.object_type = w.object_type
+                AND h.object_id = w.object_id
+                AND h.expires_ts > v_now
+            LIMIT 1
+        ) AS l ON true
     ) AS a
     ORDER BY a.free_in_us, a.object_type COLLATE "C", a.object_id COLLATE "C"
     LIMIT v_max_rows;
@@ -944,34 +949,28 @@ DECLARE
         secs => appl_lock_number('purge_appl_locks', 'p_older_than_seconds', p_older_than_seconds, 2592000, 315360000)
     );
     v_max_rows bigint := appl_lock_number('purge_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
-BEGIN
-    WITH free AS (
-        SELECT l.object_type, l.object_id
+    v_free CURSOR FOR
+        SELECT
         FROM appl_lock AS l
         WHERE l.expires_ts < v_before
             AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
         LIMIT v_max_rows
-        FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM appl_lock AS l
-    USING free AS f
-    WHERE l.object_type = f.object_type
-        AND l.object_id = f.object_id;
-    GET DIAGNOSTICS p_purged = ROW_COUNT;
-
-    WITH dead AS (
-        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+        FOR UPDATE SKIP LOCKED;
+    v_dead CURSOR FOR
+        SELECT
         FROM appl_lock_waiter AS w
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
-        FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM appl_lock_waiter AS w
-    USING dead AS d
-    WHERE w.object_type = d.object_type
-        AND w.object_id = d.object_id
-        AND w.operator_id = d.operator_id
-        AND w.client_id = d.client_id;
+        FOR UPDATE SKIP LOCKED;
+BEGIN
+    p_purged := 0;
+    FOR v_row IN v_free LOOP
+        DELETE FROM appl_lock WHERE CURRENT OF v_free;
+        p_purged := p_purged + 1;
+    END LOOP;
+    FOR v_row IN v_dead LOOP
+        DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
+    END LOOP;
 END
 $$;
 
@@ -1205,6 +1204,8 @@ DECLARE
     v_fence bigint;
     v_old_fence bigint;
     v_ttl_seconds bigint;
+    v_now timestamptz;
+    v_expires_ts timestamptz;
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -1265,18 +1266,14 @@ BEGIN
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
-        -- S1: renew what is live and at hand. The inner SELECT comes first, and locks; so the clock is asked under the
-        -- row lock.
+        -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
+        v_now := clock_timestamp();
+        v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
-        SET (lock_ts, expires_ts) = (
-                SELECT
-                    greatest(t.now_ts, l.acquired_ts + interval '1 microsecond'),
-                    greatest(t.now_ts + make_interval(secs => v_ttl_seconds), l.expires_ts)
-                FROM (SELECT clock_timestamp() AS now_ts) AS t
-            )
+        SET lock_ts = greatest(v_now, l.acquired_ts + interval '1 microsecond'),
+            expires_ts = greatest(v_expires_ts, l.expires_ts)
         WHERE l.object_type = renew_appl_locks.object_type
             AND l.object_id = renew_appl_locks.object_id
-            AND l.expires_ts > clock_timestamp()
             AND (
                 SELECT true
                 FROM appl_lock AS k
@@ -1287,9 +1284,16 @@ BEGIN
                     AND k.expires_ts > clock_timestamp()
                 FOR NO KEY UPDATE SKIP LOCKED
             )
-        RETURNING 'RENEWED', '', '', l.expires_ts, greatest(v_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
-        INTO outcome, old_operator_id, old_department_id, expires_ts, seconds_left;
+        RETURNING l.expires_ts
+        INTO expires_ts;
         IF FOUND THEN
+            outcome := 'RENEWED';
+            old_operator_id := '';
+            old_department_id := '';
+            seconds_left := v_ttl_seconds;
+            IF expires_ts > v_expires_ts THEN
+                seconds_left := appl_lock_seconds_left(expires_ts);
+            END IF;
             RETURN NEXT;
             CONTINUE;
         END IF;

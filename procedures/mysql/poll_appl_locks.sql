@@ -52,7 +52,7 @@ BEGIN
     -- S1: must one of the waiters be kept listed? (The SELECT of an IF EXISTS would lock what it reads.)
     SELECT TRUE
     INTO v_due
-    FROM appl_lock_waiter AS w
+    FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
     WHERE w.client_id = v_client_id
         AND w.expires_ts < v_now + INTERVAL 30 SECOND
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
@@ -86,11 +86,11 @@ BEGIN
         COALESCE(TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts), 0) AS free_in_us
     FROM (
         SELECT DISTINCT w.object_type, w.object_id
-        FROM appl_lock_waiter AS w
+        FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
         WHERE w.client_id = v_client_id
             AND (w.until_ts IS NULL OR w.until_ts > v_now)
     ) AS a
-    LEFT JOIN appl_lock AS l
+    LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = a.object_type
         AND l.object_id = a.object_id
         AND l.operator_id <> ''

@@ -167,7 +167,7 @@ BEGIN
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS g
-            STRAIGHT_JOIN appl_lock AS l
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
                 ON l.object_type = g.object_type
                 AND l.object_id = g.object_id
             WHERE l.operator_id = g.operator_id
@@ -215,7 +215,7 @@ BEGIN
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS j
     ) AS g
-    LEFT JOIN appl_lock AS l
+    LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = g.object_type
         AND l.object_id = g.object_id
         AND l.operator_id <> ''

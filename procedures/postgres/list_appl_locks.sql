@@ -34,6 +34,9 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- A plan for these very arguments: a NULL filter falls away, a type becomes a range of the key.
 SET plan_cache_mode = 'force_custom_plan'
+-- In the order of the keys, whatever the statistics say: else each page could read, and sort, the whole table.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('list_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);

@@ -26,10 +26,8 @@ CREATE OR REPLACE FUNCTION poll_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- A plan for this very program that looks each object up by its key, however many: other joins read the whole table.
-SET plan_cache_mode = 'force_custom_plan'
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
+-- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
 AS $$
 DECLARE
     v_client_id text := appl_lock_text('poll_appl_locks', 'p_client_id', p_client_id, 64, true);
@@ -44,23 +42,20 @@ BEGIN
             AND w.expires_ts < v_now + interval '30 seconds'
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     ) THEN
-        WITH kept AS (
-            SELECT w.object_type, w.object_id, w.operator_id, w.client_id
-            FROM appl_lock_waiter AS w
-            WHERE w.client_id = v_client_id
-                AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
-            FOR NO KEY UPDATE SKIP LOCKED
-        )
+        -- By their places: a row that has just moved is being kept, or ended, by somebody else.
         UPDATE appl_lock_waiter AS w
         SET expires_ts = least(v_now + interval '60 seconds', w.until_ts)
-        FROM kept AS k
-        WHERE w.object_type = k.object_type
-            AND w.object_id = k.object_id
-            AND w.operator_id = k.operator_id
-            AND w.client_id = k.client_id;
+        WHERE w.ctid = ANY (ARRAY(
+                SELECT k.ctid
+                FROM appl_lock_waiter AS k
+                WHERE k.client_id = v_client_id
+                    AND (k.until_ts IS NULL OR (k.until_ts > v_now AND k.until_ts > k.expires_ts))
+                FOR NO KEY UPDATE SKIP LOCKED
+            ));
     END IF;
 
-    -- S2: when will each be free?
+    -- S2: when will each be free? The limit, one row by the key, has each object looked up by itself: a join would begin
+    -- with whichever table the statistics call small.
     RETURN QUERY
     SELECT a.object_type, a.object_id, a.free_in_us
     FROM (
@@ -74,10 +69,14 @@ BEGIN
             WHERE r.client_id = v_client_id
                 AND (r.until_ts IS NULL OR r.until_ts > v_now)
         ) AS w
-        LEFT JOIN appl_lock AS l
-            ON l.object_type = w.object_type
-            AND l.object_id = w.object_id
-            AND l.expires_ts > v_now
+        LEFT JOIN LATERAL (
+            SELECT h.expires_ts
+            FROM appl_lock AS h
+            WHERE h.object_type = w.object_type
+                AND h.object_id = w.object_id
+                AND h.expires_ts > v_now
+            LIMIT 1
+        ) AS l ON true
     ) AS a
     ORDER BY a.free_in_us, a.object_type COLLATE "C", a.object_id COLLATE "C"
     LIMIT v_max_rows;

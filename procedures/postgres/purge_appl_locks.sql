@@ -29,34 +29,28 @@ DECLARE
         secs => appl_lock_number('purge_appl_locks', 'p_older_than_seconds', p_older_than_seconds, 2592000, 315360000)
     );
     v_max_rows bigint := appl_lock_number('purge_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
-BEGIN
-    WITH free AS (
-        SELECT l.object_type, l.object_id
+    v_free CURSOR FOR
+        SELECT
         FROM appl_lock AS l
         WHERE l.expires_ts < v_before
             AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
         LIMIT v_max_rows
-        FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM appl_lock AS l
-    USING free AS f
-    WHERE l.object_type = f.object_type
-        AND l.object_id = f.object_id;
-    GET DIAGNOSTICS p_purged = ROW_COUNT;
-
-    WITH dead AS (
-        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
+        FOR UPDATE SKIP LOCKED;
+    v_dead CURSOR FOR
+        SELECT
         FROM appl_lock_waiter AS w
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
-        FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM appl_lock_waiter AS w
-    USING dead AS d
-    WHERE w.object_type = d.object_type
-        AND w.object_id = d.object_id
-        AND w.operator_id = d.operator_id
-        AND w.client_id = d.client_id;
+        FOR UPDATE SKIP LOCKED;
+BEGIN
+    p_purged := 0;
+    FOR v_row IN v_free LOOP
+        DELETE FROM appl_lock WHERE CURRENT OF v_free;
+        p_purged := p_purged + 1;
+    END LOOP;
+    FOR v_row IN v_dead LOOP
+        DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
+    END LOOP;
 END
 $$;
 

@@ -51,6 +51,8 @@ DECLARE
     v_fence bigint;
     v_old_fence bigint;
     v_ttl_seconds bigint;
+    v_now timestamptz;
+    v_expires_ts timestamptz;
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -111,18 +113,14 @@ BEGIN
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
-        -- S1: renew what is live and at hand. The inner SELECT comes first, and locks; so the clock is asked under the
-        -- row lock.
+        -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
+        v_now := clock_timestamp();
+        v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
-        SET (lock_ts, expires_ts) = (
-                SELECT
-                    greatest(t.now_ts, l.acquired_ts + interval '1 microsecond'),
-                    greatest(t.now_ts + make_interval(secs => v_ttl_seconds), l.expires_ts)
-                FROM (SELECT clock_timestamp() AS now_ts) AS t
-            )
+        SET lock_ts = greatest(v_now, l.acquired_ts + interval '1 microsecond'),
+            expires_ts = greatest(v_expires_ts, l.expires_ts)
         WHERE l.object_type = renew_appl_locks.object_type
             AND l.object_id = renew_appl_locks.object_id
-            AND l.expires_ts > clock_timestamp()
             AND (
                 SELECT true
                 FROM appl_lock AS k
@@ -133,9 +131,16 @@ BEGIN
                     AND k.expires_ts > clock_timestamp()
                 FOR NO KEY UPDATE SKIP LOCKED
             )
-        RETURNING 'RENEWED', '', '', l.expires_ts, greatest(v_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
-        INTO outcome, old_operator_id, old_department_id, expires_ts, seconds_left;
+        RETURNING l.expires_ts
+        INTO expires_ts;
         IF FOUND THEN
+            outcome := 'RENEWED';
+            old_operator_id := '';
+            old_department_id := '';
+            seconds_left := v_ttl_seconds;
+            IF expires_ts > v_expires_ts THEN
+                seconds_left := appl_lock_seconds_left(expires_ts);
+            END IF;
             RETURN NEXT;
             CONTINUE;
         END IF;

@@ -265,17 +265,10 @@ func (b *Backend) take(claim Claim) (applock.Grant, error) {
 	if held := b.heldByOther(claim); held != nil {
 		return applock.Grant{}, held
 	}
-	grant := b.grants[claim.Object]
-	renewed := isLive(grant)
-	if !renewed {
-		grant = b.begin(claim.Object, claim.Owner)
-	}
+	grant := b.begin(claim.Object, claim.Owner)
 	grant.ExpiresAt = time.Now().Add(claim.TTL).UTC()
 	b.grants[claim.Object] = grant
 	grant.Outcome = applock.OutcomeAcquired
-	if renewed {
-		grant.Outcome = applock.OutcomeRenewed
-	}
 	return grant, nil
 }
 

@@ -22,29 +22,29 @@ var (
 type Polled struct{ *Backend }
 
 // Poll is [applock.Poller.Poll].
-func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
+func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (applock.PollAnswer, error) {
 	return p.poll(ctx, waited)
 }
 
 // poll returns which of the objects are free, and when the next one is to be.
-func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (free []applock.Object, next time.Duration, err error) {
+func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer applock.PollAnswer, err error) {
 	err = b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
-		free, next = nil, 0
+		answer = applock.PollAnswer{}
 		for object := range waited {
 			left := time.Until(b.grants[object].ExpiresAt)
 			switch {
 			case left <= 0:
-				free = append(free, object)
-			case next == 0 || left < next:
-				next = left
+				answer.Free = append(answer.Free, object)
+			case answer.Next == 0 || left < answer.Next:
+				answer.Next = left
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, 0, err
+		return applock.PollAnswer{}, err
 	}
-	return free, next, nil
+	return answer, nil
 }
 
 // Program is the backend as one program has it, with everything that a backend can offer.
@@ -55,19 +55,31 @@ type Program struct {
 }
 
 // Poll is [applock.Poller.Poll]. It goes by what was announced, as the table does.
-func (p Program) Poll(ctx context.Context, _ iter.Seq[applock.Object]) ([]applock.Object, time.Duration, error) {
-	return p.poll(ctx, func(yield func(applock.Object) bool) {
+func (p Program) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (applock.PollAnswer, error) {
+	listed := map[applock.Object]bool{}
+	answer, err := p.poll(ctx, func(yield func(applock.Object) bool) {
+		clear(listed)
 		for _, listing := range p.listings {
-			if listing.program == p.Name {
+			if listing.program == p.Name && listing.isListed() {
 				listing.seen = time.Now()
+				listed[listing.object] = true
 			}
 		}
-		for _, listing := range p.listings {
-			if listing.program == p.Name && listing.isListed() && !yield(listing.object) {
+		for object := range listed {
+			if !yield(object) {
 				return
 			}
 		}
 	})
+	if err != nil {
+		return applock.PollAnswer{}, err
+	}
+	for object := range waited {
+		if !listed[object] {
+			answer.Unlisted = append(answer.Unlisted, object)
+		}
+	}
+	return answer, nil
 }
 
 // Announce is [applock.Announcer.Announce].

@@ -64,6 +64,13 @@ func (b *Backend) End(object applock.Object) {
 	b.end(object)
 }
 
+// Forget takes all waiters off the list, as a failover does to a server that had not heard of them.
+func (b *Backend) Forget() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	clear(b.listings)
+}
+
 // Hold has somebody else hold an object, who was not seen coming.
 func (b *Backend) Hold(object applock.Object, owner applock.Owner, ttl time.Duration) {
 	b.mutex.Lock()

@@ -205,9 +205,7 @@ func (b *backend[Name]) Renew(ctx context.Context, renewals []applock.Renewal) (
 }
 
 // Poll is [applock.Poller.Poll]. Any session can tell, so the first does.
-func (b *backend[Name]) Poll(
-	ctx context.Context, waited iter.Seq[applock.Object],
-) (free []applock.Object, next time.Duration, err error) {
+func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer applock.PollAnswer, err error) {
 	objects := map[Name][]applock.Object{}
 	var names []Name
 	for object := range waited {
@@ -220,13 +218,13 @@ func (b *backend[Name]) Poll(
 	for some := range slices.Chunk(names, pollNames) {
 		names, err := b.lines[0].free(ctx, some)
 		if err != nil {
-			return nil, 0, err
+			return applock.PollAnswer{}, err
 		}
 		for _, name := range names {
-			free = append(free, objects[name]...)
+			answer.Free = append(answer.Free, objects[name]...)
 		}
 	}
-	return free, 0, nil
+	return answer, nil
 }
 
 // Close ends the sessions.

@@ -51,16 +51,16 @@ func TestACollisionExcludes(t *testing.T) {
 		other := applock.Grant{Object: wallet("2"), Owner: jdoe}
 		requireAlive(t, b, []applock.Grant{other})
 		requireAlive(t, b, []applock.Grant{grant}, grant)
-		free, _, err := b.Poll(t.Context(), slices.Values([]applock.Object{wallet("1"), wallet("2")}))
-		if err != nil || len(free) != 0 {
-			t.Errorf("poll: %v, %v, want nothing", free, err)
+		polled, err := b.Poll(t.Context(), slices.Values([]applock.Object{wallet("1"), wallet("2")}))
+		if err != nil || len(polled.Free) != 0 {
+			t.Errorf("poll: %v, %v, want nothing", polled.Free, err)
 		}
 		if err := b.Release(t.Context(), grant); err != nil {
 			t.Error(err)
 		}
-		free, _, err = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("1"), wallet("2")}))
-		if err != nil || len(free) != 2 {
-			t.Errorf("poll: %v, %v, want both", free, err)
+		polled, err = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("1"), wallet("2")}))
+		if err != nil || len(polled.Free) != 2 {
+			t.Errorf("poll: %v, %v, want both", polled.Free, err)
 		}
 	})
 }
@@ -316,7 +316,7 @@ func TestAnAnswerLosesNothing(t *testing.T) {
 		if _, err := b.Renew(t.Context(), []applock.Renewal{{Grant: grant, TTL: time.Minute}}); !errors.Is(err, errAnswer) {
 			t.Errorf("renew: %v", err)
 		}
-		if _, _, err := b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")})); !errors.Is(err, errAnswer) {
+		if _, err := b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")})); !errors.Is(err, errAnswer) {
 			t.Errorf("poll: %v", err)
 		}
 		before := server.said()
@@ -346,8 +346,8 @@ func TestALostSessionIsReplaced(t *testing.T) {
 			return errors.Join(err, b.Release(context.Background(), grant))
 		},
 		"Poll": func(b *backend[string], grant applock.Grant) error {
-			free, _, err := b.Poll(context.Background(), slices.Values([]applock.Object{grant.Object}))
-			if len(free) != 1 {
+			polled, err := b.Poll(context.Background(), slices.Values([]applock.Object{grant.Object}))
+			if len(polled.Free) != 1 {
 				err = errors.Join(err, errors.New("not free"))
 			}
 			return err
@@ -487,7 +487,7 @@ func TestSignsOfLife(t *testing.T) {
 		}
 		for range 1000 { // other statements are signs, too
 			time.Sleep(time.Duration(rand.Int64N(int64(defaultGrace / beatsPerGrace))))
-			_, _, _ = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")}))
+			_, _ = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")}))
 		}
 		if err := b.Release(t.Context(), grant); err != nil {
 			t.Error(err)
@@ -564,9 +564,9 @@ func TestPollAsksForAllAtOnce(t *testing.T) {
 		}
 		mustTake(t, b, objects[7], jdoe)
 		before := server.said()
-		free, _, err := b.Poll(t.Context(), slices.Values(objects))
-		if err != nil || len(free) != 2*pollNames || slices.Contains(free, objects[7]) {
-			t.Errorf("%d of %d are free, %v", len(free), len(objects), err)
+		polled, err := b.Poll(t.Context(), slices.Values(objects))
+		if err != nil || len(polled.Free) != 2*pollNames || slices.Contains(polled.Free, objects[7]) {
+			t.Errorf("%d of %d are free, %v", len(polled.Free), len(objects), err)
 		}
 		if statements := server.said() - before; statements != 3 {
 			t.Errorf("%d statements, want 3", statements)

@@ -3,6 +3,7 @@ package db2_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -74,6 +75,7 @@ func TestRoutinesOnHSQLDB(t *testing.T) {
 		"RenewalAfterTheClockIsSetBack": renewalAfterTheClockIsSetBack,
 		"PollTellsMicroseconds":         pollTellsMicroseconds,
 		"PollWritesOnceInAWhile":        pollWritesOnceInAWhile,
+		"RepairPutsBackWhatIsMissing":   repairPutsBackWhatIsMissing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,4 +163,41 @@ func (d hsqldbDatabases) waiting(ctx context.Context, handle *sql.DB) (int, erro
 	var count int
 	err := handle.QueryRowContext(ctx, "SELECT COUNT(*) FROM INFORMATION_SCHEMA.SYSTEM_SESSIONS WHERE "+waits).Scan(&count)
 	return count, err
+}
+
+// Goal: after a restore that has lost procedures the status names them, and repair creates them in an order that works,
+// without touching a lock. Method: drop two, of which one calls the other, while a lock is held; then a renewal.
+func repairPutsBackWhatIsMissing(t *testing.T, bridge *hsqldb.Bridge) {
+	t.Helper()
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "JDOE"}}
+	lock, err := place.Client.Get(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := []string{"get_appl_lock_row", "get_appl_lock"}
+	for _, name := range lost {
+		if _, err := place.SQL.ExecContext(t.Context(), "DROP PROCEDURE applock."+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, err := migrate.Status(t.Context(), place.Client, migrate.StatusRequest{})
+	if err != nil || len(status.Findings) != len(lost) {
+		t.Errorf("findings %v, %v, want %v", status.Findings, err, lost)
+	}
+	repaired, err := migrate.Repair(t.Context(), place.Client, migrate.RepairRequest{})
+	if err != nil || len(repaired.Repaired) != len(lost) || len(repaired.Left) != 0 {
+		t.Errorf("repaired %v, %v, want %v", repaired, err, lost)
+	}
+	again, err := migrate.Repair(t.Context(), place.Client, migrate.RepairRequest{})
+	if err != nil || len(again.Repaired) != 0 {
+		t.Errorf("repaired again %v, %v, want nothing", again, err)
+	}
+	if renewed, err := place.Client.Get(t.Context(), request); err != nil || renewed.Fence != lock.Fence {
+		t.Errorf("after the repair: %v, %v, want a renewal of %v", renewed, err, lock)
+	}
+	var live *migrate.LiveLocksError
+	if _, err := migrate.Down(t.Context(), place.Client, migrate.DownRequest{}); !errors.As(err, &live) || live.Locks != 1 {
+		t.Errorf("down: %v, want a refusal for one lock", err)
+	}
 }

@@ -58,3 +58,36 @@ func releaseForHolder(t testing.TB, bridge *hsqldb.Bridge, name string, object a
 		t.Fatalf("release: %v, %v", released, err)
 	}
 }
+
+// Goal: the driver tells the product, renews one grant and refuses a renewal, as those of the other engines do. Method: the
+// façade on HSQLDB.
+func TestGrantsByFenceOnHSQLDB(t *testing.T) {
+	t.Parallel()
+	databases := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}
+	_, handle := databases.open(t)
+	client := testclient.DB2(t, handle)
+	if server, err := client.Ping(t.Context()); err != nil || server.Product != "Db2" {
+		t.Errorf("ping: %v, %v", server, err)
+	}
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	object := applock.Object{Type: "job", ID: "nightly"}
+	request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "HOST"}, New: true}
+	grant, err := client.Get(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held *applock.HeldError
+	if _, err := client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Fence != grant.Fence {
+		t.Errorf("the second run: %v", err)
+	}
+	renewed, err := client.Renew(t.Context(), applock.RenewRequest{Object: object, Operator: "HOST", Fence: grant.Fence})
+	if err != nil || renewed.Left != applock.DefaultTTL {
+		t.Errorf("renewed: %v, %v", renewed, err)
+	}
+	_, err = client.Renew(t.Context(), applock.RenewRequest{Object: object, Operator: "HOST", Fence: grant.Fence - 1})
+	if !errors.Is(err, applock.ErrLost) {
+		t.Errorf("by another fence: %v", err)
+	}
+}

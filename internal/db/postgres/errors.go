@@ -86,6 +86,8 @@ func kindOfState(state string) db.Kind {
 		return db.KindBusy
 	case "40001", "40P01": // serialization failure, deadlock
 		return db.KindRetry
+	case "42P05", "26000": // the prepared statement exists already, or does not: in another session than the client thinks
+		return db.KindPooler
 	case "53300": // too many connections
 		return db.KindUnreachable
 	}

@@ -3,9 +3,13 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/applock/applock/applock"
 	postgresclient "github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/testing/testclient"
 
@@ -152,6 +156,44 @@ func TestNoListen(t *testing.T) {
 	if err != nil || len(channels) != 1 || channels[0] == "applock_appl_lock" {
 		t.Errorf("the shared session listens to %q, %v, want one trial", channels, err)
 	}
+}
+
+// Goal: whose connections prepare statements behind a pooler in transaction mode, where other clients' sessions have them
+// or where they are gone, is told what to set; and with that it works. Method: two clients in turn on one session; and
+// many at once behind PgBouncer.
+func TestPreparedBehindPooler(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	newPlace(t, dsn)
+	const setting = "default_query_exec_mode=exec"
+	get := func(dsn, id string) error {
+		client := testclient.Postgres(t, newPool(t, dsn))
+		_, err := client.Get(t.Context(), applock.GetRequest{Object: applock.Object{Type: "pooled", ID: id}, Owner: applock.Owner{Operator: "JDOE"}})
+		return err
+	}
+	pooler := newPooler(t, dsn)
+	prepared := strings.Replace(pooler, "&"+setting, "", 1)
+	if err := get(prepared, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := get(prepared, "2"); err == nil || !strings.Contains(err.Error(), setting) || errors.Is(err, applock.ErrOutcomeUnknown) {
+		t.Errorf("the second client: %v, want an error that names %s", err, setting)
+	}
+	for _, id := range []string{"3", "4"} {
+		if err := get(pooler, id); err != nil {
+			t.Errorf("with %s: %v", setting, err)
+		}
+	}
+	bouncer := testdb.PgBouncer(t, dsn)
+	var clients sync.WaitGroup
+	for i := range 20 {
+		clients.Go(func() {
+			if err := get(bouncer+"&"+setting, fmt.Sprint("bounced", i)); err != nil {
+				t.Errorf("behind PgBouncer with %s: %v", setting, err)
+			}
+		})
+	}
+	clients.Wait()
 }
 
 // Goal: the same behind the pooler that people use. Method: PgBouncer in transaction mode, several times: it has several

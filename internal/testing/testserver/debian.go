@@ -78,14 +78,15 @@ func (a apt) installPostgres(ctx context.Context) (err error) {
 	return a.install(ctx, "postgresql")
 }
 
-// installMariaDB leaves out the package with the service, which would be started at once and at every boot.
+// installMariaDB leaves out the package with the service, which would be started at once and at every boot. The client's
+// package has mariadb-dump, with which tests back up.
 func (a apt) installMariaDB(ctx context.Context) error {
-	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client-core")
+	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client")
 }
 
 // installGalera leaves out the service as well: MariaDB's server has all of Galera but the library.
 func (a apt) installGalera(ctx context.Context) error {
-	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client-core", "galera-4")
+	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client", "galera-4")
 }
 
 func (a apt) updateAndInstall(ctx context.Context, names ...string) error {

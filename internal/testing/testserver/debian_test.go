@@ -123,8 +123,8 @@ func TestMariaDBIsInstalledWithoutItsService(t *testing.T) {
 		packages   string
 		client     string
 	}{
-		"MariaDB": {newFakeMariaDB, "mariadb-server-core mariadb-client-core", "APPLOCK_TEST_MARIADB_CLIENT"},
-		"Galera":  {newFakeGalera, "mariadb-server-core mariadb-client-core galera-4", "APPLOCK_TEST_GALERA_CLIENT"},
+		"MariaDB": {newFakeMariaDB, "mariadb-server-core mariadb-client", "APPLOCK_TEST_MARIADB_CLIENT"},
+		"Galera":  {newFakeGalera, "mariadb-server-core mariadb-client galera-4", "APPLOCK_TEST_GALERA_CLIENT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +134,7 @@ func TestMariaDBIsInstalledWithoutItsService(t *testing.T) {
 				isRoot:  true,
 			}
 			s := fetchedBy(t, test.newProduct(f), f, func(command []string) {
-				if slices.Contains(command, "mariadb-client-core") {
+				if slices.Contains(command, "mariadb-client") {
 					f.files = append(f.files, "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db", "/usr/bin/mariadb")
 				}
 				if slices.Contains(command, "galera-4") {

@@ -88,7 +88,7 @@ func newMySQL(h host) product {
 		// Others do not have it.
 		suite:    "unstable",
 		packages: []string{"mysql-server-core", "mysql-client-core"},
-		programs: []string{"usr/sbin/mysqld", "usr/bin/mysql"},
+		programs: []string{"usr/sbin/mysqld", "usr/bin/mysql", "usr/bin/mysqldump"},
 		user:     mysqldAccount,
 	}
 	p.fetch = p.unpacking.fetch

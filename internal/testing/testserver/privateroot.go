@@ -50,7 +50,7 @@ type unpacking struct {
 	name     string   // of the root
 	suite    string   // "" is the one that this machine has its packages from
 	packages []string // the server's first
-	programs []string // paths in the root: the server's, and the client's if there is one
+	programs []string // paths in the root: the server's, the client's if there is one, and what else tests run
 	user     string   // the operating system user that the server runs as if we are root
 }
 
@@ -121,7 +121,7 @@ func (r privateRoot) complete() bool { return isFile(filepath.Join(r.dir, comple
 // provide makes the root, unless it is there.
 func (r privateRoot) provide(ctx context.Context) error {
 	if r.complete() {
-		return nil
+		return r.wrapMissing()
 	}
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := r.host.lookPath(tool); err != nil {
@@ -139,7 +139,7 @@ func (r privateRoot) provide(ctx context.Context) error {
 	defer unlock()
 	// Another run may have made it while we waited.
 	if r.complete() {
-		return nil
+		return r.wrapMissing()
 	}
 	if r.suite != "" {
 		from.name = r.suite
@@ -212,6 +212,24 @@ func (r privateRoot) finish(ctx context.Context) error {
 		versions.WriteString(version)
 	}
 	return os.WriteFile(filepath.Join(r.dir, completeFile), []byte(versions.String()), 0o644)
+}
+
+// wrapMissing writes the scripts that a root lacks which was made for fewer programs, and has them all the same.
+func (r privateRoot) wrapMissing() error {
+	for _, program := range r.programs {
+		script := r.wrapper(path.Base(program))
+		if isFile(script) {
+			continue
+		}
+		loader, err := r.loader()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(script, []byte(wrapperScript(loader, program)), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loader returns the path, in the root, of the program that loads programs and their libraries. Each architecture has

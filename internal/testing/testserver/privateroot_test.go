@@ -138,6 +138,25 @@ func TestTheRootIsMadeOnce(t *testing.T) {
 	}
 }
 
+// A root that was made for fewer programs than it has gets the scripts of the others, without apt-get.
+func TestARootGetsScriptsForMorePrograms(t *testing.T) {
+	t.Parallel()
+	r := newUnstableHost().root(t, t.TempDir())
+	if err := r.provide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := &unstableHost{}
+	more := again.root(t, filepath.Dir(r.dir))
+	more.programs = append(more.programs, "usr/bin/dump")
+	if err := more.provide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	output, err := toolOutput(exec.CommandContext(t.Context(), more.wrapper("dump"), "shop"))
+	if err != nil || !strings.HasSuffix(output, "/usr/bin/dump shop\n") || len(again.commands) != 0 {
+		t.Errorf("the script ran %q, %v, after %q", output, err, again.commands)
+	}
+}
+
 // Packages of another suite than the machine's would be newer than those that its users have.
 func TestARootIsOfTheMachinesOwnSuite(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,211 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+const (
+	// plannedRows are in the table, when an operation is measured, and plannedGrants are asked for.
+	plannedRows   = 20000
+	plannedGrants = 1000
+	// fillLocks and fillWaiters fill both tables; $1 is how many rows, and whether they are live.
+	fillLocks = `INSERT INTO applock.appl_lock
+		SELECT 'customer', n, 'JDOE', '', n, now() - interval '90 d', now() - interval '90 d', now() + $2::interval FROM generate_series(1, $1::int) AS n`
+	fillWaiters = `INSERT INTO applock.appl_lock_waiter
+		SELECT 'customer', n, 'ASMITH', '', 'p' || n % 20, now() - interval '90 d', NULL, now() + $2::interval FROM generate_series(1, $1::int) AS n`
+	live, expired = "1 hour", "-60 d"
+	analyze       = "VACUUM (ANALYZE) applock.appl_lock, applock.appl_lock_waiter"
+)
+
+// Goal: a key or an index is the only way to a row, whatever the statistics say and whenever the plans were made: nothing
+// reads the table for each grant, each waiter or each page. Method: statistics that are missing, stale, of one row, of a
+// time when little was locked, and from after a purge, and plans from a time when the tables had one row; count the
+// rows that the statements inside handle, which are millions for a quadratic plan.
+func TestPlansWithTheWorstStatistics(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(t *testing.T, pool *pgxpool.Pool){
+		"none": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			fillBoth(t, pool, plannedRows, live)
+		},
+		"of one row": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			fillBoth(t, pool, 1, live)
+			call(t, pool, analyze)
+			call(t, pool, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter")
+			call(t, pool, "UPDATE pg_class SET relpages = 1, reltuples = 1 WHERE relname LIKE 'appl_lock%' AND relkind IN ('r', 'i')")
+			fillBoth(t, pool, plannedRows, live)
+		},
+		"when little was locked": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			fillBoth(t, pool, plannedRows, expired)
+			call(t, pool, analyze)
+			call(t, pool, "UPDATE applock.appl_lock SET expires_ts = now() + interval '1 hour'")
+			call(t, pool, "UPDATE applock.appl_lock_waiter SET expires_ts = now() + interval '1 hour'")
+		},
+		"after a purge": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			fillBoth(t, pool, plannedRows, expired)
+			call(t, pool, "DELETE FROM applock.appl_lock")
+			call(t, pool, "DELETE FROM applock.appl_lock_waiter")
+			call(t, pool, analyze)
+			fillBoth(t, pool, plannedRows, live)
+		},
+		"plans of a small table": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			fillBoth(t, pool, 1, live)
+			call(t, pool, analyze)
+			for range 10 { // so that the plans that are kept are made, too
+				for _, test := range measuredCalls(t) {
+					call(t, pool, test.query, test.args...)
+				}
+			}
+			call(t, pool, "DELETE FROM applock.appl_lock")
+			call(t, pool, "DELETE FROM applock.appl_lock_waiter")
+			fillBoth(t, pool, plannedRows, live)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.Postgres(t)
+			newPlace(t, dsn)
+			e := newExplained(t, dsn)
+			for _, table := range []string{"appl_lock", "appl_lock_waiter"} {
+				call(t, e.pool, "ALTER TABLE applock."+table+" SET (autovacuum_enabled = off)")
+			}
+			prepare(t, e.pool)
+			for _, test := range measuredCalls(t) {
+				if test.before != "" {
+					call(t, e.pool, test.before)
+				}
+				if rows := e.handledRows(t, test.query, test.args...); rows > test.atMost {
+					t.Errorf("%s handles %d rows, want at most %d", test.name, rows, test.atMost)
+				}
+			}
+		})
+	}
+}
+
+type measuredCall struct {
+	name   string
+	atMost int
+	query  string
+	args   []any
+	before string
+}
+
+// measuredCalls may handle what is proportional to what they answer, and no more. A purge has to find what is old.
+func measuredCalls(t *testing.T) []measuredCall {
+	t.Helper()
+	var grants []db.RenewableGrant
+	for n := range int64(plannedGrants) {
+		grants = append(grants, db.RenewableGrant{ObjectType: "customer", ObjectID: fmt.Sprint(n*20 + 1), OperatorID: "JDOE", Fence: n*20 + 1, TTLSeconds: 7200})
+	}
+	const perRow, once, page = 30, 100, 100
+	return []measuredCall{
+		{"poll", perRow * plannedGrants, "SELECT * FROM applock.poll_appl_locks('p1', 10000)", nil, ""},
+		{"list", perRow * page, "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, 'customer', '5', $1)", []any{page}, ""},
+		{"list of a type", perRow * page, "SELECT * FROM applock.list_appl_locks('customer', NULL, NULL, 'customer', '5', $1)", []any{page}, ""},
+		{
+			"waiters", perRow * page,
+			"SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, 'customer', '5', 'A', 'p', $1)",
+			[]any{page}, "",
+		},
+		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
+		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},
+		{
+			"purge", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants},
+			"UPDATE applock.appl_lock SET expires_ts = now() - interval '60 d'",
+		},
+		{
+			"purge of waiters", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants},
+			"UPDATE applock.appl_lock_waiter SET expires_ts = now() - interval '60 d'",
+		},
+	}
+}
+
+func fillBoth(t *testing.T, pool *pgxpool.Pool, rows int, lasting string) {
+	t.Helper()
+	call(t, pool, fillLocks, rows, lasting)
+	call(t, pool, fillWaiters, rows, lasting)
+}
+
+// explained is a connection on which the server tells what each statement has done, also those inside functions.
+type explained struct {
+	pool  *pgxpool.Pool
+	plans []string
+}
+
+// newExplained returns a pool of one connection, which keeps its plans.
+func newExplained(t *testing.T, dsn string) *explained {
+	t.Helper()
+	e := &explained{}
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = 1
+	config.ConnConfig.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+		if _, plan, found := strings.Cut(notice.Message, "plan:"); found {
+			e.plans = append(e.plans, plan)
+		}
+	}
+	if e.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.pool.Close)
+	return e
+}
+
+// handledRows counts the rows that all steps of all plans of a call have handled, those they threw away included.
+func (e *explained) handledRows(t *testing.T, query string, args ...any) int {
+	t.Helper()
+	for _, statement := range []string{
+		"LOAD 'auto_explain'", "SET auto_explain.log_min_duration = 0", "SET auto_explain.log_analyze = on", "SET auto_explain.log_timing = off",
+		"SET auto_explain.log_nested_statements = on", "SET auto_explain.log_format = json", "SET auto_explain.log_level = notice",
+	} {
+		call(t, e.pool, statement)
+	}
+	e.plans = nil
+	call(t, e.pool, query, args...)
+	plans := e.plans
+	call(t, e.pool, "SET auto_explain.log_min_duration = -1")
+	if len(plans) < 2 {
+		t.Fatalf("%d plans of %s, want its own and that of a statement inside", len(plans), query)
+	}
+	rows := 0
+	for _, text := range plans {
+		var explained struct{ Plan planStep }
+		if err := json.Unmarshal([]byte(text), &explained); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		rows += explained.Plan.rows()
+	}
+	return rows
+}
+
+// planStep is a step of a plan; numbers of rows are those of one loop.
+type planStep struct {
+	Loops    float64    `json:"Actual Loops"`
+	Answered float64    `json:"Actual Rows"`
+	Filtered float64    `json:"Rows Removed by Filter"`
+	Unjoined float64    `json:"Rows Removed by Join Filter"`
+	Steps    []planStep `json:"Plans"`
+}
+
+func (s planStep) rows() int {
+	rows := int(s.Loops * (s.Answered + s.Filtered + s.Unjoined))
+	for _, step := range s.Steps {
+		rows += step.rows()
+	}
+	return rows
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	postgresclient "github.com/applock/applock/applock/postgres"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
@@ -363,4 +365,68 @@ func TestTimesAreComputedInPlace(t *testing.T) {
 		!strings.Contains(plan, "clock_timestamp()") {
 		t.Errorf("the plan calls the functions:\n%s", plan)
 	}
+}
+
+// Goal: a lock lasts for its ttl from the end of a wait, also when that ends with a rollback, after which the engine goes on
+// with the times from before. Method: a get, of a free object and as a renewal, waits for a transaction that is given up when
+// a moment has passed by the server's clock. A get that has waited too long, because the machine is busy, begins again.
+func TestRollbackEndsAWait(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	for operator, wanted := range map[string]string{"JDOE": "RENEWED", "ASMITH": "ACQUIRED"} {
+		t.Run(wanted, func(t *testing.T) {
+			t.Parallel()
+			call(t, pool, "SELECT applock.get_appl_lock_row('customer', $1, 'JDOE', NULL, 60)", wanted)
+			if wanted == "ACQUIRED" {
+				call(t, pool, "SELECT applock.release_appl_lock_row('customer', $1, 'JDOE', NULL)", wanted)
+			}
+			ended, outcome := getBehindARollback(t, pool, wanted, operator)
+			for outcome == "55P03" {
+				ended, outcome = getBehindARollback(t, pool, wanted, operator)
+			}
+			if outcome != wanted {
+				t.Fatalf("got %s, want %s", outcome, wanted)
+			}
+			var expires time.Time
+			const ask = "SELECT expires_ts FROM applock.appl_lock WHERE object_id = $1"
+			if err := pool.QueryRow(t.Context(), ask, wanted).Scan(&expires); err != nil {
+				t.Fatal(err)
+			}
+			if lasts := expires.Sub(ended); lasts < time.Minute {
+				t.Errorf("the lock lasts for %s from the end of the wait, want a minute", lasts)
+			}
+		})
+	}
+}
+
+// getBehindARollback gets a lock for a minute while a transaction has its row, and returns when that was rolled back, and the
+// outcome or the error's code.
+func getBehindARollback(t *testing.T, pool *pgxpool.Pool, id, operator string) (ended time.Time, outcome string) {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, tx, "SELECT 1 FROM applock.appl_lock WHERE object_id = $1 FOR UPDATE", id)
+	answer := make(chan string, 1)
+	go func() {
+		const get = "SELECT p_outcome FROM applock.get_appl_lock_row('customer', $1, $2, NULL, 60)"
+		var outcome string
+		err := pool.QueryRow(t.Context(), get, id, operator).Scan(&outcome)
+		var refusal *pgconn.PgError
+		if errors.As(err, &refusal) {
+			outcome = refusal.Code
+		}
+		answer <- outcome
+	}()
+	const blocked = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
+	for len(answer) == 0 && !value[bool](t, tx, blocked) {
+		runtime.Gosched()
+	}
+	execute(t, tx, "SELECT pg_sleep(0.3)")
+	ended = value[time.Time](t, tx, "SELECT clock_timestamp()")
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return ended, <-answer
 }

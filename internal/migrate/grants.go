@@ -1,7 +1,7 @@
 package migrate
 
 import (
-	"database/sql"
+	"context"
 	"slices"
 
 	"github.com/applock/applock/internal/db"
@@ -86,18 +86,19 @@ func missing(role db.Role, routines []string) []string {
 	return missing
 }
 
-// ReadRights reads rows of a grantee and a routine, unless asking for them failed.
-func ReadRights(rows *sql.Rows, err error) (rights []Right, _ error) {
+// ReadRights returns what a query of grantees and routines answers for a schema.
+func ReadRights(ctx context.Context, handle db.Handle, query string) (rights []Right, err error) {
+	rows, err := handle.DB.QueryContext(ctx, query, handle.Schema)
 	if err != nil {
-		return nil, err
+		return nil, handle.Interpret(ctx, err)
 	}
 	defer func() { _ = rows.Close() }() // what it would say, Err says
 	for rows.Next() {
 		var right Right
 		if err := rows.Scan(&right.Grantee, &right.Routine); err != nil {
-			return nil, err
+			return nil, handle.Interpret(ctx, err)
 		}
 		rights = append(rights, right)
 	}
-	return rights, rows.Err()
+	return rights, handle.Interpret(ctx, rows.Err())
 }

@@ -43,8 +43,7 @@ func quote(name string) string {
 
 // rights returns who may call what.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
-	rows, err := s.DB.QueryContext(ctx, `SELECT CASE WHEN Host IN ('', '%') THEN User ELSE CONCAT(User, '@', Host) END, Routine_name
+	return migrate.ReadRights(ctx, s.Handle, `SELECT CASE WHEN Host IN ('', '%') THEN User ELSE CONCAT(User, '@', Host) END, Routine_name
 		FROM mysql.procs_priv
-		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`, s.Schema)
-	return migrate.ReadRights(rows, s.Interpret(ctx, err))
+		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`)
 }

@@ -52,10 +52,9 @@ func grant(kind string, routines []string, to string) string {
 
 // rights returns who may call what, but for the owner.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
-	rows, err := s.DB.QueryContext(ctx, `SELECT r.rolname, p.proname
+	return migrate.ReadRights(ctx, s.Handle, `SELECT r.rolname, p.proname
 		FROM pg_catalog.pg_proc p
 		CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) a
 		JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
-		WHERE p.pronamespace = pg_catalog.to_regnamespace($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner`, s.Schema)
-	return migrate.ReadRights(rows, s.Interpret(ctx, err))
+		WHERE p.pronamespace = pg_catalog.to_regnamespace($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner`)
 }

@@ -120,6 +120,6 @@ func EndOf(ctx context.Context) error {
 // keeps to itself, so a closed pool is asked.
 func IsClosed(err error) bool {
 	pool := sql.OpenDB(nil)
-	_ = pool.Close() // it has nothing to close
+	_ = pool.Close()                   // it has nothing to close
 	return errors.Is(err, pool.Ping()) //nolint:noctx // it answers at once
 }

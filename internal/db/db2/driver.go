@@ -39,7 +39,9 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 
 // Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
 // leaves that to the DSN.
-func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) { return openPool(dsn, connectTimeout) }
+func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
+	return openPool(dsn, connectTimeout)
+}
 
 // Owned makes the pool the driver's, which Close closes.
 func (d *Driver) Owned() *Driver {

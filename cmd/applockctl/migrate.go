@@ -104,7 +104,7 @@ func (a *app) printDone(answers []migrationAnswer, none string) error {
 // migrationPatience is how long a migration may take before somebody is told why.
 const migrationPatience = 2 * time.Second
 
-// patiently does what may have to wait for other migrators, however long, and says so.
+// patiently does what may have to wait for other migrators, however long, and tells who watches.
 func (a *app) patiently(operation string, s session, work func() error) error {
 	s.pause()
 	done := make(chan error, 1)
@@ -115,7 +115,7 @@ func (a *app) patiently(operation string, s session, work func() error) error {
 	select {
 	case err = <-done:
 	case <-timer.C:
-		a.note("%s: still at work, or waiting for another migrator; Ctrl-C ends it", operation)
+		a.tellPatience(operation)
 		err = <-done
 	}
 	var live *migrate.LiveLocksError
@@ -124,6 +124,13 @@ func (a *app) patiently(operation string, s session, work func() error) error {
 		return errNo
 	}
 	return err
+}
+
+// tellPatience tells somebody who watches; a log has no use for it.
+func (a *app) tellPatience(operation string) {
+	if a.terminal {
+		a.note("%s: still at work, or waiting for another migrator; Ctrl-C ends it", operation)
+	}
 }
 
 // report says what is not as it should be, a line each, with the command that mends it.

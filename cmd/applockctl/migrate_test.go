@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 )
@@ -282,7 +281,7 @@ func (t told) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Goal: who waits for another migrator is told so, and goes on when it is done. Method: somebody has the migrators' lock
+// Goal: who watches while the program waits for another migrator is told so, and goes on when it is done. Method: somebody has the migrators' lock
 // of a PostgreSQL server's database until the program has said that it waits.
 func TestMigratorSaysThatItWaits(t *testing.T) {
 	t.Parallel()
@@ -300,9 +299,8 @@ func TestMigratorSaysThatItWaits(t *testing.T) {
 	stderr := make(told, 100)
 	var stdout bytes.Buffer
 	code := make(chan int)
-	go func() {
-		code <- run(t.Context(), []string{"migrate", "up"}, &stdout, io.Writer(stderr), userOf(dsn).getenv)
-	}()
+	a := &app{stdout: &stdout, stderr: stderr, getenv: userOf(dsn).getenv, terminal: true}
+	go func() { code <- a.run(t.Context(), []string{"migrate", "up"}) }()
 	select {
 	case text := <-stderr:
 		if text != "migrate up: still at work, or waiting for another migrator; Ctrl-C ends it\n" {

@@ -183,7 +183,7 @@ func TestMigratePrintInstalls(t *testing.T) {
 			if got := u.must(t, append(schema, "migrate", "status")...); strings.Contains(got.stdout, "pending") {
 				t.Errorf("status after print: %s", got.stdout)
 			}
-			if got := u.must(t, append(schema, "migrate", "up")...); got.stderr != "nothing to do, all steps were applied before\n" {
+			if got := u.must(t, append(schema, "migrate", "up")...); !strings.HasSuffix(got.stderr, "nothing to do, all steps were applied before\n") {
 				t.Errorf("up after print: %s%s", got.stdout, got.stderr)
 			}
 			u.must(t, append(schema, "get", "customer:42", "--operator", "jdoe")...)
@@ -362,7 +362,7 @@ func checkMigrate(t *testing.T, u user) {
 	}
 	for _, output := range []string{"json", "table"} {
 		again := u.must(t, "migrate", "up", "--output", output)
-		if again.stdout != "" || again.stderr != "nothing to do, all steps were applied before\n" {
+		if again.stdout != "" || !strings.HasSuffix(again.stderr, "nothing to do, all steps were applied before\n") {
 			t.Errorf("a second up prints %q and %q", again.stdout, again.stderr)
 		}
 	}
@@ -374,7 +374,7 @@ func checkMigrate(t *testing.T, u user) {
 			t.Errorf("step %d down prints %s", step, got.stdout)
 		}
 	}
-	if got := u.must(t, "migrate", "down"); got.stdout != "" || got.stderr != "nothing to do, no step is applied\n" {
+	if got := u.must(t, "migrate", "down"); got.stdout != "" || !strings.HasSuffix(got.stderr, "nothing to do, no step is applied\n") {
 		t.Errorf("down at the bottom prints %q and %q", got.stdout, got.stderr)
 	}
 }

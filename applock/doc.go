@@ -32,6 +32,11 @@
 //	    v                      v Close               v Deadline passed, Close
 //	 refused               gave up                 lost
 //
+// Renewing. Leases with similar TTLs are renewed together, each a third of its TTL after the last time, spread over that time.
+// On PostgreSQL that is done on one or two connections beside the pool, and on MySQL and MariaDB on one of the pool that is kept
+// for it where the pool's limit is two or more: the program may use up the rest. They are given up a minute after the last
+// renewal.
+//
 // Who trusts what, until when. The backend keeps a grant until its own clock passes the end that the last call gave it. The
 // lease is trusted until [Lease.Deadline]: the moment before that call was sent plus what it asked for, less a margin of a
 // tenth of it and at most 1 s, on the monotonic clock of this process, and on the wall clock, which goes on while a machine

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
@@ -168,6 +169,78 @@ func TestReleaseByOthersWakes(t *testing.T) {
 	})
 }
 
+// Goal: leases are renewed while the program has its whole pool for itself, for longer than they last. Method: a pool of one
+// connection on PostgreSQL, and of two on MySQL and MariaDB, of which one is kept for renewals; who works with the others does
+// so until the lock's end is later than its TTL.
+func TestRenewalsBesideABusyPool(t *testing.T) {
+	t.Parallel()
+	const ttl = 6 * time.Second
+	occupied := func(t *testing.T, client *applock.Client, occupy func()) {
+		t.Helper()
+		lease, err := client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		await := func(end time.Time) {
+			for lease.Err() == nil && lease.ExpiresAt().Before(end) {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		first := lease.ExpiresAt()
+		await(first.Add(time.Second))
+		occupy()
+		await(first.Add(ttl + 3*time.Second))
+		if err := lease.Err(); err != nil {
+			t.Errorf("lost beside a busy pool: %v", err)
+		}
+	}
+	t.Run(onPostgres, func(t *testing.T) {
+		t.Parallel()
+		config, err := pgxpool.ParseConfig(newRealPlace(t, onPostgres).dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.MaxConns = 1
+		pool, err := pgxpool.NewWithConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := testclient.Postgres(t, pool)
+		occupied(t, client, func() {
+			conn, err := pool.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				conn.Release()
+				_ = client.Close()
+				pool.Close()
+			})
+		})
+	})
+	for _, product := range []string{onMariaDB, onMySQL} {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			place := newRealPlace(t, product)
+			place.handle.SetMaxOpenConns(2)
+			client, err := mysql.New(place.handle, mysql.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			occupied(t, client, func() {
+				conn, err := place.handle.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					_ = conn.Close()
+					_ = client.Close()
+				})
+			})
+		})
+	}
+}
+
 // Goal: neither a lease nor a waiter holds a connection. Method: twenty of each through a pool of one connection; the
 // server counts, and the pool still answers.
 func TestNoConnectionPinned(t *testing.T) {
@@ -197,8 +270,8 @@ func TestNoConnectionPinned(t *testing.T) {
 		leases = append(leases, lease)
 		results = append(results, waiting(t, place, client, request))
 	}
-	if n := place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"); n > 2 {
-		t.Errorf("20 leases and 20 waiters use %d connections, want one for calls and one for messages", n)
+	if n := place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"); n > 3 {
+		t.Errorf("20 leases and 20 waiters use %d connections, want one for calls, one for messages and one for renewals", n)
 	}
 	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(0)}); err != nil {
 		t.Errorf("a call meanwhile: %v", err)

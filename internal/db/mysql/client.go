@@ -26,6 +26,28 @@ func (d *Driver) call(
 	return interpretError(operation(queries.New(callClient{DBTX: conn, driver: d, read: read})))
 }
 
+// callToRenew is call on the connection that is kept for renewals, if the pool has a limit, and can spare one.
+func (d *Driver) callToRenew(
+	ctx context.Context,
+	operation func(*queries.Queries) error,
+	read func(row *sql.Rows) error,
+) error {
+	if d.tx != nil || d.handle.Stats().MaxOpenConnections < 2 {
+		return d.call(ctx, operation, read)
+	}
+	conn, err := d.renewing.Take(ctx)
+	if err != nil {
+		return connectError(ctx, err)
+	}
+	err = operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
+	if err != nil {
+		d.renewing.Drop(conn)
+	} else {
+		d.renewing.Put(conn)
+	}
+	return interpretError(err)
+}
+
 // callClient lets the generated code read what a CALL answers, which sqlc takes for a statement without
 // rows. It also names the schema in the query: sqlc has to write it without one.
 type callClient struct {

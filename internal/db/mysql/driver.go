@@ -27,6 +27,8 @@ type Driver struct {
 	// schema is the database that the procedures are in, empty for the one that is connected to.
 	schema string
 	close  func() error
+	// renewing is a connection of the pool that is kept for renewals, nil in a transaction.
+	renewing *db.Kept[*sql.Conn]
 }
 
 var _ db.Driver = (*Driver)(nil)
@@ -39,7 +41,9 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 			return nil, err
 		}
 	}
-	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
+	driver := &Driver{handle: handle, schema: schema, close: func() error { return nil }}
+	driver.renewing = db.NewKept(1, handle.Conn, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
+	return driver, nil
 }
 
 // Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
@@ -68,7 +72,12 @@ func (d *Driver) Owned() *Driver {
 }
 
 // Close closes the pool if it is Owned.
-func (d *Driver) Close() error { return d.close() }
+func (d *Driver) Close() error {
+	if d.renewing != nil {
+		d.renewing.Close()
+	}
+	return d.close()
+}
 
 // WithSQLTx returns a driver whose operations run in the caller's transaction.
 func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(tx) }

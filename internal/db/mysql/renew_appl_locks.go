@@ -9,7 +9,8 @@ import (
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// RenewApplLocks calls renew_appl_locks.
+// RenewApplLocks calls renew_appl_locks, outside a transaction on a connection of the pool that is kept for that, so that it does
+// not queue behind the program.
 func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
 	if len(params.Grants) == 0 {
 		return nil, nil
@@ -19,7 +20,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 		return nil, err
 	}
 	var answers []db.RenewedGrant
-	err = d.call(ctx, func(q *queries.Queries) error {
+	err = d.callToRenew(ctx, func(q *queries.Queries) error {
 		// As text: bytes would be of no character set, and no JSON.
 		return q.RenewApplLocks(ctx, queries.RenewApplLocksParams{Grants: string(grants)})
 	}, func(row *sql.Rows) error {

@@ -27,6 +27,8 @@ type Driver struct {
 	tx     queries.DBTX
 	schema string
 	close  func()
+	// renewing are connections of the renewals' own, nil in a transaction.
+	renewing *db.Kept[*pgx.Conn]
 }
 
 var _ db.Driver = (*Driver)(nil)
@@ -37,7 +39,9 @@ func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	return &Driver{pool: pool, schema: schema, close: func() {}}, nil
+	driver := &Driver{pool: pool, schema: schema, close: func() {}}
+	driver.renewing = db.NewKept(renewers, driver.connect, disconnect)
+	return driver, nil
 }
 
 // Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
@@ -78,8 +82,11 @@ func parseError(dsn string, err error) error {
 var errNotDSN = errors.New("is not postgres://USER:PASSWORD@HOST:PORT/DATABASE with known options; " +
 	"write special characters of the password as %XX, such as @ as %40 and / as %2F")
 
-// Close closes the pool if it is Owned.
+// Close closes the pool if it is Owned, and the connections of the renewals.
 func (d *Driver) Close() error {
+	if d.renewing != nil {
+		d.renewing.Close()
+	}
 	d.close()
 	return nil
 }

@@ -1,0 +1,106 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// Kept are a few connections beside those that a program uses: renewals do not queue behind it. They are made when they are
+// needed, and end when they have not been for a while. It is safe for concurrent use.
+type Kept[C any] struct {
+	connect func(ctx context.Context) (C, error)
+	end     func(C)
+	// slots has one element for each connection that there is or is being made, idle has those that nobody uses.
+	slots chan struct{}
+	idle  chan C
+	// closed ends what is being made.
+	closed context.Context //nolint:containedctx // as it says
+	cancel context.CancelFunc
+	tired  *time.Timer
+}
+
+const (
+	// keptFor is how long a connection is kept that nobody uses.
+	keptFor = time.Minute
+	// connectLimit bounds the making of one, which who needs it does not wait for to the end.
+	connectLimit = 30 * time.Second
+)
+
+// NewKept keeps so many connections at the most.
+func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end func(C)) *Kept[C] {
+	kept := &Kept[C]{connect: connect, end: end, slots: make(chan struct{}, most), idle: make(chan C, most)}
+	kept.closed, kept.cancel = context.WithCancel(context.Background())
+	kept.tired = time.AfterFunc(keptFor, kept.drain)
+	kept.tired.Stop()
+	return kept
+}
+
+// Take returns a connection, for Put or Drop. When ctx ends first, the one that is being made is there for the next caller.
+func (k *Kept[C]) Take(ctx context.Context) (C, error) {
+	var none C
+	select {
+	case conn := <-k.idle:
+		return conn, nil
+	default:
+	}
+	failed := make(chan error, 1)
+	select {
+	case k.slots <- struct{}{}:
+		go k.make(failed)
+	default: // somebody gives one back, or makes one
+	}
+	select {
+	case conn := <-k.idle:
+		return conn, nil
+	case err := <-failed:
+		return none, err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+func (k *Kept[C]) make(failed chan<- error) {
+	ctx, cancel := context.WithTimeout(k.closed, connectLimit)
+	defer cancel()
+	conn, err := k.connect(ctx)
+	if err != nil {
+		<-k.slots
+		failed <- err
+		return
+	}
+	k.Put(conn)
+}
+
+// Put gives a connection back.
+func (k *Kept[C]) Put(conn C) {
+	k.idle <- conn // there is room for all
+	k.tired.Reset(keptFor)
+	if k.closed.Err() != nil {
+		k.drain()
+	}
+}
+
+// Drop ends a connection that is of no use any more.
+func (k *Kept[C]) Drop(conn C) {
+	k.end(conn)
+	<-k.slots
+}
+
+// drain ends those that nobody uses.
+func (k *Kept[C]) drain() {
+	for {
+		select {
+		case conn := <-k.idle:
+			k.Drop(conn)
+		default:
+			return
+		}
+	}
+}
+
+// Close ends all, those in use when they are given back.
+func (k *Kept[C]) Close() {
+	k.cancel()
+	k.tired.Stop()
+	k.drain()
+}

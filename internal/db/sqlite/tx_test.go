@@ -67,15 +67,23 @@ func TestInTxIsTheWriterFromItsBeginning(t *testing.T) {
 	if err := both(func(operations func(db.Driver) error) error { return driver.InTx(t.Context(), operations) }); err != nil {
 		t.Errorf("the driver's transactions: %v", err)
 	}
-	err := both(func(operations func(db.Driver) error) error {
+	var txs []*sql.Tx
+	for range 2 {
 		tx, err := handle.BeginTx(t.Context(), nil)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		d := driver.WithSQLTx(tx)
-		return errors.Join(operations(d), tx.Commit())
-	})
+		_, err = driver.WithSQLTx(tx).InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		txs = append(txs, tx)
+	}
+	if err := errors.Join(get(t.Context(), driver.WithSQLTx(txs[0]), "1", "JDOE"), txs[0].Commit()); err != nil {
+		t.Fatal(err)
+	}
+	err := get(t.Context(), driver.WithSQLTx(txs[1]), "2", "JDOE")
 	if err == nil {
 		t.Error("deferred transactions have no conflict: this test shows nothing")
 	}

@@ -31,6 +31,10 @@ type Locker interface {
 	// skip it in an outage.
 	TryAcquire(ctx context.Context, request AcquireRequest) (*Lease, error)
 
+	// TryDo is Do with TryAcquire instead of Acquire: for work that is skipped when somebody else does it. It reports whether
+	// work ran, so that a refusal (ErrHeld) is told from what work returns.
+	TryDo(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) (ran bool, err error)
+
 	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, which here
 	// ends with ctx, too, by its deadline and with its cause. The error is that of work; ErrLost if the lease was lost before the release, because work
 	// may not have been alone then; or that of acquiring or releasing.
@@ -160,6 +164,17 @@ func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 	return leases.Do(ctx, request, work)
 }
 
+// TryDo is [Locker.TryDo] on the table.
+func (c *Client) TryDo(
+	ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error,
+) (ran bool, err error) {
+	leases, err := c.leases()
+	if err != nil {
+		return false, err
+	}
+	return leases.TryDo(ctx, request, work)
+}
+
 // Acquire is [Locker.Acquire].
 func (l *Leases) Acquire(ctx context.Context, request AcquireRequest) (*Lease, error) {
 	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
@@ -179,18 +194,34 @@ func (l *Leases) TryAcquire(ctx context.Context, request AcquireRequest) (*Lease
 }
 
 // Do is [Locker.Do].
-func (l *Leases) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) (err error) {
+func (l *Leases) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, request)
 	if err != nil {
 		return err
 	}
-	lease.endWith(ctx)
+	return lease.do(ctx, work)
+}
+
+// TryDo is [Locker.TryDo].
+func (l *Leases) TryDo(
+	ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease *Lease) error,
+) (ran bool, err error) {
+	lease, err := l.TryAcquire(ctx, request)
+	if err != nil {
+		return false, err
+	}
+	return true, lease.do(ctx, work)
+}
+
+// do runs work and releases the lease.
+func (l *Lease) do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) (err error) {
+	l.endWith(ctx)
 	defer func() {
-		if releaseErr := lease.Release(ctx); releaseErr != nil {
+		if releaseErr := l.Release(ctx); releaseErr != nil {
 			err = errors.Join(err, releaseErr)
 		}
 	}()
-	return work(lease.Context(), lease)
+	return work(l.Context(), l)
 }
 
 // acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
@@ -205,6 +236,7 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
 	}
+	began := time.Now()
 	var leases []*Lease
 	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
 		var err error
@@ -214,6 +246,7 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 		})
 		return err
 	})
+	l.events.waited(wanted.object, began, err)
 	if err != nil {
 		return nil, err
 	}

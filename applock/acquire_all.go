@@ -112,7 +112,11 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 		}
 	}
 	if len(wanted) > 0 {
+		began := time.Now()
 		taken, err := l.takeAll(ctx, wanted, get)
+		for _, claim := range wanted {
+			l.events.waited(claim.object, began, err)
+		}
 		if err != nil {
 			set.abandon(ctx)
 			return nil, err

@@ -19,7 +19,8 @@ import (
 type Client struct {
 	operations operations
 	// lazy makes the leases; nil in a transaction, which a lease outlives.
-	lazy *lazyLeases
+	lazy   *lazyLeases
+	events Events
 }
 
 // New returns a client on a driver. It is for the packages of the engines, which have the drivers; a nil logger logs
@@ -29,6 +30,12 @@ func New(driver db.Driver, logger *slog.Logger) *Client {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	return &Client{operations: operations{driver: driver, logger: logger, closed: new(atomic.Bool)}, lazy: new(lazyLeases)}
+}
+
+// Observed is for the packages of the engines: it has events told of the leases that the client will take, and returns the client.
+func (c *Client) Observed(events Events) *Client {
+	c.events = events
+	return c
 }
 
 // Driver is for the packages of the engines and of migrating.
@@ -100,7 +107,10 @@ func (c *Client) leases() (*Leases, error) {
 		return nil, errInTx
 	}
 	return c.lazy.get(func() *Leases {
-		leases := NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{Logger: c.operations.logger})
+		leases := NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{
+			Logger: c.operations.logger,
+			Events: c.events,
+		})
 		leases.checkIdle = idleCheck
 		return leases
 	})

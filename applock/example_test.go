@@ -459,6 +459,23 @@ func ExampleClient_TryAcquire() {
 	// released: <nil>
 }
 
+// A job that is skipped while another node does it, and not in an outage.
+func ExampleClient_TryDo() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	request := applock.AcquireRequest{Object: applock.Object{Type: "job", ID: "reconcile"}, MaxHold: time.Hour}
+	ran, err := client.TryDo(ctx, request, func(context.Context, *applock.Lease) error {
+		ran, err := client.TryDo(ctx, request, func(context.Context, *applock.Lease) error { return nil })
+		fmt.Println("elsewhere:", ran, errors.Is(err, applock.ErrHeld))
+		return nil
+	})
+	fmt.Println("here:", ran, err)
+	// Output:
+	// elsewhere: false true
+	// here: true <nil>
+}
+
 // A deposit into a wallet, one at a time per wallet, fenced in the transaction that writes.
 func ExampleClient_Do() {
 	ctx := context.Background()

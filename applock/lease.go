@@ -332,6 +332,7 @@ func (h *hold) endLocked(cause error) bool {
 	for lease := range h.open {
 		lease.cancel(cause)
 	}
+	h.leases.events.ended(h, errors.Is(cause, ErrLost))
 	return true
 }
 

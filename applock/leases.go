@@ -19,6 +19,7 @@ import (
 type Leases struct {
 	backend Backend
 	logger  *slog.Logger
+	events  Events
 	check   time.Duration
 	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
 	checkIdle time.Duration
@@ -56,6 +57,8 @@ type LeasesConfig struct {
 	CheckInterval time.Duration
 	// Logger gets what goes wrong in the background; nil logs nothing.
 	Logger *slog.Logger
+	// Events are told of the leases.
+	Events Events
 }
 
 // ErrClosed means that the leases, the client or its pool have been closed. Nothing has been sent.
@@ -71,6 +74,7 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 	leases := &Leases{
 		backend:   backend,
 		logger:    logger,
+		events:    config.Events,
 		check:     max(config.CheckInterval, 0),
 		objects:   map[Object]*objectState{},
 		live:      map[*hold]struct{}{},

@@ -682,3 +682,80 @@ func TestShortOutagesLoseNothing(t *testing.T) {
 		})
 	}
 }
+
+// Goal: TryDo runs work or says that it has not, and a refusal that work meets is not taken for its own. Method: a free object,
+// with work that returns a refusal; then one that is held.
+func TestTryDo(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		refusal := &applock.HeldError{Object: account(1)}
+		ran, err := here.TryDo(t.Context(), anHour(nightly), func(ctx context.Context, lease *applock.Lease) error {
+			if lease.Object() != nightly || lease.Err() != nil || ctx.Err() != nil {
+				t.Errorf("works on %s with %v", lease.Object(), ctx.Err())
+			}
+			return refusal
+		})
+		if !ran || !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("%t, %v, want that work ran and its error", ran, err)
+		}
+		holder := there.acquire(t, anHour(nightly))
+		began := time.Now()
+		ran, err = here.TryDo(t.Context(), anHour(nightly), nil)
+		if ran {
+			t.Error("work ran beside a holder")
+		}
+		requireRefused(t, began, 20*time.Millisecond, err, holder)
+	})
+}
+
+// Goal: events tell how long callers wait, how long leases are held, and which are lost. Method: one of each, and a refusal; a
+// program without events beside it.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		backend := fakebackend.New()
+		var mutex sync.Mutex
+		var told []string
+		tell := func(format string, values ...any) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			told = append(told, fmt.Sprintf(format, values...))
+		}
+		leases := applock.NewLeases(fakebackend.Program{Backend: backend}, applock.LeasesConfig{Events: applock.Events{
+			Waited: func(object applock.Object, waited time.Duration, err error) {
+				tell("waited %s for %s: held %t", object, waited, errors.Is(err, applock.ErrHeld))
+			},
+			Held: func(object applock.Object, held time.Duration) { tell("held %s for %s", object, held) },
+			Lost: func(object applock.Object, held time.Duration, cause error) {
+				tell("lost %s after %s: %t", object, held, errors.Is(cause, applock.ErrLost))
+			},
+		}})
+		defer func() { _ = leases.Close() }()
+		p := program{Leases: leases, backend: backend}
+		expect := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			mutex.Lock()
+			defer mutex.Unlock()
+			if len(told) != 1 || told[0] != want {
+				t.Errorf("told %q, want %q", told, want)
+			}
+			told = nil
+		}
+		lease := p.acquire(t, anHour(nightly))
+		expect("waited job:nightly for 0s: held false")
+		request := within(10 * time.Second)
+		_, _ = p.TryAcquire(t.Context(), request)
+		expect("waited job:nightly for 10s: held true")
+		release(t, lease)
+		expect("held job:nightly for 10s")
+		lease = p.acquire(t, anHour(nightly))
+		expect("waited job:nightly for 0s: held false")
+		backend.End(nightly)
+		time.Sleep(time.Minute)
+		if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
+			t.Error(err)
+		}
+		expect("lost job:nightly after 1m0s: true")
+	})
+}

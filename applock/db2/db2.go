@@ -19,6 +19,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
+	// Events are told of leases.
+	Events applock.Events
 }
 
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
@@ -32,5 +34,5 @@ func New(pool *sql.DB, config Config) (*applock.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("db2: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	return applock.New(driver, config.Logger), nil
+	return applock.New(driver, config.Logger).Observed(config.Events), nil
 }

@@ -63,13 +63,15 @@ type Config struct {
 	Grace time.Duration
 	// Logger gets what goes wrong in the background; nil logs nothing.
 	Logger *slog.Logger
+	// Events are told of the leases.
+	Events applock.Events
 }
 
 // New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
 // It returns ErrInvalid for a configuration that cannot be used.
 func New(config Config) (*applock.Leases, error) {
 	common, err := sessions.Config{
-		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger,
+		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger, Events: config.Events,
 	}.Checked()
 	if err != nil {
 		return nil, fmt.Errorf("getlock: %w", err)

@@ -27,6 +27,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
+	// Events are told of leases.
+	Events applock.Events
 	// ConnectTimeout is how long one attempt to connect may take, until the server has let the client in. Zero leaves that
 	// to the DSN and to the contexts of the operations. A migration needs it most: it waits for other migrators as long as
 	// its context allows.
@@ -55,7 +57,7 @@ func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
 	}
-	return applock.New(driver, config.Logger), nil
+	return applock.New(driver, config.Logger).Observed(config.Events), nil
 }
 
 // Dialect is what is to know about an engine before there is a connection.

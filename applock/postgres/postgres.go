@@ -21,6 +21,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
+	// Events are told of leases.
+	Events applock.Events
 }
 
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
@@ -34,7 +36,7 @@ func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	return applock.New(driver, config.Logger), nil
+	return applock.New(driver, config.Logger).Observed(config.Events), nil
 }
 
 // WithTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears

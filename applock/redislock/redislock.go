@@ -51,6 +51,8 @@ type Config struct {
 	Namespace string
 	// Logger gets what goes wrong in the background; nil logs nothing.
 	Logger *slog.Logger
+	// Events are told of the leases.
+	Events applock.Events
 }
 
 const (
@@ -99,7 +101,7 @@ func newLeases(config Config, interval time.Duration) *applock.Leases {
 		namespace: config.Namespace,
 		locks:     map[claim]*bsm.Lock{},
 	}
-	return applock.NewLeases(b, applock.LeasesConfig{CheckInterval: interval, Logger: config.Logger})
+	return applock.NewLeases(b, applock.LeasesConfig{CheckInterval: interval, Logger: config.Logger, Events: config.Events})
 }
 
 // backend is applock's, on Redis. It remembers the locks of the grants it has given: with them goes what makes

@@ -18,6 +18,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
+	// Events are told of leases.
+	Events applock.Events
 }
 
 // New returns a client on the caller's handle, which Close leaves open. Give the handle a busy timeout, because SQLite
@@ -27,5 +29,5 @@ type Config struct {
 //
 // It always succeeds; the error is for the form that all engines share.
 func New(handle *sql.DB, config Config) (*applock.Client, error) {
-	return applock.New(sqlite.New(handle), config.Logger), nil
+	return applock.New(sqlite.New(handle), config.Logger).Observed(config.Events), nil
 }

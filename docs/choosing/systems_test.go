@@ -118,20 +118,18 @@ func Example_block() {
 }
 
 // reconcile is started by cron on each node. One of them does the work; on the others there is nothing to do.
-func reconcile(ctx context.Context, locks applock.Locker, work func(ctx context.Context) error) (err error) {
-	lease, err := locks.TryAcquire(ctx, applock.AcquireRequest{
+func reconcile(ctx context.Context, locks applock.Locker, work func(ctx context.Context) error) error {
+	ran, err := locks.TryDo(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: "job", ID: "reconcile"},
 		MaxHold: 2 * time.Hour,
 		TTL:     30 * time.Second,
+	}, func(ctx context.Context, _ *applock.Lease) error {
+		return work(ctx)
 	})
-	if errors.Is(err, applock.ErrHeld) {
+	if !ran && errors.Is(err, applock.ErrHeld) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
-	return work(lease.Context())
+	return err
 }
 
 // Two nodes start the job at the same time.
@@ -155,6 +153,83 @@ func Example_reconcile() {
 	// Output:
 	// the first node works
 	// <nil>
+}
+
+// lead has one of several candidates lead, until ctx ends. When a leader crashes, the next one follows within 15 s; when it is
+// started again under its own name before, at once, and whatever its predecessor still does is fenced off.
+func lead(ctx context.Context, locks applock.Locker, candidate string, work func(ctx context.Context, lease *applock.Lease) error) error {
+	for ctx.Err() == nil {
+		err := locks.Do(ctx, applock.AcquireRequest{
+			Object:  applock.Object{Type: "leader", ID: "billing"},
+			Owner:   applock.Owner{Operator: candidate},
+			MaxHold: 24 * time.Hour,
+			TTL:     15 * time.Second,
+		}, work)
+		if err != nil && !errors.Is(err, applock.ErrLost) {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// observe calls changed with who leads, and when that is another one; with nobody, it is empty.
+func observe(ctx context.Context, client *applock.Client, changed func(leader string)) error {
+	last := applock.Fence(-1)
+	for {
+		lock, err := client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "leader", ID: "billing"}})
+		if err != nil && !errors.Is(err, applock.ErrNotHeld) {
+			return err
+		}
+		if lock.Fence != last {
+			last = lock.Fence
+			changed(lock.Owner.Operator)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Two candidates, of whom the second follows when the first gives up; somebody looks on.
+func Example_lead() {
+	db, one, remove := openShop(context.Background())
+	defer remove()
+	other, err := sqlite.New(db, sqlite.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	leaders := make(chan string, 8)
+	go func() { _ = observe(ctx, one, func(leader string) { leaders <- leader }) }()
+	<-leaders // nobody
+	done := make(chan struct{})
+	work := func(ctx context.Context, _ *applock.Lease) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	first, resign := context.WithCancel(ctx)
+	go func() { _ = lead(first, one, "node-1", work) }()
+	fmt.Println(<-leaders, "leads")
+	go func() {
+		_ = lead(ctx, other, "node-2", work)
+		close(done)
+	}()
+	resign()
+	for leader := range leaders {
+		if leader != "" { // nobody, for a moment
+			fmt.Println(leader, "leads")
+			break
+		}
+	}
+	cancel()
+	<-done
+	// Output:
+	// node-1 leads
+	// node-2 leads
 }
 
 // Goal: the job is not skipped without a word when nobody can tell whether another node has it. Method: a server that accepts

@@ -60,6 +60,7 @@ type Config struct {
 	Sessions  int
 	Grace     time.Duration
 	Logger    *slog.Logger
+	Events    applock.Events
 }
 
 const (
@@ -121,6 +122,7 @@ func New[Name comparable](server Server[Name], config Config) *applock.Leases {
 	return applock.NewLeases(newBackend(server, config), applock.LeasesConfig{
 		CheckInterval: checkInterval,
 		Logger:        config.Logger,
+		Events:        config.Events,
 	})
 }
 

@@ -21,8 +21,10 @@
 --            Expired row, two callers: S2b locks the row; for the second one its fence is another.
 --            Release while S2 waits: the row expires at a time after S1's, so S2b passes it over and S1 looks again. So a
 --            grant never begins before the former one's end.
---            Renewal or release while S2c waits: what a NULL keeps is read under the row lock, as is the clock.
---            Rollback while S2 waits: S3 has the lock last from the end of the wait.
+--            Renewal or release while S2c waits: what a NULL keeps is read under the row lock, and so is whether it has
+--            expired by then.
+--            S2 waits, and what it waited for leaves the row as it was, or renewed: S3 has the lock last from the end of
+--            the wait.
 --            Killed before commit: the row goes back to what it was, and the waiter goes on.
 --            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -124,8 +126,8 @@ BEGIN
             UPDATE appl_lock AS l
             SET department_id = CASE WHEN p_department_id IS NULL THEN l.department_id ELSE v_department_id END,
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
-                lock_ts = greatest(clock_timestamp(), l.acquired_ts + interval '1 microsecond'),
-                expires_ts = clock_timestamp()
+                lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
+                expires_ts = v_now_ts
                     + CASE WHEN p_ttl_seconds IS NULL THEN appl_lock_ttl(l.lock_ts, l.expires_ts) ELSE v_ttl END
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
@@ -142,15 +144,19 @@ BEGIN
         END IF;
         IF FOUND THEN
             IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
-                -- S3: S2 has waited for somebody who rolled back, and the engine has kept the times from before.
+                -- S3: S2 has waited, and its times are those from before.
                 UPDATE appl_lock AS l
                 SET acquired_ts = CASE p_outcome WHEN 'ACQUIRED' THEN t.now_ts ELSE l.acquired_ts END,
                     lock_ts = t.now_ts,
                     expires_ts = l.expires_ts + (t.now_ts - l.lock_ts)
-                FROM (SELECT clock_timestamp() AS now_ts) AS t
+                FROM (
+                    SELECT greatest(clock_timestamp(), o.lock_ts) AS now_ts
+                    FROM appl_lock AS o
+                    WHERE o.object_type = v_object_type
+                        AND o.object_id = v_object_id
+                ) AS t
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_object_id
-                    AND t.now_ts > l.lock_ts
                 RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
                 INTO p_expires_ts, p_seconds_left;
             END IF;

@@ -131,6 +131,10 @@ func fill(t *testing.T, target reflect.Value, parameters []db.Parameter) {
 				Fence: number("fence"), TTLSeconds: number("p_ttl_seconds"),
 			}}
 		}
+		if field.Kind() == reflect.Pointer { // of what is not the same as its zero value
+			field.Set(reflect.New(field.Type().Elem()))
+			field = field.Elem()
+		}
 		field.Set(reflect.ValueOf(value).Convert(field.Type()))
 	}
 }

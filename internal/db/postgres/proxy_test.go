@@ -123,8 +123,8 @@ type pooler struct {
 	// turn is held by the client whose transaction it is.
 	turn chan struct{}
 	// client is that one, nil between transactions.
-	clients sync.Mutex
-	client  *pgproto3.Backend
+	clients, sending sync.Mutex
+	client           *pgproto3.Backend
 }
 
 // newPooler returns the DSN of a pooler in transaction mode.
@@ -170,6 +170,14 @@ func (p *pooler) answer() {
 	}
 }
 
+// send hands on what a client says. The turns keep clients apart; the mutex tells the race detector.
+func (p *pooler) send(message pgproto3.FrontendMessage) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.server.Frontend.Send(message)
+	return p.server.Frontend.Flush()
+}
+
 func (p *pooler) serve(conn net.Conn) {
 	client := pgproto3.NewBackend(conn, conn)
 	if err := p.greet(client); err != nil {
@@ -192,8 +200,7 @@ func (p *pooler) serve(conn net.Conn) {
 			p.client = client
 			p.clients.Unlock()
 		}
-		p.server.Frontend.Send(message)
-		if err := p.server.Frontend.Flush(); err != nil {
+		if err := p.send(message); err != nil {
 			return
 		}
 	}

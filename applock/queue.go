@@ -375,7 +375,7 @@ func (w *wait) pause(limited context.Context) error {
 	if err := w.sleep(limited, askAgain, nil); err != nil {
 		return err
 	}
-	pause := time.Duration(float64(w.again) * (1 - jitter + 2*jitter*w.leases.waiters.random()))
+	pause := w.leases.waiters.about(w.again)
 	w.again = min(2*w.again, askAgainSlowest)
 	return w.sleep(limited, pause, w.self.wake)
 }

@@ -238,8 +238,15 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 		pause = lingering
 	}
 	h.mutex.Unlock()
-	pause = time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
+	pause = h.about(pause)
 	return max(min(pause, next), min(time.Duration(float64(cost-pollFree)/maxPollShare), pollDearest))
+}
+
+// about returns a pause that is a little longer or shorter, so that not all programs ask at the same time.
+func (h *hub) about(pause time.Duration) time.Duration {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
 }
 
 // pollCosts are those of the last polls.

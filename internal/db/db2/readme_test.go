@@ -29,7 +29,7 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 			kind = "FUNCTION"
 		}
 		for _, name := range []string{operation.Name, operation.RowForm()} {
-			grant := "GRANT EXECUTE ON " + kind + " applock." + name + " TO ROLE applock_" + role + "\n"
+			grant := "GRANT EXECUTE ON " + kind + " applock." + name + " TO ROLE applock_" + role + ";\n"
 			if !strings.Contains(grants, grant) {
 				t.Errorf("procedures/README.md lacks %s", grant)
 			}

@@ -205,6 +205,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 		l.watchClocks()
 	}
 	state.see(h.asHolder(), false)
+	state.turns.taken(state.queue.Len() - 1)
 	state.tell()
 	h.trust(started, claim.term())
 	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)

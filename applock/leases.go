@@ -20,7 +20,9 @@ type Leases struct {
 	backend Backend
 	logger  *slog.Logger
 	events  Events
-	check   time.Duration
+	// isShared is true where other programs can take objects, too.
+	isShared bool
+	check    time.Duration
 	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
 	checkIdle time.Duration
 	waiters   *hub
@@ -85,6 +87,7 @@ func NewLeases(backend Backend, config LeasesConfig) *Leases {
 	leases.background.idle = sync.NewCond(&leases.background.mutex)
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
+	_, leases.isShared = backend.(Poller)
 	leases.waiters = newHub(leases)
 	if announcer, ok := backend.(Announcer); ok {
 		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}

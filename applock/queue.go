@@ -41,6 +41,9 @@ type objectState struct {
 	seenAt time.Time
 	// elsewhere is true from a refusal until somebody holds the object here.
 	elsewhere bool
+	// turns are those of this program, in a row. fading is true while the object is about to be forgotten.
+	turns  turns
+	fading bool
 	// failure is why the last attempt came to nothing, nil if it was refused.
 	failure error
 	// news, if somebody waits for it, is closed when one of the above changes.
@@ -111,11 +114,130 @@ func (l *Leases) advance(object Object, state *objectState) {
 	state.tell()
 	switch {
 	case state.holder != nil || state.unsettled > 0:
-	case first == nil:
-		delete(l.objects, object)
+	case l.isFreeForOthers(state) || first == nil:
+		l.forget(object, state)
 	default:
 		first.nudge()
 	}
+}
+
+// forget forgets an object that nobody is concerned with, after a moment if this program has just had its turns: whoever comes
+// meanwhile goes on with them. The mutex is held.
+func (l *Leases) forget(object Object, state *objectState) {
+	isUnused := state.holder == nil && state.unsettled == 0 && state.first() == nil
+	switch {
+	case !isUnused || state.fading:
+	case (!l.isShared || state.turns.isPast()) && l.objects[object] == state:
+		delete(l.objects, object)
+	default:
+		state.fading = true
+		time.AfterFunc(rowGap, func() {
+			l.mutex.Lock()
+			defer l.mutex.Unlock()
+			state.fading = false
+			l.forget(object, state)
+		})
+	}
+}
+
+// turns are those that waiters of this program take after each other, while those of others, who poll, never see the object
+// free. So it is left alone for a moment when everybody has had a turn who was waiting when the row began. And when it is
+// free again, a program asks the later, the sooner after its last row that is.
+type turns struct {
+	began  time.Time // zero: no row
+	last   time.Time // when a turn ended
+	quota  int
+	handed int
+	// ended is when the last row ended, and round how long it took from the end of the one before to the beginning of the
+	// last.
+	ended time.Time
+	round time.Duration
+	// pause is until when the object is left to others, and outsiders when one of them was seen to hold it.
+	pause     time.Time
+	outsiders time.Time
+}
+
+const (
+	// leastRow is how long a row lasts at least where others are known to want the object, and longRow where they are not.
+	leastRow = 250 * time.Millisecond
+	longRow  = 2 * time.Second
+	// rowGap is how long nobody here may have it within a row.
+	rowGap = 100 * time.Millisecond
+	// othersPause is how long the object is left alone: some polls of those who have waited for less than a minute. courtesy
+	// is by how much a program asks later whose last row has just ended.
+	othersPause = 50 * time.Millisecond
+	courtesy    = 2 * othersPause
+	// remembered is for how long others are known.
+	remembered = time.Minute
+)
+
+// taken notes that a waiter of this program has the object, while so many others of it wait.
+func (t *turns) taken(waiting int) {
+	if t.began.IsZero() {
+		if !t.ended.IsZero() {
+			t.round = time.Since(t.ended)
+		}
+		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
+		return
+	}
+	t.handed++
+}
+
+// refused notes that somebody else has it.
+func (t *turns) refused() {
+	t.end()
+	t.outsiders = time.Now()
+}
+
+func (t *turns) end() {
+	if !t.began.IsZero() {
+		t.began, t.ended = time.Time{}, time.Now()
+	}
+}
+
+// delay is how much later than others this program is to ask for an object that is free.
+func (t *turns) delay() time.Duration {
+	if t.ended.IsZero() || t.round <= 0 || time.Since(t.outsiders) >= remembered {
+		return 0
+	}
+	waited := min(1, float64(time.Since(t.ended))/float64(t.round))
+	return time.Duration((1 - waited) * float64(courtesy))
+}
+
+// isPast reports whether the last turn and the pause after it are of no interest any more.
+func (t *turns) isPast() bool {
+	return time.Since(t.last) >= rowGap && !time.Now().Before(t.pause)
+}
+
+// isOver reports whether the row has lasted for long enough.
+func (t *turns) isOver() bool {
+	least := longRow
+	if time.Since(t.outsiders) < remembered {
+		least = leastRow
+	}
+	return !t.began.IsZero() && t.handed >= t.quota && time.Since(t.began) >= least
+}
+
+// isFreeForOthers begins a pause if one is due, and reports whether there is one; the mutex is held.
+func (l *Leases) isFreeForOthers(state *objectState) bool {
+	if l.isShared && state.turns.isOver() {
+		state.turns.end()
+		l.leaveToOthers(state, othersPause)
+	}
+	return time.Now().Before(state.turns.pause)
+}
+
+// leaveToOthers makes a pause; the mutex is held.
+func (l *Leases) leaveToOthers(state *objectState, pause time.Duration) {
+	state.turns.pause = time.Now().Add(pause)
+	time.AfterFunc(pause, func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		state.tell()
+		if first := state.first(); first != nil {
+			first.nudge()
+		}
+	})
 }
 
 func (w *waiter) nudge() {
@@ -134,6 +256,7 @@ func (l *Leases) vacate(h *hold) {
 		return
 	}
 	state.see(h.asHolder(), false)
+	state.turns.last = time.Now()
 	state.holder = nil
 	l.advance(h.grant.Object, state)
 }
@@ -148,7 +271,10 @@ func (l *Leases) nudge(object Object, asked time.Time) {
 	case state == nil:
 	case state.holder != nil && state.holder.cause == nil && state.holder.began.Before(asked):
 		l.verify(state.holder)
-	case state.first() != nil:
+	case state.first() == nil || time.Now().Before(state.turns.pause):
+	case state.holder == nil && state.turns.delay() > 0:
+		l.leaveToOthers(state, state.turns.delay())
+	default:
 		state.first().nudge()
 	}
 }
@@ -222,7 +348,7 @@ func (w *wait) askOnce(ctx context.Context) error {
 			l.learn(w.self, err)
 			return err
 		}
-		verdict, news := l.awaitNews(w.self)
+		news, verdict := l.awaitNews(w.self)
 		if verdict != nil {
 			return verdict
 		}
@@ -318,7 +444,7 @@ func (w *wait) list(limited context.Context) {
 		}
 		w.listing = w.leases.lister.add(w.claim, limit)
 	}
-	w.leases.waiters.add(w.claim.object)
+	w.leases.waiters.add(w.claim.object) //nolint:contextcheck // it polls for others, too
 }
 
 func (w *wait) unlist() {
@@ -418,7 +544,7 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	state := l.objects[self.object]
-	return state.holder == nil && state.unsettled == 0 && state.first() == self
+	return state.holder == nil && state.unsettled == 0 && state.first() == self && !time.Now().Before(state.turns.pause)
 }
 
 func (l *Leases) setAsking(self *waiter, asking bool) {
@@ -444,6 +570,7 @@ func (l *Leases) learn(self *waiter, err error) {
 	switch {
 	case errors.As(err, &held):
 		state.see(held.Holder, true)
+		state.turns.refused()
 	case isBusy(err) || isOutage(err):
 		state.failure = err
 	}
@@ -457,17 +584,17 @@ func (l *Leases) verdict(self *waiter) error {
 	return l.objects[self.object].verdict(self, outage)
 }
 
-// awaitNews returns why the object is not to be had, or a channel that is closed when there is more to know.
-func (l *Leases) awaitNews(self *waiter) (verdict error, news <-chan struct{}) {
+// awaitNews returns a channel that is closed when there is more to know, or why the object is not to be had.
+func (l *Leases) awaitNews(self *waiter) (news <-chan struct{}, verdict error) {
 	outage := l.waiters.outage()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	state := l.objects[self.object]
 	if verdict := state.verdict(self, outage); verdict != nil {
-		return verdict, nil
+		return nil, verdict
 	}
 	if state.news == nil {
 		state.news = make(chan struct{})
 	}
-	return nil, state.news
+	return state.news, nil
 }

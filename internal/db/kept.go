@@ -29,7 +29,7 @@ const (
 // NewKept keeps so many connections at the most.
 func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end func(C)) *Kept[C] {
 	kept := &Kept[C]{connect: connect, end: end, slots: make(chan struct{}, most), idle: make(chan C, most)}
-	kept.closed, kept.cancel = context.WithCancel(context.Background())
+	kept.closed, kept.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
 	kept.tired = time.AfterFunc(keptFor, kept.drain)
 	kept.tired.Stop()
 	return kept
@@ -46,7 +46,7 @@ func (k *Kept[C]) Take(ctx context.Context) (C, error) {
 	failed := make(chan error, 1)
 	select {
 	case k.slots <- struct{}{}:
-		go k.make(failed)
+		go k.make(failed) //nolint:contextcheck // the next caller has it if this one has gone
 	default: // somebody gives one back, or makes one
 	}
 	select {

@@ -1,0 +1,71 @@
+package applock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/internal/fakebackend"
+)
+
+// Goal: nobody starves between programs: whoever waits has the object within three fair turns, which is the time in which each
+// worker has it once. Method: workers in several programs that hold it again and again, evenly and in one program against a
+// single one in another, on a backend that only answers polls and on one that sends messages.
+func TestFairTurns(t *testing.T) {
+	t.Parallel()
+	const holds, rounds = 300 * time.Millisecond, 40
+	for name, workers := range map[string][]int{"Even": {4, 4, 4, 4}, "Outsider": {15, 1}} {
+		for _, messages := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/messages=%t", name, messages), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					backend := fakebackend.New()
+					backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
+						return fakebackend.Fault{Before: 200 * time.Microsecond, After: 200 * time.Microsecond}
+					}
+					total := 0
+					for _, number := range workers {
+						total += number
+					}
+					fair := time.Duration(total) * (holds + time.Millisecond)
+					ctx, cancel := context.WithTimeout(t.Context(), rounds*fair)
+					defer cancel()
+					var group sync.WaitGroup
+					for i, number := range workers {
+						var kind applock.Backend = fakebackend.Polled{Backend: backend}
+						if messages {
+							kind = fakebackend.Program{Backend: backend, Name: fmt.Sprint(i)}
+						}
+						leases := applock.NewLeases(kind, applock.LeasesConfig{})
+						defer func() { _ = leases.Close() }()
+						for range number {
+							group.Go(func() { takeTurns(ctx, t, leases, holds, 3*fair) })
+						}
+					}
+					group.Wait()
+				})
+			})
+		}
+	}
+}
+
+// takeTurns holds the nightly job again and again until ctx ends.
+func takeTurns(ctx context.Context, t *testing.T, leases *applock.Leases, holds, longest time.Duration) {
+	t.Helper()
+	for ctx.Err() == nil {
+		began := time.Now()
+		lease, err := leases.Acquire(ctx, anHour(nightly))
+		if waited := time.Since(began); waited > longest {
+			t.Errorf("waited for %s, want at most %s", waited, longest)
+		}
+		if err != nil {
+			return
+		}
+		time.Sleep(holds)
+		_ = lease.Release(context.WithoutCancel(ctx))
+	}
+}

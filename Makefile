@@ -69,14 +69,18 @@ test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; oth
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./internal/db/db2/... ./cmd/applockctl
 
-# Of each of three phases of each backend: an hour for all.
+# Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150
 SOAK_LEASES := 2000
+# Leases and waiters of one process, and who is busy beside them.
+SOAK_MANY := 10000
+SOAK_CALLERS := 64
 
 .PHONY: soak
-soak: ## Hold leases for an hour on every backend, while processes are killed and connections cut; prints a table.
-	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) $(WITH_SERVERS) \
-		go test -count=1 -v -parallel=1 -timeout=3h -run='^TestSoak$$' ./internal/testing/soak
+soak: ## Hold leases on every backend, while processes are killed and connections cut, and many of them: 90 minutes.
+	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) \
+		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) $(WITH_SERVERS) \
+		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
 
 .PHONY: bench
 bench: ## Measure the leases beside the same done by hand, in a few minutes; ARGS="-runs 3" for more.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -297,6 +298,54 @@ func TestBusy(t *testing.T) {
 		after.check(t, exitNo)
 		if expires := timeOfJSON.FindString(before.stdout); !strings.Contains(after.stdout, expires) {
 			t.Errorf("the lock that lasts until %s became %s", expires, after.stdout)
+		}
+	})
+}
+
+// Goal: get --wait waits for another transaction as it does for a holder, and gets the object when that has ended.
+// Method: on each product a transaction has the row for longer than a call waits for it, until the program has said that
+// it waits; once for the holder, who only renews, and once for a stranger.
+func TestGetWaitsForATransaction(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+		for _, test := range []struct{ operator, change string }{
+			{"jdoe", "UPDATE " + s.table() + " SET department_id = 'sales'"},
+			{"asmith", "DELETE FROM " + s.table()},
+		} {
+			handle := s.open(t, dsn)
+			defer func() { _ = handle.Close() }()
+			tx, err := handle.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			if _, err := tx.ExecContext(t.Context(), test.change); err != nil {
+				t.Fatal(err)
+			}
+			stderr := make(told, 100)
+			code := make(chan int, 1)
+			a := &app{stdout: io.Discard, stderr: stderr, getenv: u.getenv}
+			go func() {
+				code <- a.run(t.Context(), []string{"get", "customer:42", "--operator", test.operator, "--wait", "1m"})
+			}()
+			select {
+			case text := <-stderr:
+				if !strings.HasSuffix(text, "; waiting 1m at the most\n") {
+					t.Errorf("%s: stderr: %s", test.operator, text)
+				}
+			case early := <-code:
+				t.Fatalf("%s has not waited, exit code %d", test.operator, early)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+			if got := <-code; got != exitYes {
+				t.Errorf("%s: exit code %d", test.operator, got)
+			}
 		}
 	})
 }

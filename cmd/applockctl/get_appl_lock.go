@@ -24,7 +24,7 @@ lock lasts, as it is; a new lock then has no department, or lasts 7d.
 
 Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the
 holder and the end of that lock (exit code 1). With --wait it first waits for the holder as long as
-that, and is listed by "list --waiting" meanwhile.
+that, also for another transaction that is changing this lock, and is listed by "list --waiting" meanwhile.
 
 Whoever comes with the same operator has the same lock: two runs of a job under one name both get it. So give
 each run an operator of its own, as below, or say --new, which refuses what would be a renewal (HELD, exit
@@ -60,10 +60,10 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
 		answer := newAnswer(object, request.Owner)
 		grant, err := s.Get(ctx, request)
-		var held *applock.HeldError
-		if errors.As(err, &held) && wait > 0 {
-			grant, err = a.waitAndGet(ctx, s, request, held, wait)
+		if wait > 0 && isForOthers(err) {
+			grant, err = a.waitAndGet(ctx, s, request, err, wait)
 		}
+		var held *applock.HeldError
 		switch {
 		case ctx.Err() == nil && errors.As(err, &held):
 			answer.refusedBy(held.Holder)
@@ -77,12 +77,23 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 	})
 }
 
-// waitAndGet goes on after a refusal, which it tells.
+// isForOthers reports whether the lock is not to be had because of others, which is what --wait waits for.
+func isForOthers(err error) bool {
+	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrBusy) ||
+		errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrContention)
+}
+
+// waitAndGet goes on after a refusal, or where another transaction has the lock, and tells which.
 func (a *app) waitAndGet(
-	ctx context.Context, s session, request applock.GetRequest, refusal *applock.HeldError, wait time.Duration,
+	ctx context.Context, s session, request applock.GetRequest, reason error, wait time.Duration,
 ) (applock.Grant, error) {
 	limit := duration(wait)
-	a.note("%s is %s; waiting %s at the most", refusal.Object, oneLine(refusal.Error()), limit.String())
+	obstacle := "being changed by another transaction"
+	var refusal *applock.HeldError
+	if errors.As(reason, &refusal) {
+		obstacle = oneLine(refusal.Error())
+	}
+	a.note("%s is %s; waiting %s at the most", request.Object, obstacle, limit.String())
 	s.extend(wait)
 	request.MaxWait = wait
 	return s.Get(ctx, request)

@@ -29,7 +29,7 @@ func (p pingAnswer) fields() []field {
 		{title: "VERSION", value: p.ProductVersion},
 	}
 	if p.InstalledContract != nil {
-		fields = append(fields, field{title: "CONTRACT", value: *p.InstalledContract})
+		fields = append(fields, field{title: "CONTRACT", value: int64(*p.InstalledContract)})
 	}
 	return fields
 }

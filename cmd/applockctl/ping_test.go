@@ -28,6 +28,10 @@ func TestPing(t *testing.T) {
 			if got := u.must(t, "ping", "--output", "json"); got.stdout != want {
 				t.Errorf("ping prints %s, want %s", got.stdout, want)
 			}
+			row := strings.Fields(u.must(t, "ping").stdout)
+			if len(row) != 8 || row[7] != installed {
+				t.Errorf("ping prints %s, want contract %s in the table", row, installed)
+			}
 			u.must(t, "migrate", "up")
 		}
 	})

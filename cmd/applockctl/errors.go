@@ -202,8 +202,8 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 	// Who may not see that learns it from "migrate up".
 	if status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err == nil && len(status.Findings) > 0 {
 		finding := status.Findings[0]
-		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and mend it with: %s",
-			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.commandLine("migrate", "repair"))
+		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and %s",
+			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.wayOut(finding))
 	}
 	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s", operation, where, install)
 }

@@ -136,10 +136,14 @@ func (a *app) tellPatience(operation string) {
 // report says what is not as it should be, a line each, with the command that mends it.
 func (a *app) report(operation string, findings []migrate.Finding) {
 	for _, finding := range findings {
-		way := "restore it from a backup"
-		if finding.Repairable {
-			way = "mend it with: " + a.commandLine("migrate", "repair")
-		}
-		a.complain("%s: %s: %s; %s", program, operation, oneLine(fmt.Sprintf("%s %s", finding.Name, finding.Problem)), way)
+		a.complain("%s: %s: %s; %s", program, operation, oneLine(fmt.Sprintf("%s %s", finding.Name, finding.Problem)), a.wayOut(finding))
 	}
+}
+
+// wayOut says what mends something.
+func (a *app) wayOut(finding migrate.Finding) string {
+	if finding.Repairable {
+		return "mend it with: " + a.commandLine("migrate", "repair")
+	}
+	return "restore it from a backup"
 }

@@ -92,11 +92,15 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 		if err != nil {
 			return err
 		}
-		outcome := outcomeApplied
-		if done.Undone {
-			outcome = outcomeUndone
+		answers := answersOf(done.Steps, outcomeUndone)
+		if !done.Undone {
+			all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+			if err != nil {
+				return err
+			}
+			answers = answersOfApplied(done.Steps, all)
 		}
-		return a.printDone(answersOf(done.Steps, outcome), "nothing to do, it is there already")
+		return a.printDone(answers, "nothing to do, it is there already")
 	})
 }
 

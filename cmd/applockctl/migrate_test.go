@@ -73,8 +73,9 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 			t.Errorf("goto 1 --force: %s", undone.stdout)
 		}
 		u.run(t, "migrate", "down").check(t, exitNo, live)
-		if again := u.must(t, "migrate", "goto", "2", "--output", "json"); !strings.HasPrefix(again.stdout, `{"outcome":"APPLIED","version":2,`) {
-			t.Errorf("goto 2: %s", again.stdout)
+		again := u.must(t, "migrate", "goto", "2", "--output", "json").stdout
+		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {
+			t.Errorf("goto 2: %s", again)
 		}
 		u.run(t, "migrate", "goto", "3").check(t, exitUsage, "VERSION must lie between 0 and 2")
 		u.run(t, "migrate", "goto", "two").check(t, exitUsage, "VERSION must be a number")
@@ -116,6 +117,33 @@ func TestUninstallLeavesNothing(t *testing.T) {
 				exec("CREATE TABLE " + table + " (id INTEGER)")
 			}
 		})
+	})
+}
+
+// Goal: what is damaged beyond repair is called so, and can be removed. Method: on each product the tables are dropped, on
+// servers also a routine; a command tells the way out that there is, and uninstall goes it.
+func TestUninstallOfWhatIsDamaged(t *testing.T) {
+	t.Parallel()
+	check := func(t *testing.T, u user) {
+		t.Helper()
+		wayOut := "is damaged: table appl_lock is missing; see all with: applockctl migrate status, and restore it from a backup"
+		u.run(t, "list").check(t, exitError, wayOut)
+		u.run(t, "migrate", "uninstall", "--yes").check(t, exitError, wayOut)
+		u.must(t, "migrate", "uninstall", "--yes", "--force")
+		u.must(t, "migrate", "up")
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+	}
+	onEveryProduct(t, func(t *testing.T, u user, exec func(...string)) {
+		u.must(t, "migrate", "up")
+		exec("DROP TABLE appl_lock_waiter", "DROP TABLE appl_lock")
+		check(t, u)
+	})
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		s.exec(t, dsn, "DROP PROCEDURE "+strings.TrimSuffix(s.table(), "appl_lock")+"get_appl_lock", "DROP TABLE "+s.table())
+		check(t, u)
 	})
 }
 

@@ -51,24 +51,29 @@ func (a *app) migrateUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Only the status knows when, by the database's clock, and what has happened to the steps since.
 		all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
 		if err != nil {
 			return err
 		}
-		var answers []migrationAnswer
-		for _, step := range all.Steps {
-			if slices.ContainsFunc(applied.Steps, func(done migrate.Migration) bool { return done.Version == step.Version }) {
-				answers = append(answers, answerOf(step))
-			}
-		}
-		if err := a.printDone(answers, allApplied); err != nil {
+		if err := a.printDone(answersOfApplied(applied.Steps, all), allApplied); err != nil {
 			return err
 		}
 		a.report(operation, all.Findings)
 		a.noteMissingGrants(ctx, s)
 		return yesIf(len(all.Findings) == 0)
 	})
+}
+
+// answersOfApplied are the steps of an Up. Only the status knows when they were applied, by the database's clock, and what
+// has happened to them since.
+func answersOfApplied(steps []migrate.Migration, all migrate.StatusResult) []migrationAnswer {
+	var answers []migrationAnswer
+	for _, step := range all.Steps {
+		if slices.ContainsFunc(steps, func(done migrate.Migration) bool { return done.Version == step.Version }) {
+			answers = append(answers, answerOf(step))
+		}
+	}
+	return answers
 }
 
 func (a *app) migrateDryRun(ctx context.Context) error {

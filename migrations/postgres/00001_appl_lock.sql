@@ -83,8 +83,8 @@ DO $$
 DECLARE
     v_schema text := coalesce(nullif(current_setting('applock.schema', true), ''), 'applock');
 BEGIN
-    EXECUTE format('DROP TABLE %I.appl_lock_waiter', v_schema);
-    EXECUTE format('DROP TABLE %I.appl_lock', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock', v_schema);
 END
 $$;
 -- +goose StatementEnd

@@ -41,5 +41,5 @@ CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
 
 -- +goose Down
 -- All locks are lost.
-DROP TABLE appl_lock_waiter;
-DROP TABLE appl_lock;
+DROP TABLE IF EXISTS appl_lock_waiter;
+DROP TABLE IF EXISTS appl_lock;

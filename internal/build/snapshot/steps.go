@@ -130,12 +130,11 @@ func (s *steps) create(out *strings.Builder, routine *routine, statements []stat
 	}
 }
 
+// drop passes over what is not there, where the product can: also what is damaged can be removed.
 func (s *steps) drop(out *strings.Builder, routine *routine) {
 	switch s.dialect {
-	case mysqlFolder:
+	case mysqlFolder, postgresFolder:
 		fmt.Fprintf(out, "DROP %s IF EXISTS %s;\n", routine.Kind, routine.Name)
-	case postgresFolder:
-		fmt.Fprintf(out, "DROP %s %s;\n", routine.Kind, routine.Name)
 	default: // Db2 refuses a semicolon
 		writeBlock(out, fmt.Sprintf("DROP %s %s\n", routine.Kind, routine.Name))
 	}

@@ -42,8 +42,13 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 		if err != nil {
 			return err
 		}
+		conn, err := target.DB.Conn(ctx)
+		if err != nil {
+			return db.NotSent(ctx, handle.Interpret(ctx, err))
+		}
+		defer func() { _ = conn.Close() }()
 		for _, statement := range statements {
-			if _, err := target.DB.ExecContext(ctx, statement); err != nil {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("%s: %w", statement, handle.Interpret(ctx, err))
 			}
 			result.Statements = append(result.Statements, statement)

@@ -78,6 +78,26 @@ func TestMissingGrantsAreNamed(t *testing.T) {
 	})
 }
 
+// Goal: the account that has the rights to migrate on MySQL and MariaDB, and no others, is told in one line that it cannot
+// see grants, and cron is not; what it may not grant is an error. Method: such an account on each product.
+func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		name := s.newUser(t, dsn, "secret")
+		s.letIn(t, dsn, name)
+		migrator := userOf(withUser(t, dsn, name, "secret"))
+		if got := migrator.must(t, "migrate", "up", "--quiet"); got.stderr != "" {
+			t.Errorf("migrate up --quiet says %s", got.stderr)
+		}
+		const unseen = "cannot tell who lacks a grant: this account may not read mysql.procs_priv\n"
+		if got := migrator.must(t, "migrate", "status"); got.stderr != unseen {
+			t.Errorf("migrate status says %s", got.stderr)
+		}
+		migrator.run(t, "grant", "--to", name, "--as", "auditor").check(t, exitError, "a privilege is missing")
+	})
+}
+
 // Goal: SQLite, where there are no rights, says so, and a printed grant needs no database. Method: both.
 func TestGrantWithoutAServer(t *testing.T) {
 	t.Parallel()

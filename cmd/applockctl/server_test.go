@@ -185,7 +185,7 @@ func TestNoServer(t *testing.T) {
 		"mysql://jdoe:Zq7xSecret@127.0.0.1:1/crm", "mysql://jdoe:Zq7xSecret@nothing.invalid/crm",
 		"jdoe:Zq7xSecret@tcp(127.0.0.1:1)/crm", "jdoe:Zq7xSecret@unix(/no/such/socket)/crm",
 	} {
-		for _, args := range []string{"get customer:42 --operator jdoe", "migrate status", "migrate up", "version", "list", "demo"} {
+		for _, args := range []string{"get customer:42 --operator jdoe", "migrate status", "migrate up", "version", "list", "demo", "grant --to cron --as janitor"} {
 			got := userOf(dsn).run(t, strings.Fields(args)...)
 			got.check(t, exitError, "cannot reach the database, check that it runs and that the DSN names it")
 			checkHidden(t, got)
@@ -217,6 +217,7 @@ func TestTimeout(t *testing.T) {
 			{"list", protocol.silentAfterLogin, exitError, "applockctl: list: " + noAnswer},
 			{"migrate status", protocol.silentAfterLogin, exitError, "applockctl: migrate status: " + noAnswer},
 			{"migrate status", silent, exitError, "applockctl: migrate status: " + noAnswer},
+			{"grant --to cron --as janitor", silent, exitError, "applockctl: grant: " + noAnswer},
 			{"version", protocol.silentAfterLogin, exitError, "applockctl: version: " + noAnswer},
 			{"demo", protocol.silentAfterLogin, exitError, "applockctl: demo: " + noAnswer},
 			{"get customer:42 --operator jdoe", silent, exitError, "applockctl: get customer:42: " + noAnswer},

@@ -9,7 +9,7 @@ import (
 
 // AnnounceApplLockWaiter runs the statement of announce_appl_lock_waiter.
 func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
-	_, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (struct{}, error) {
+	_, err := asWriter(ctx, d, func(ctx context.Context, d *Driver) (struct{}, error) {
 		return struct{}{}, d.queries().AnnounceApplLockWaiter(ctx, queries.AnnounceApplLockWaiterParams{
 			ObjectType:   params.ObjectType,
 			ObjectID:     params.ObjectID,

@@ -132,6 +132,30 @@ func (d *Driver) queries() *queries.Queries {
 // busyLimit, or the end of ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In
 // a transaction there is one run: only the end of the transaction helps.
 func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+	return onOneConn(ctx, d, operation, func(run func() (T, error)) (T, error) { return queueForWriter(ctx, d, run) })
+}
+
+// asWriter is withBusyRetry for what is sure to write. It queues up before it has a connection, so that of all writers of this
+// process one at a time competes for the file: ten thousand that did would keep the writers of other processes from it.
+func asWriter[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+	if d.pooled {
+		select {
+		case d.turn <- struct{}{}:
+			defer func() { <-d.turn }()
+		case <-ctx.Done():
+			var none T
+			return none, waitEnded(ctx, errQueued)
+		}
+	}
+	return onOneConn(ctx, d, operation, func(run func() (T, error)) (T, error) { return retryWhileBusy(ctx, run) })
+}
+
+var errQueued = errors.New("other writers of this program come first")
+
+// onOneConn has an operation run on one connection, by wait; in a transaction on that of the transaction, once.
+func onOneConn[T any](
+	ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error), wait func(run func() (T, error)) (T, error),
+) (T, error) {
 	var none T
 	if !d.pooled {
 		result, err := operation(ctx, d)
@@ -144,11 +168,10 @@ func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d
 	single.client, single.pooled = conn, false
-	run := func() (T, error) {
+	return wait(func() (T, error) {
 		result, err := operation(context.WithoutCancel(ctx), &single)
 		return result, single.interpretError(ctx, err)
-	}
-	return queueForWriter(ctx, d, run)
+	})
 }
 
 // queueForWriter runs what is brief and does nothing while the file is busy, again until it has had its turn for busyLimit,

@@ -9,9 +9,17 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// GetApplLock runs the statements of get_appl_lock.
+// GetApplLock runs the statements of get_appl_lock. A refusal waits for no writer.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params) })
+	if d.pooled {
+		result, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+			return d.getHolder(ctx, params)
+		})
+		if !errors.Is(err, sql.ErrNoRows) {
+			return result, err
+		}
+	}
+	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params) })
 }
 
 func (d *Driver) get(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {

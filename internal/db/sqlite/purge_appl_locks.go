@@ -9,7 +9,7 @@ import (
 
 // PurgeApplLocks runs the statements of purge_appl_locks.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
-	purged, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
+	purged, err := asWriter(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		err := d.queries().PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{
 			OlderThanSeconds: params.OlderThanSeconds,
 			MaxRows:          params.MaxRows,

@@ -9,7 +9,7 @@ import (
 
 // ReleaseApplLock runs the statements of release_appl_lock.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
-	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) { return d.release(ctx, params) })
+	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) { return d.release(ctx, params) })
 }
 
 func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {

@@ -9,7 +9,7 @@ import (
 
 // RetractApplLockWaiter runs the statement of retract_appl_lock_waiter.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
-	_, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (struct{}, error) {
+	_, err := asWriter(ctx, d, func(ctx context.Context, d *Driver) (struct{}, error) {
 		return struct{}{}, d.queries().RetractApplLockWaiter(ctx, queries.RetractApplLockWaiterParams{
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,

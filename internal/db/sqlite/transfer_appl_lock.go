@@ -11,7 +11,7 @@ import (
 
 // TransferApplLock runs the statements of transfer_appl_lock.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
+	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
 		return d.transfer(ctx, params)
 	})
 }

@@ -241,3 +241,46 @@ func TestRenewMany(t *testing.T) {
 		}
 	}
 }
+
+// Goal: however many wait for the file's writer, they use one connection, and a refusal waits for none of them. Method: a handle
+// of three connections; one is the writer, many releases wait for it, and gets are refused meanwhile.
+func TestWritersQueueBeforeTheyConnect(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
+	if err := get(t.Context(), driver, "1", "JDOE"); err != nil {
+		t.Fatal(err)
+	}
+	handle.SetMaxOpenConns(3)
+	writer, err := handle.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithCancel(t.Context())
+	var begun, group sync.WaitGroup
+	for range 20 {
+		begun.Add(1)
+		group.Go(func() {
+			begun.Done()
+			_, _ = driver.ReleaseApplLock(waiting, db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE"})
+		})
+	}
+	begun.Wait()
+	limited, stop := context.WithTimeout(t.Context(), time.Minute) // for hangs
+	defer stop()
+	for range 100 {
+		result, err := driver.GetApplLock(limited, db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH"})
+		if err != nil || result.Outcome != db.Held {
+			t.Errorf("get: %s, %v, want a refusal", result.Outcome, err)
+			break
+		}
+	}
+	cancel()
+	group.Wait()
+	if _, err := writer.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+}

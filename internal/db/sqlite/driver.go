@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
@@ -128,34 +129,10 @@ func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
 }
 
-// withBusyRetry runs an operation again while other writers keep the file busy, until it has had its turn for
-// busyLimit, or the end of ctx. Each run is brief and goes to its end, so that nothing is ever unknown. In
-// a transaction there is one run: only the end of the transaction helps.
+// withBusyRetry runs an operation again while other writers keep the file busy, until busyLimit, or the end of ctx. Each run is
+// brief and goes to its end, so that nothing is ever unknown. In a transaction there is one run: only the end of the
+// transaction helps.
 func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
-	return onOneConn(ctx, d, operation, func(run func() (T, error)) (T, error) { return queueForWriter(ctx, d, run) })
-}
-
-// asWriter is withBusyRetry for what is sure to write. It queues up before it has a connection, so that of all writers of this
-// process one at a time competes for the file: ten thousand that did would keep the writers of other processes from it.
-func asWriter[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
-	if d.pooled {
-		select {
-		case d.turn <- struct{}{}:
-			defer func() { <-d.turn }()
-		case <-ctx.Done():
-			var none T
-			return none, waitEnded(ctx, errQueued)
-		}
-	}
-	return onOneConn(ctx, d, operation, func(run func() (T, error)) (T, error) { return retryWhileBusy(ctx, run) })
-}
-
-var errQueued = errors.New("other writers of this program come first")
-
-// onOneConn has an operation run on one connection, by wait; in a transaction on that of the transaction, once.
-func onOneConn[T any](
-	ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error), wait func(run func() (T, error)) (T, error),
-) (T, error) {
 	var none T
 	if !d.pooled {
 		result, err := operation(ctx, d)
@@ -168,30 +145,41 @@ func onOneConn[T any](
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d
 	single.client, single.pooled = conn, false
-	return wait(func() (T, error) {
+	return retryWhileBusy(ctx, func() (T, error) {
 		result, err := operation(context.WithoutCancel(ctx), &single)
 		return result, single.interpretError(ctx, err)
 	})
 }
 
-// queueForWriter runs what is brief and does nothing while the file is busy, again until it has had its turn for busyLimit,
-// or the end of ctx.
-func queueForWriter[T any](ctx context.Context, d *Driver, run func() (T, error)) (T, error) {
-	result, err := run()
-	if db.KindOf(err) != db.KindBusy {
-		return result, err
+// asWriter is withBusyRetry for what is sure to write.
+func asWriter[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+	leave, err := d.enter(ctx)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer leave()
+	return withBusyRetry(ctx, d, operation)
+}
+
+var errQueued = errors.New("other writers of this program come first")
+
+// enter queues up as a writer, so that of all writers of this process one at a time competes for the file: ten thousand that
+// did would keep the writers of other processes from it. Who has a connection never queues up: who comes before may
+// need one.
+func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
+	if !d.pooled {
+		return func() {}, nil
 	}
 	select {
 	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
+		return sync.OnceFunc(func() { <-d.turn }), nil
 	case <-ctx.Done():
-		var none T
-		return none, waitEnded(ctx, err)
+		return nil, waitEnded(ctx, errQueued)
 	}
-	return retryWhileBusy(ctx, run)
 }
 
-// retryWhileBusy is queueForWriter for one whose turn it is.
+// retryWhileBusy runs what is brief and does nothing while the file is busy, again until busyLimit, or the end of ctx.
 func retryWhileBusy[T any](ctx context.Context, run func() (T, error)) (T, error) {
 	var none T
 	for limit := time.Now().Add(busyLimit); ; {

@@ -17,6 +17,11 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 	if !d.pooled {
 		return operations(d)
 	}
+	leave, err := d.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
 		return db.NotSent(ctx, d.interpretError(ctx, err))
@@ -24,9 +29,10 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	single := *d
 	single.client, single.pooled = conn, false
-	if _, err := queueForWriter(ctx, d, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
+	if _, err := retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
+	leave() // the file is ours: who comes next finds that out from the file
 	committed := false
 	defer func() {
 		if !committed {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -283,4 +284,62 @@ func TestWritersQueueBeforeTheyConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = writer.Close()
+}
+
+// Goal: who waits for the file and who waits for a connection never wait for each other. Method: a transaction and then a
+// release want the only connection, while another process has the file; that gives it back when the connection is there.
+func TestWaitersForTheFileAndForConnections(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
+	if err := get(t.Context(), driver, "1", "JDOE"); err != nil {
+		t.Fatal(err)
+	}
+	var path string
+	if err := handle.QueryRowContext(t.Context(), "SELECT file FROM pragma_database_list").Scan(&path); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	handle.SetMaxOpenConns(1)
+	only, err := handle.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for hangs
+	defer cancel()
+	errs := make(chan error, 2)
+	before := handle.Stats().WaitCount
+	go func() { errs <- driver.InTx(ctx, func(d db.Driver) error { return get(ctx, d, "2", "JDOE") }) }()
+	for handle.Stats().WaitCount == before {
+		runtime.Gosched()
+	}
+	go func() {
+		_, err := driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE"})
+		errs <- err
+	}()
+	for range 10_000 { // it queues up before it wants the connection; if it wants that first, it is seen here
+		if handle.Stats().WaitCount > before+1 {
+			break
+		}
+		runtime.Gosched()
+	}
+	_ = only.Close()
+	for range 100_000 { // the transaction tries to begin meanwhile
+		runtime.Gosched()
+	}
+	if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
 }

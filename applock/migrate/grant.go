@@ -157,8 +157,7 @@ func onTarget(
 	ctx context.Context, client *applock.Client, name string, command func(db.Handle, migrate.Target) error,
 ) (err error) {
 	defer func() {
-		var invalid *applock.InvalidError
-		if err != nil && !errors.As(err, &invalid) {
+		if err != nil {
 			err = fmt.Errorf("%s: %w", name, applock.Explain(err))
 		}
 	}()

@@ -77,7 +77,7 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {
 			t.Errorf("goto 2: %s", again)
 		}
-		u.run(t, "migrate", "goto", "3").check(t, exitUsage, "VERSION must lie between 0 and 2")
+		u.run(t, "migrate", "goto", "3").check(t, exitUsage, "applockctl: migrate goto: VERSION must lie between 0 and 2")
 		u.run(t, "migrate", "goto", "two").check(t, exitUsage, "VERSION must be a number")
 		if renewed := u.must(t, "get", "customer:42", "--operator", "jdoe"); !strings.Contains(renewed.stdout, "RENEWED") {
 			t.Errorf("after the way there and back: %s", renewed.stdout)

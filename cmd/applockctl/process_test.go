@@ -84,6 +84,7 @@ func TestProcess(t *testing.T) {
 		"PasswordFiles":         testProcessPasswordFiles,
 		"PingWaits":             testProcessPingWaits,
 		"ExamplesExclude":       testProcessExamplesExclude,
+		"ReadmeJob":             testProcessReadmeJob,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
 		"DemoInterrupted":       testProcessDemoInterrupted,
@@ -217,6 +218,30 @@ func testProcessExamplesExclude(t *testing.T, b binary) {
 		}
 		if !slices.Equal(codes, []int{exitYes, exitNo}) {
 			t.Errorf("%s: exit codes %v", line[1], codes)
+		}
+	}
+}
+
+// Goal: the README's job protects who copies it: of two hosts one runs the job, and the other ends where it is refused.
+// Method: the lines of its script up to the release, in a shell, free and while somebody else has the lock.
+func testProcessReadmeJob(t *testing.T, b binary) {
+	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
+	u := userOf(b.dsn)
+	u.must(t, "migrate", "up")
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := regexp.MustCompile("(?s)```\n(me=.*?)applockctl release.*?```").FindSubmatch(page)
+	if script == nil {
+		t.Fatal("the README has no script of a job")
+	}
+	for _, code := range []int{exitYes, exitNo} {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", string(script[1])+"echo the job goes on")
+		shell.Env = []string{"PATH=" + filepath.Dir(b.path) + ":" + os.Getenv("PATH"), dsnVariable + "=" + b.dsn}
+		output, err := shell.CombinedOutput()
+		if codeOf(err) != code || strings.Contains(string(output), "goes on") != (code == exitYes) {
+			t.Errorf("exit code %d, want %d: %s", codeOf(err), code, output)
 		}
 	}
 }

@@ -119,10 +119,15 @@ func (d *Driver) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(handle.PingContext(ctx), handle.Close()); err != nil {
-		return &db.Error{Kind: d.kindOf(ctx, err), Err: err} // that the file is still missing says nothing new
-	}
-	return nil
+	// Processes that switch a new file to its write-ahead log at once are refused without the busy timeout.
+	_, err = retryWhileBusy(ctx, func() (struct{}, error) {
+		err := handle.PingContext(ctx)
+		if err != nil {
+			err = &db.Error{Kind: d.kindOf(ctx, err), Err: err} // that the file is still missing says nothing new
+		}
+		return struct{}{}, err
+	})
+	return errors.Join(err, handle.Close())
 }
 
 func (d *Driver) queries() *queries.Queries {

@@ -7,6 +7,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,7 +15,8 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -86,8 +88,36 @@ func Open(dsn string) (*Driver, error) {
 // openFile opens a file in one of the modes of https://www.sqlite.org/uri.html: rw does not create it, rwc does.
 func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) {
 	escaped := (&url.URL{Path: path}).EscapedPath()
-	return sql.Open("sqlite", fmt.Sprintf(
-		"file:%s?mode=%s&_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", escaped, mode, timeout.Milliseconds()))
+	dsn := fmt.Sprintf(
+		"file:%s?mode=%s&_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", escaped, mode, timeout.Milliseconds())
+	plain, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(patientConnector{plain.Driver(), dsn}), plain.Close()
+}
+
+// patientConnector connects again while others keep the file busy: the first statement of a connection, which turns to the
+// write-ahead log, is refused while somebody creates the file, or cleans up behind the last one who had it open.
+type patientConnector struct {
+	driver driver.Driver
+	dsn    string
+}
+
+// Driver implements driver.Connector.
+func (c patientConnector) Driver() driver.Driver { return c.driver }
+
+// Connect implements driver.Connector.
+func (c patientConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	for limit := time.Now().Add(busyLimit); ; {
+		conn, err := c.driver.Open(c.dsn)
+		var refusal *sqlite.Error
+		busy := errors.As(err, &refusal) && refusal.Code()&0xff == sqlite3.SQLITE_BUSY
+		if !busy || ctx.Err() != nil || time.Now().After(limit) {
+			return conn, err
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Close closes the handle if Open made it.
@@ -119,15 +149,10 @@ func (d *Driver) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Processes that switch a new file to its write-ahead log at once are refused without the busy timeout.
-	_, err = retryWhileBusy(ctx, func() (struct{}, error) {
-		err := handle.PingContext(ctx)
-		if err != nil {
-			err = &db.Error{Kind: d.kindOf(ctx, err), Err: err} // that the file is still missing says nothing new
-		}
-		return struct{}{}, err
-	})
-	return errors.Join(err, handle.Close())
+	if err = errors.Join(handle.PingContext(ctx), handle.Close()); err != nil {
+		return &db.Error{Kind: d.kindOf(ctx, err), Err: err} // that the file is still missing says nothing new
+	}
+	return nil
 }
 
 func (d *Driver) queries() *queries.Queries {

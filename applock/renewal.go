@@ -144,6 +144,7 @@ type batch struct {
 	holds    map[Object]*hold
 	renewals []Renewal
 	limit    time.Duration
+	interval time.Duration // the least of the holds'
 }
 
 // due returns the next batch that is due: each hold for its ttl, but not beyond its end. Those whose attempts have failed
@@ -167,7 +168,7 @@ func (p *pace) due() batch {
 		}
 	}
 	slices.SortFunc(due, func(a, b *hold) int { return a.due.Compare(b.due) })
-	next := batch{holds: map[Object]*hold{}, limit: due[0].attemptLimit()}
+	next := batch{holds: map[Object]*hold{}, limit: due[0].attemptLimit(), interval: due[0].interval}
 	stubborn := due[0].tries >= shortAttempts
 	for _, h := range due {
 		if len(next.renewals) == p.size {
@@ -193,7 +194,7 @@ func (b *batch) add(h *hold, now time.Time) {
 		h.tries++
 		b.holds[h.grant.Object] = h
 		b.renewals = append(b.renewals, Renewal{Grant: h.grant, TTL: term})
-		b.limit = min(b.limit, h.attemptLimit())
+		b.limit, b.interval = min(b.limit, h.attemptLimit()), min(b.interval, h.interval)
 	default: // a call is changing it
 	}
 }
@@ -217,30 +218,29 @@ func (p *pace) renew(batch batch) {
 	defer cancel()
 	asked := time.Now()
 	err := l.renewBatch(ctx, batch, asked)
-	p.fit(len(batch.renewals), time.Since(asked), batch.limit)
-	if err == nil || errors.Is(err, errPassedOver) {
-		p.answered(time.Since(asked))
-	}
+	p.fit(batch, time.Since(asked), err == nil || errors.Is(err, errPassedOver))
 	if err != nil {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 	}
 }
 
-func (p *pace) answered(took time.Duration) {
+// fit makes calls smaller that nearly took the time of an attempt, and those greater that took little of it. It makes them
+// greater, too, where at their pace a round of all holds would last too long: a busy server is slow to answer however little it
+// is asked, and smaller calls would then renew fewer in the same time.
+func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 	p.leases.mutex.Lock()
 	defer p.leases.mutex.Unlock()
-	p.took = took
-}
-
-// fit makes calls smaller that nearly took the time of an attempt, and those greater that took little of it.
-func (p *pace) fit(grants int, took, limit time.Duration) {
-	p.leases.mutex.Lock()
-	defer p.leases.mutex.Unlock()
+	grants := len(batch.renewals)
+	if answered {
+		p.took = took
+	}
+	isBehind := answered && took < batch.interval/attemptsPerInterval &&
+		took*time.Duration(len(p.holds)) > batch.interval/2*time.Duration(grants)
 	switch {
-	case took > limit/2 && grants > leastCall:
-		p.size = max(grants/2, leastCall)
-	case took < limit/8 && grants == p.size:
+	case grants == p.size && (isBehind || took < batch.limit/8):
 		p.size = min(2*p.size, mostCalls)
+	case !isBehind && took > batch.limit/2 && grants > leastCall:
+		p.size = max(grants/2, leastCall)
 	}
 }
 

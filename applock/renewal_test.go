@@ -249,6 +249,32 @@ func TestManyShortLeases(t *testing.T) {
 	})
 }
 
+// Goal: many leases live on a server that is slow to answer however little it is asked, also after it was silent. Method:
+// 10,000 of 9 s; an answer takes 600 ms, and so it does after a call without any.
+func TestManyLeasesOfABusyServer(t *testing.T) {
+	t.Parallel()
+	var silent atomic.Bool
+	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		switch {
+		case call.Operation != fakebackend.Renew:
+			return fakebackend.Fault{}
+		case silent.Load():
+			return fakebackend.Fault{Before: time.Minute}
+		}
+		return fakebackend.Fault{After: 600 * time.Millisecond}
+	})
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		many := manyLeases(t, leases, "many", 10_000, 9*time.Second)
+		time.Sleep(time.Minute)
+		requireAlive(t, many)
+		silent.Store(true)
+		time.Sleep(time.Second)
+		silent.Store(false)
+		time.Sleep(time.Minute)
+		requireAlive(t, many)
+	})
+}
+
 // Goal: two connections that are dead cost no lease. Method: of the calls of each interval the first two get no answer.
 func TestTwoDeadConnections(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,7 @@
 package pgadvisory
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -158,7 +159,14 @@ func (s *server) prepare(ctx context.Context, opened *session, grace time.Durati
 type session struct {
 	conn *pgx.Conn
 	pid  uint32
+	// holders are who had which key at holdersAsked, and finding them took holdersTook.
+	holders      map[int64]string
+	holdersAsked time.Time
+	holdersTook  time.Duration
 }
+
+// holdersShare is the share of the time that is spent on finding out who holds.
+const holdersShare = 1.0 / 25
 
 // advisoryLocks are the advisory locks with one key that sessions have in this database.
 const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint AS key
@@ -168,18 +176,38 @@ const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint
 
 // TryLock is [sessions.Session.TryLock].
 func (s *session) TryLock(ctx context.Context, key int64) (holder string, err error) {
-	const try = `SELECT pg_backend_pid(), CASE WHEN pg_try_advisory_lock($1) THEN '' ELSE coalesce((
-		SELECT format('session %s (%s)', l.pid, a.application_name)
-		FROM (` + advisoryLocks + `) AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-		WHERE l.key = $1 LIMIT 1), 'unknown') END`
 	var pid uint32
-	if err := s.conn.QueryRow(ctx, try, key).Scan(&pid, &holder); err != nil {
+	var locked bool
+	if err := s.conn.QueryRow(ctx, "SELECT pg_backend_pid(), pg_try_advisory_lock($1)", key).Scan(&pid, &locked); err != nil {
 		return "", err
 	}
 	if pid != s.pid {
 		return "", fmt.Errorf("%w: %w", errors.ErrUnsupported, errShared)
 	}
-	return holder, nil
+	if locked {
+		return "", nil
+	}
+	return s.holder(ctx, key)
+}
+
+// holder returns who has a key. The server only tells that of all locks at once, which takes long where there are many: so an
+// answer is used for others that are refused soon after.
+func (s *session) holder(ctx context.Context, key int64) (string, error) {
+	began := time.Now()
+	if began.Sub(s.holdersAsked) > time.Duration(float64(s.holdersTook)/holdersShare) {
+		rows, err := s.conn.Query(ctx, "SELECT l.key, format('session %s (%s)', l.pid, a.application_name) FROM ("+advisoryLocks+
+			") AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid")
+		if err != nil {
+			return "", err
+		}
+		holders, name := map[int64]string{}, ""
+		var held int64
+		if _, err := pgx.ForEachRow(rows, []any{&held, &name}, func() error { holders[held] = name; return nil }); err != nil {
+			return "", err
+		}
+		s.holders, s.holdersAsked, s.holdersTook = holders, began, time.Since(began)
+	}
+	return cmp.Or(s.holders[key], "unknown"), nil
 }
 
 // Unlock is [sessions.Session.Unlock].

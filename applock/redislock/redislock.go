@@ -68,8 +68,9 @@ const (
 	attempts = 3
 	// batch is how many keys one round trip asks about.
 	batch = 1000
-	// refreshers is how many renewals are under way at a time.
-	refreshers = 8
+	// refreshers is how many renewals are under way at a time: as many as callers of a busy program, beside whom each gets its
+	// share of the connections.
+	refreshers = 64
 	// slackPerTTL and maxSlack are by how much a key may end before it should without being renewed for that. A
 	// lease ends here by ten times as much before the key does.
 	slackPerTTL = 100

@@ -409,11 +409,18 @@ func TestAServerThatIsNotThere(t *testing.T) {
 func TestASilentSessionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		const slow = 9 * time.Second
 		began := time.Now()
-		server.do(func() { server.answering = after(9 * time.Second) })
+		server.do(func() {
+			server.answering = func(ctx context.Context, statement string) error {
+				if time.Since(began) < slow {
+					return after(slow)(ctx, statement)
+				}
+				return after(never)(ctx, statement) // also the sign of life that is sent with the slow answer
+			}
+		})
 		grant := mustTake(t, b, wallet("1"), jdoe)
 		server.do(func() {
-			server.answering = after(never)
 			server.opening = func(ctx context.Context) error {
 				<-ctx.Done()
 				return ctx.Err()

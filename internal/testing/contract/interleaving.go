@@ -298,6 +298,10 @@ func (p *interleaving) expectWait(t *testing.T, current *session, moment moment)
 	for {
 		select {
 		case reply := <-current.pending:
+			if slices.Equal(reply.answer.Words, []string{"BUSY"}) { // it has waited as long as it may, on a busy machine unseen
+				current.pending, p.needlessRetry = nil, true
+				return false
+			}
 			t.Errorf("line %d: %s: did not wait but answered %v %v", moment.line, moment.text, reply.answer.Words, reply.err)
 			current.pending = nil
 			return false

@@ -16,7 +16,7 @@ import (
 func renewalsNeverShorten(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
-	const objects = 100
+	const objects = 25
 	jdoe := applock.Owner{Operator: "JDOE"}
 	var grants []db.RenewableGrant
 	for i := range objects {

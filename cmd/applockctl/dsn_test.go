@@ -70,6 +70,7 @@ func TestNoPasswordInErrors(t *testing.T) {
 // Neither do cobra's errors about a DSN in the wrong place.
 func TestNoPasswordInUsageErrors(t *testing.T) {
 	t.Parallel()
+	u := sqliteUser(t)
 	for _, password := range []string{
 		"Zq7x@Secret", "Zq7x:Secret", "Zq7x/Secret", "/Zq7xSecret", "//Zq7xSecret", " Zq7xSecret", "Zq7x Secret",
 		`"Zq7xSecret`, "'Zq7x'Secret", "Zq7x(Secret", "Zq7x\nSecret", "@Secret",
@@ -87,7 +88,7 @@ func TestNoPasswordInUsageErrors(t *testing.T) {
 				{"--output=" + dsn, "list"}, {"migrate", dsn}, {"migrate", "up", dsn}, {"--dsn", "x", dsn},
 				{"migrate", "print", "--dialect", dsn}, {"--schema", dsn, "migrate", "print", "--dialect", "mysql"},
 			} {
-				got := sqliteUser(t).run(t, args...)
+				got := u.run(t, args...)
 				if got.code != exitUsage {
 					t.Errorf("%q: exit code %d", args, got.code)
 				}

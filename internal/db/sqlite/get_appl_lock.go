@@ -9,24 +9,25 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// GetApplLock runs the statements of get_appl_lock. A refusal waits for no writer.
+// GetApplLock runs the statements of get_appl_lock. A refusal by the first of them waits for no writer.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	if d.pooled {
-		result, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
-			return d.getHolder(ctx, params)
-		})
-		if !errors.Is(err, sql.ErrNoRows) {
-			return result, err
-		}
+	result, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+		return d.getHolder(ctx, params)
+	})
+	if !errors.Is(err, sql.ErrNoRows) {
+		return result, err
 	}
-	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params) })
+	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+		return d.takeUnlessHeld(ctx, params)
+	})
 }
 
-func (d *Driver) get(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+// takeUnlessHeld goes on after S1 has found no holder.
+func (d *Driver) takeUnlessHeld(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	for range rounds {
-		result, err := d.getHolder(ctx, params)
+		result, err := d.takeOrRenew(ctx, params)
 		if errors.Is(err, sql.ErrNoRows) {
-			result, err = d.takeOrRenew(ctx, params)
+			result, err = d.getHolder(ctx, params)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return result, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/applock/applock/applock"
@@ -95,6 +97,20 @@ func (l lockAnswer) fields() []field {
 }
 
 func (l lockAnswer) object() string { return l.ObjectType + ":" + l.ObjectID }
+
+// lookUp asks who has the object now, and reports whether anybody does.
+func (l *lockAnswer) lookUp(ctx context.Context, s session, object applock.Object) (held bool, err error) {
+	lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
+	if errors.Is(err, applock.ErrNotHeld) {
+		l.Outcome = applock.OutcomeFree
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.heldAs(lock)
+	return true, nil
+}
 
 // noteOwnGrant says that the operator who asked has the object, by another grant: no name in the answer would tell it.
 func (a *app) noteOwnGrant(answer lockAnswer) {

@@ -54,16 +54,10 @@ func (a *app) assert(ctx context.Context, text string, request applock.AssertReq
 		if !errors.Is(err, applock.ErrLost) {
 			return err
 		}
-		lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
-		switch {
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
-		case err != nil:
+		if _, err := answer.lookUp(ctx, s, object); err != nil {
 			return err
-		default:
-			answer.heldAs(lock)
-			a.noteOwnGrant(answer)
 		}
+		a.noteOwnGrant(answer)
 		return a.answer(false, answer)
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -52,15 +51,10 @@ func (a *app) inquire(ctx context.Context, text string) error {
 	}
 	return a.call(ctx, "inquire "+object.String(), func(ctx context.Context, s session) error {
 		answer := inquireAnswer{newAnswer(object, applock.Owner{})}
-		lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
-		switch {
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
-		case err != nil:
+		held, err := answer.lookUp(ctx, s, object)
+		if err != nil {
 			return err
-		default:
-			answer.heldAs(lock)
 		}
-		return a.answer(err == nil, answer)
+		return a.answer(held, answer)
 	})
 }

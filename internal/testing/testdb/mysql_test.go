@@ -2,7 +2,10 @@ package testdb
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"fmt"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -191,6 +194,35 @@ func TestMySQLClientsRun(t *testing.T) {
 	onMySQLProducts(t, func(t *testing.T, product string) {
 		if MySQLClient(t, product) == "" {
 			t.Error("no path")
+		}
+	})
+}
+
+// Goal: a dump takes no lock on the whole server. Method: FLUSH TABLES, with or without READ LOCK, needs a privilege that
+// this account has not.
+func TestMySQLDumpLocksNothing(t *testing.T) {
+	onMySQLProducts(t, func(t *testing.T, product string) {
+		dsn := MySQL(t, product)
+		account, err := url.Parse(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, database := openMySQL(t, dsn), strings.TrimPrefix(account.Path, "/")
+		name, password := database[max(0, len(database)-20):]+"_dump", rand.Text()
+		account.User = url.UserPassword(name, password)
+		for _, statement := range []string{
+			"CREATE TABLE t (a INTEGER)",
+			fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY '%s'", name, password),
+			fmt.Sprintf("GRANT PROCESS ON *.* TO '%s'@'%%'", name),
+			fmt.Sprintf("GRANT SELECT ON %s.* TO '%s'@'%%'", database, name),
+		} {
+			if _, err := db.Exec(statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Cleanup(func() { _, _ = db.Exec(fmt.Sprintf("DROP USER '%s'@'%%'", name)) })
+		if dump := DumpMySQL(t, product, account.String()); !strings.Contains(dump, "CREATE TABLE `t`") {
+			t.Errorf("the table is not in the dump:\n%s", dump)
 		}
 	})
 }

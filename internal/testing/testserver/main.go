@@ -16,6 +16,7 @@
 // maven.go; they are fetched with mvn and kept in the same directory.
 // A PgBouncer stands in front of the PostgreSQL of the same run. Galera is a cluster of two nodes of MariaDB.
 // HSQLDB, on which the Db2 procedures run, is a library: APPLOCK_TEST_HSQLDB_JAR names it, or it is Debian's.
+// Servers and tests keep their files in memory, in /dev/shm, where that has room and TMPDIR names no other place.
 // A product that none of them supplies is left out, with the reason, unless --require or APPLOCK_TEST_REQUIRE names it.
 //
 // Two things to know. "go run" turns every exit code but 0 into 1: build the program to see the command's own code. And
@@ -40,6 +41,9 @@ const requireVariable = "APPLOCK_TEST_REQUIRE"
 
 func main() {
 	say := newSay(os.Stderr)
+	if err := useMemory(); err != nil {
+		say("temporary files are on the disk: %v", err)
+	}
 	os.Exit(runLauncher(backends(newHost(say)), say))
 }
 

@@ -3,13 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/internal/testing/testclient"
 
 	"github.com/applock/applock/internal/db"
 )
 
-// announce lists waiters, as a program does that waits.
+// announce lists waiters, as a program does that waits, each at a time of its own: SQLite counts milliseconds.
 func announce(t *testing.T, u user, waiters ...db.AnnounceApplLockWaiterParams) {
 	t.Helper()
 	dsn := u.environment[dsnVariable]
@@ -19,6 +20,7 @@ func announce(t *testing.T, u user, waiters ...db.AnnounceApplLockWaiterParams) 
 		if err := driver.AnnounceApplLockWaiter(t.Context(), waiter); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 

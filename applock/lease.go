@@ -151,6 +151,21 @@ func (l *Lease) Transfer(ctx context.Context, request TransferLeaseRequest) (Gra
 	return grant, nil
 }
 
+// Leave ends the lease, with all that re-entered, and leaves the object locked: until ttl from now, in whole seconds, or as
+// long as its grant lasts anyway if that is longer. It keeps others from beginning again what has just been done.
+//
+// It returns ErrLost when the lease was lost before. After another error the lease is what it was. Backends that keep locks in
+// sessions free the object when the client is closed.
+func (l *Lease) Leave(ctx context.Context, ttl time.Duration) error {
+	if _, err := checkSeconds("TTL", ttl, 0); err != nil {
+		return fmt.Errorf("leave %s: %w", l.Object(), err)
+	}
+	if err := l.hold.leave(ctx, ttl); err != nil {
+		return fmt.Errorf("leave %s: %w", l.Object(), err)
+	}
+	return nil
+}
+
 // hold is what the leases of one holder on one object share. The fields from grant on are guarded by the mutex of
 // leases.
 type hold struct {
@@ -476,6 +491,20 @@ func (h *hold) leftLocked(now time.Time) time.Duration {
 		left = min(left, h.ttl)
 	}
 	return left
+}
+
+// leave renews the hold for the last time and ends it without a release.
+func (h *hold) leave(ctx context.Context, ttl time.Duration) error {
+	return h.exclusively(ctx, func(ctx context.Context) error {
+		asked := time.Now()
+		if err := h.extend(ctx, asked, ttl, asked.Add(ttl)); err != nil {
+			return err
+		}
+		if h.end(errReleased) {
+			h.leases.vacate(h)
+		}
+		return nil
+	})
 }
 
 func (h *hold) transfer(ctx context.Context, request TransferLeaseRequest) (handed Grant, err error) {

@@ -576,3 +576,45 @@ func TestForgottenUnits(t *testing.T) {
 		}
 	})
 }
+
+// Goal: a lease that is left is over here, and its object stays locked for the time that was said: no release, no further
+// renewal, and a grant that is not there any more is a loss. Method: a backend that writes down what it is asked.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	var renewals []time.Duration
+	var gone error
+	backend := &playedBackend{
+		renew: func(asked []applock.Renewal) ([]applock.Renewed, error) {
+			renewals = append(renewals, asked[0].TTL)
+			return []applock.Renewed{{Object: nightly, Lost: gone}}, nil
+		},
+		release: func(applock.Grant) error {
+			t.Error("it was released")
+			return nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second}
+		lease := mustAcquire(t, leases, request)
+		if err := lease.Leave(t.Context(), 1500*time.Millisecond); !errors.Is(err, applock.ErrInvalid) || lease.Err() != nil {
+			t.Errorf("leave for a second and a half: %v, the lease is %v", err, lease.Err())
+		}
+		if err := lease.Leave(t.Context(), 10*time.Minute); err != nil {
+			t.Error(err)
+		}
+		if err := lease.Err(); !errors.Is(err, applock.ErrNotHeld) || errors.Is(err, applock.ErrLost) {
+			t.Errorf("the lease is %v, want released", err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("release after that: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if !slices.Equal(renewals, []time.Duration{10 * time.Minute}) {
+			t.Errorf("renewed for %v, want ten minutes once", renewals)
+		}
+		gone = applock.ErrNotHeld
+		if err := mustAcquire(t, leases, request).Leave(t.Context(), time.Minute); !errors.Is(err, applock.ErrLost) {
+			t.Errorf("leave what is lost: %v", err)
+		}
+	})
+}

@@ -24,6 +24,8 @@ const (
 	exitUsage       = 2
 	exitUnknown     = 3
 	exitError       = 4
+	exitLost        = 5
+	exitConflict    = 75
 	exitInterrupted = 130
 )
 
@@ -48,7 +50,8 @@ func (e *writeError) Unwrap() error { return e.err }
 // finish tells an error in one line and returns the exit code.
 func (a *app) finish(command *cobra.Command, err error) int {
 	code := exitCode(err)
-	if err == nil || errors.Is(err, errNo) || readerIsGone(err) {
+	var ended *endedError
+	if err == nil || errors.Is(err, errNo) || errors.As(err, &ended) || readerIsGone(err) {
 		return code
 	}
 	text := inFlags(err)
@@ -89,6 +92,7 @@ func inFlags(err error) string {
 		"Fence":            "--fence",
 		"TTL":              "--ttl",
 		"MaxWait":          "--wait",
+		"MaxHold":          "--max-hold",
 		"New":              "--new",
 		"OlderThan":        "--older-than",
 		"Prefix":           "--prefix",
@@ -111,11 +115,14 @@ func inFlags(err error) string {
 
 func exitCode(err error) int {
 	var known *bodyError
+	var ended *endedError
 	switch {
 	case err == nil:
 		return exitYes
 	case !errors.As(err, &known):
 		return exitUsage
+	case errors.As(err, &ended):
+		return ended.code
 	case errors.Is(err, errNo):
 		return exitNo
 	case errors.Is(err, applock.ErrInvalid):
@@ -162,6 +169,7 @@ func oneLine(text string) string {
 func (a *app) explain(ctx context.Context, operation string, s session, err error) error {
 	var unprinted *writeError
 	var late *timeoutError
+	var ended *endedError
 	reason := context.Cause(ctx)
 	if reason != nil && !errors.As(reason, &late) {
 		reason = errInterrupted
@@ -170,7 +178,7 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 		reason = &timeoutError{length: a.timeout} // of connecting, which nothing extends
 	}
 	switch {
-	case err == nil, errors.Is(err, errNo), errors.Is(err, applock.ErrInvalid):
+	case err == nil, errors.Is(err, errNo), errors.Is(err, applock.ErrInvalid), errors.As(err, &ended):
 		return err
 	case errors.As(err, &unprinted):
 		return fmt.Errorf("%s: %w", operation, err)

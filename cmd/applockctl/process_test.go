@@ -84,7 +84,7 @@ func TestProcess(t *testing.T) {
 		"PasswordFiles":         testProcessPasswordFiles,
 		"PingWaits":             testProcessPingWaits,
 		"ExamplesExclude":       testProcessExamplesExclude,
-		"ReadmeJob":             testProcessReadmeJob,
+		"ScriptOfAJob":          testProcessScriptOfAJob,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
 		"DemoInterrupted":       testProcessDemoInterrupted,
@@ -99,6 +99,10 @@ func TestProcess(t *testing.T) {
 		"Terminal":              testProcessTerminal,
 		"TimeZone":              testProcessTimeZone,
 		"Version":               testProcessVersion,
+		"RunAlone":              testRunAlone,
+		"RunSignals":            testRunSignals,
+		"RunLost":               testRunLost,
+		"RunKilled":             testRunKilled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,19 +226,19 @@ func testProcessExamplesExclude(t *testing.T, b binary) {
 	}
 }
 
-// Goal: the README's job protects who copies it: of two hosts one runs the job, and the other ends where it is refused.
+// Goal: the script of docs/cron.md protects who copies it: of two hosts one runs the job, and the other ends where it is refused.
 // Method: the lines of its script up to the release, in a shell, free and while somebody else has the lock.
-func testProcessReadmeJob(t *testing.T, b binary) {
+func testProcessScriptOfAJob(t *testing.T, b binary) {
 	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
 	u := userOf(b.dsn)
 	u.must(t, "migrate", "up")
-	page, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/cron.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := regexp.MustCompile("(?s)```\n(me=.*?)applockctl release.*?```").FindSubmatch(page)
+	script := regexp.MustCompile("(?s)```sh\n(me=.*?)applockctl release.*?```").FindSubmatch(page)
 	if script == nil {
-		t.Fatal("the README has no script of a job")
+		t.Fatal("the page has no script of a job")
 	}
 	for _, code := range []int{exitYes, exitNo} {
 		shell := exec.CommandContext(t.Context(), "sh", "-c", string(script[1])+"echo the job goes on")

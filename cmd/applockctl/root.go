@@ -86,7 +86,8 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
   2  the command line is wrong
   3  the outcome is unknown: the call was sent and no answer came back; repeat it
   4  any other error
-  130  interrupted, as by Ctrl-C`
+  130  interrupted, as by Ctrl-C
+"run" exits with the code of its command, or 5 when the lock was lost and 75 when somebody else holds it.`
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -119,6 +120,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.releaseCommand(),
 		a.inquireCommand(),
 		a.transferCommand(),
+		a.runCommand(),
 		a.listCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+const (
+	// anyOperator has each run make an operator of its own.
+	anyOperator = "auto"
+	// randomChars is how many characters make the operator of a run different from that of any other.
+	randomChars = 8
+
+	objectVariable = "APPLOCK_OBJECT"
+	fenceVariable  = "APPLOCK_FENCE"
+
+	// Exit codes of shells for what they cannot start.
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// job is a command that runs while an object is held.
+type job struct {
+	command []string
+	request applock.AcquireRequest
+	// atLeast is how long the object stays locked, also after a quick end.
+	atLeast time.Duration
+	// grace is how long a command that has lost its lock may go on after SIGTERM.
+	grace time.Duration
+	// conflictCode is the exit code where somebody else holds the object.
+	conflictCode int
+	skipIfHeld   bool
+}
+
+// endedError is the exit code of a job, of which everything has been told.
+type endedError struct{ code int }
+
+func (e *endedError) Error() string { return "exit code " + strconv.Itoa(e.code) }
+
+func (a *app) runCommand() *cobra.Command {
+	ttl, maxHold, grace := duration(time.Minute), duration(7*24*time.Hour), duration(10*time.Second)
+	var wait, atLeast duration
+	j := job{conflictCode: exitConflict}
+	command := &cobra.Command{
+		Use:   "run OBJECT [--wait 30s] [--at-least 14m] [--max-hold 2h] -- COMMAND [ARG]",
+		Short: "Run a command while holding an object",
+		Long: `Gets the lock on an object, runs a command, and releases the lock when the command ends: on one node
+only and never twice at a time, however many start it. The lock is renewed while the command runs, and ends
+--ttl after a crash. Each run has an operator of its own, so that two never share a lock: host, process and a
+random word, or what --operator says and a random word.
+
+The command has ` + objectVariable + `, ` + operatorVariable + `, ` + departmentVariable + ` and ` + fenceVariable + ` in its
+environment: a write is safe even against a predecessor that was paused if it asserts the fence. Signals
+are passed on to the command and what it has started. If the lock is lost, or --max-hold is over, the
+command gets SIGTERM, and SIGKILL after --grace. If this program is killed, Linux kills the command, too;
+what the command has started goes on, and the fence protects from that.
+
+--at-least keeps the lock after a quick end, so that a node whose clock is late does not run the same again.
+The lock then ends when that time is over, or when its last --ttl is if that is later.
+
+Exit codes: that of the command, 128 and the number of the signal that has ended it, or
+  2    the command line is wrong
+  3    the outcome of getting the lock is unknown: nothing was run, and the lock ends after --ttl
+  4    the database could not be asked, or another error: nothing was run
+  5    the lock was lost, or --max-hold was over, before the command ended
+  75   somebody else holds the object (--conflict-exit-code); stderr says who; nothing was run
+  126, 127   the command cannot be executed, or is not found
+  130  interrupted before the command began`,
+		Example: `  applockctl run job:nightly -- ./nightly.sh
+  applockctl run job:report --at-least 14m --max-hold 2h -- report --all
+  applockctl run job:mail --skip-if-held --quiet -- sendmail -q`,
+		Args:                  oneCommand,
+		ValidArgsFunction:     a.completeObjects,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			j.command = args[1:]
+			j.request.TTL, j.request.MaxHold, j.request.MaxWait = time.Duration(ttl), time.Duration(maxHold), time.Duration(wait)
+			j.atLeast, j.grace = time.Duration(atLeast), time.Duration(grace)
+			return a.runJob(ctx, args[0], j)
+		}),
+	}
+	flags := command.Flags()
+	flags.StringVar(&j.request.Owner.Operator, "operator", anyOperator, "what the operator of this run begins with; auto is host and process")
+	flags.StringVar(&j.request.Owner.Department, "department", a.getenv(departmentVariable), "where the operator works; without it $"+departmentVariable)
+	flags.Var(&ttl, "ttl", "how long the lock outlives a crash")
+	flags.Var(&wait, "wait", "how long to wait for whoever holds the object")
+	flags.Var(&atLeast, "at-least", "how long the object stays locked, also when the command ends earlier")
+	flags.Var(&maxHold, "max-hold", "how long the command may run")
+	flags.Var(&grace, "grace", "how long the command may go on after SIGTERM when the lock is lost")
+	flags.IntVar(&j.conflictCode, "conflict-exit-code", exitConflict, "the exit code where somebody else holds the object")
+	flags.BoolVar(&j.skipIfHeld, "skip-if-held", false, "exit with 0 and say nothing where somebody else holds the object")
+	command.MarkFlagsMutuallyExclusive("conflict-exit-code", "skip-if-held")
+	return command
+}
+
+// oneCommand accepts the object and, behind "--", a command.
+func oneCommand(command *cobra.Command, args []string) error {
+	dash := command.ArgsLenAtDash()
+	switch {
+	case dash < 0 && len(args) > 1:
+		return errors.New("write -- before the command, so that its flags are its own")
+	case dash < 0 || len(args) == dash:
+		return errors.Join(oneObject(command, args), errors.New("the command is missing: write it after --"))
+	}
+	return oneObject(command, args[:dash])
+}
+
+// check refuses what cannot be, and completes the rest.
+func (j *job) check(text string) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	j.request.Object = object
+	switch {
+	case j.conflictCode < 0 || j.conflictCode > 255:
+		return &applock.InvalidError{Argument: "--conflict-exit-code", Reason: "must lie between 0 and 255"}
+	case j.atLeast < 0 || j.atLeast > j.request.MaxHold:
+		return &applock.InvalidError{Argument: "--at-least", Reason: "must not be longer than --max-hold"}
+	case j.grace < 0:
+		return &applock.InvalidError{Argument: "--grace", Reason: "must not be negative"}
+	case j.request.Owner.Operator == anyOperator:
+		j.request.Owner.Operator = ""
+	default:
+		j.request.Owner.Operator = trim(j.request.Owner.Operator) + "/" + rand.Text()[:randomChars]
+	}
+	return nil
+}
+
+func (a *app) runJob(ctx context.Context, text string, j job) error {
+	if err := j.check(text); err != nil {
+		return err
+	}
+	// From here on signals are for the command, also those that come before it has begun.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, forwarded()...)
+	defer signal.Stop(signals)
+	operation := "run " + j.request.Object.String()
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		s.extend(j.request.MaxWait)
+		lease, err := s.TryAcquire(ctx, j.request)
+		var held *applock.HeldError
+		switch {
+		case ctx.Err() == nil && errors.As(err, &held):
+			return a.conflict(operation, held, j)
+		case err != nil:
+			return err
+		}
+		s.pause() // the command takes the time it takes
+		return a.supervise(context.WithoutCancel(ctx), operation, lease, j, signals)
+	})
+}
+
+// conflict tells who holds the object.
+func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
+	if j.skipIfHeld {
+		return nil
+	}
+	a.complain("%s: %s: %s", program, operation, oneLine(held.Error()))
+	return &endedError{code: j.conflictCode}
+}
+
+// supervise runs the command while the lease lasts.
+func (a *app) supervise(ctx context.Context, operation string, lease *applock.Lease, j job, signals <-chan os.Signal) error {
+	began := time.Now()
+	process, err := startProcess(j.prepare(a, lease))
+	if err != nil {
+		a.letGo(ctx, operation, lease, 0)
+		a.complain("%s: %s: %s", program, operation, oneLine(err.Error()))
+		return &endedError{code: codeOfStart(err)}
+	}
+	code, lost := a.watch(operation, lease, process, j.grace, signals) //nolint:contextcheck // the lease has its own
+	if !lost {
+		lost = a.letGo(ctx, operation, lease, j.atLeast-time.Since(began))
+	}
+	if lost {
+		code = exitLost
+	}
+	return exitWith(code)
+}
+
+// watch passes signals on until the command has ended, and ends it if the lease does.
+func (a *app) watch(
+	operation string, lease *applock.Lease, process *process, grace time.Duration, signals <-chan os.Signal,
+) (code int, lost bool) {
+	leaseEnds := lease.Context().Done()
+	var graceEnds <-chan time.Time
+	for {
+		select {
+		case <-process.ended:
+			if lost {
+				process.kill() // what it has started, too
+			}
+			return process.exitCode(), lost
+		case received := <-signals:
+			process.forward(received)
+		case <-leaseEnds:
+			leaseEnds, lost = nil, true
+			cause := context.Cause(lease.Context())
+			a.complain("%s: %s: %s; ending the command", program, operation, oneLine(cause.Error()))
+			process.terminate()
+			graceEnds = time.After(grace)
+		case <-graceEnds:
+			a.complain("%s: %s: the command goes on %s after SIGTERM; killing it", program, operation, grace)
+			process.kill()
+		}
+	}
+}
+
+// letGo releases the lease, or leaves the object locked for the rest of the time that it is to be. It reports whether
+// the lease was lost.
+func (a *app) letGo(ctx context.Context, operation string, lease *applock.Lease, rest time.Duration) (lost bool) {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	var err error
+	if rest > 0 {
+		err = lease.Leave(limited, rest.Truncate(time.Second)+time.Second)
+	} else {
+		err = lease.Release(limited)
+	}
+	if err != nil {
+		a.complain("%s: %s: %s", program, operation, oneLine(redactText(err.Error())))
+	}
+	return errors.Is(err, applock.ErrLost)
+}
+
+// prepare makes the command.
+func (j *job) prepare(a *app, lease *applock.Lease) *exec.Cmd {
+	command := exec.Command(j.command[0], j.command[1:]...) //nolint:gosec,noctx // it is the user's; the lease ends it, softly at first
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, a.stdout, a.stderr
+	command.Env = append(os.Environ(),
+		objectVariable+"="+lease.Object().String(),
+		operatorVariable+"="+lease.Owner().Operator,
+		departmentVariable+"="+lease.Owner().Department,
+		fenceVariable+"="+strconv.FormatInt(int64(lease.Fence()), 10),
+	)
+	return command
+}
+
+// codeOfStart is the exit code for a command that cannot be started, as shells have it.
+func codeOfStart(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return exitNotFound
+	}
+	return exitNotExecutable
+}
+
+// exitWith makes an exit code the end of this program.
+func exitWith(code int) error {
+	if code == exitYes {
+		return nil
+	}
+	return &endedError{code: code}
+}

@@ -1,0 +1,5 @@
+package main
+
+import "syscall"
+
+func dieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

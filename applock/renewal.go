@@ -25,7 +25,13 @@ const (
 	// firstCall is how many grants are renewed by one call at first: as many as fit into the time of an attempt.
 	firstCall = 500
 	leastCall = 10
-	mostCalls = 10_000
+	mostCall  = 10_000
+	// mostBehind is the most by one call where a round of all holds would last too long: one that takes longer than an attempt
+	// may costs all that it has done.
+	mostBehind = 2000
+	// callsAtOnce is how many calls are under way at a time, if there is so much to do: a busy server shares its time among its
+	// connections.
+	callsAtOnce = 2
 )
 
 // pace renews or checks the holds of similar intervals: those of up to twice the least. Each is renewed at its own time, so
@@ -108,6 +114,7 @@ func (h *hold) attemptLimit() time.Duration {
 
 // run renews what is due as long as there are holds.
 func (p *pace) run() {
+	calls := make(chan struct{}, callsAtOnce)
 	for {
 		next, ok := p.next()
 		if !ok {
@@ -120,9 +127,23 @@ func (p *pace) run() {
 			continue
 		case <-time.After(time.Until(next)):
 		}
-		for batch := p.due(); len(batch.renewals) > 0; batch = p.due() {
-			p.renew(batch)
+		p.renewDue(calls)
+	}
+}
+
+// renewDue makes the calls for what is due, of which the last ones go on after it has returned. It waits for room in calls.
+func (p *pace) renewDue(calls chan struct{}) {
+	for {
+		calls <- struct{}{}
+		batch := p.due()
+		if len(batch.renewals) == 0 {
+			<-calls
+			return
 		}
+		p.leases.background.Go(func() {
+			defer func() { <-calls }()
+			p.renew(batch)
+		})
 	}
 }
 
@@ -237,8 +258,12 @@ func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 	isBehind := answered && took < batch.interval/attemptsPerInterval &&
 		took*time.Duration(len(p.holds)) > batch.interval/2*time.Duration(grants)
 	switch {
-	case grants == p.size && (isBehind || took < batch.limit/8):
-		p.size = min(2*p.size, mostCalls)
+	case grants == p.size && isBehind:
+		p.size = max(p.size, min(2*p.size, mostBehind))
+	case grants == p.size && took < batch.limit/8:
+		p.size = min(2*p.size, mostCall)
+	case isBehind && took > batch.limit/2 && grants > mostBehind:
+		p.size = mostBehind
 	case !isBehind && took > batch.limit/2 && grants > leastCall:
 		p.size = max(grants/2, leastCall)
 	}

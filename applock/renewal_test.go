@@ -275,6 +275,37 @@ func TestManyLeasesOfABusyServer(t *testing.T) {
 	})
 }
 
+// Goal: many leases live where one call at a time could not renew them all, because the server shares its processor among many and
+// answers some calls late. Method: 10,000 of 9 s at 450 µs each, which is 4.5 s of calls for each 3 s; and at 200 µs where each seventh call takes
+// five times as long.
+func TestManyLeasesOfAnOverloadedServer(t *testing.T) {
+	t.Parallel()
+	for name, cost := range map[string]func(call fakebackend.Call) time.Duration{
+		"Slow": func(fakebackend.Call) time.Duration { return 450 * time.Microsecond },
+		"Uneven": func(call fakebackend.Call) time.Duration {
+			if call.Number%7 == 0 {
+				return time.Millisecond
+			}
+			return 200 * time.Microsecond
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+				if call.Operation != fakebackend.Renew {
+					return fakebackend.Fault{}
+				}
+				return fakebackend.Fault{Before: time.Duration(call.Grants) * cost(call)}
+			})
+			play(t, backend, func(t *testing.T, leases *applock.Leases) {
+				held := manyLeases(t, leases, "short", 10_000, 9*time.Second)
+				time.Sleep(2 * time.Minute)
+				requireAlive(t, held)
+			})
+		})
+	}
+}
+
 // Goal: two connections that are dead cost no lease. Method: of the calls of each interval the first two get no answer.
 func TestTwoDeadConnections(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type Kept[C any] struct {
 	// slots has one element for each connection that there is or is being made, idle has those that nobody uses.
 	slots chan struct{}
 	idle  chan C
+	mutex sync.Mutex // of those who take a slot
 	// closed ends what is being made.
 	closed context.Context //nolint:containedctx // as it says
 	cancel context.CancelFunc
@@ -35,8 +37,9 @@ func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end 
 	return kept
 }
 
-// Take returns a connection, for Put or Drop. When ctx ends first, the one that is being made is there for the next caller.
-func (k *Kept[C]) Take(ctx context.Context) (C, error) {
+// Take returns a connection, for Put or Drop. It makes one if there are fewer than most, and otherwise waits for one to be given
+// back. When ctx ends first, the one that is being made is there for the next caller.
+func (k *Kept[C]) Take(ctx context.Context, most int) (C, error) {
 	var none C
 	select {
 	case conn := <-k.idle:
@@ -44,10 +47,8 @@ func (k *Kept[C]) Take(ctx context.Context) (C, error) {
 	default:
 	}
 	failed := make(chan error, 1)
-	select {
-	case k.slots <- struct{}{}:
+	if k.reserve(most) {
 		go k.make(failed) //nolint:contextcheck // the next caller has it if this one has gone
-	default: // somebody gives one back, or makes one
 	}
 	select {
 	case conn := <-k.idle:
@@ -57,6 +58,17 @@ func (k *Kept[C]) Take(ctx context.Context) (C, error) {
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
+}
+
+// reserve takes a slot if fewer than most are taken.
+func (k *Kept[C]) reserve(most int) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if len(k.slots) >= min(most, cap(k.slots)) {
+		return false
+	}
+	k.slots <- struct{}{}
+	return true
 }
 
 func (k *Kept[C]) make(failed chan<- error) {

@@ -17,7 +17,7 @@ func TestKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made, ended := 0, 0
 		var failure error
-		kept := db.NewKept(1, func(ctx context.Context) (int, error) {
+		kept := db.NewKept(2, func(ctx context.Context) (int, error) {
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
@@ -32,11 +32,11 @@ func TestKept(t *testing.T) {
 
 		hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := kept.Take(hurried); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := kept.Take(hurried, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("taken in a hurry: %v", err)
 		}
 		take := func() int {
-			conn, err := kept.Take(t.Context())
+			conn, err := kept.Take(t.Context(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestKept(t *testing.T) {
 		}
 		kept.Drop(take())
 		failure = errors.New("too many connections")
-		if _, err := kept.Take(t.Context()); !errors.Is(err, failure) {
+		if _, err := kept.Take(t.Context(), 1); !errors.Is(err, failure) {
 			t.Errorf("taken: %v, want why none could be made", err)
 		}
 		failure = nil

@@ -26,16 +26,20 @@ func (d *Driver) call(
 	return interpretError(operation(queries.New(callClient{DBTX: conn, driver: d, read: read})))
 }
 
-// callToRenew is call on the connection that is kept for renewals, if the pool has a limit, and can spare one.
+// renewers is how many connections of the pool are kept for renewals at the most: half of them, so that others are left.
+const renewers = 2
+
+// callToRenew is call on a connection that is kept for renewals, if the pool has a limit, and can spare one.
 func (d *Driver) callToRenew(
 	ctx context.Context,
 	operation func(*queries.Queries) error,
 	read func(row *sql.Rows) error,
 ) error {
-	if d.tx != nil || d.handle.Stats().MaxOpenConnections < 2 {
+	spare := d.handle.Stats().MaxOpenConnections / 2
+	if d.tx != nil || spare == 0 {
 		return d.call(ctx, operation, read)
 	}
-	conn, err := d.renewing.Take(ctx)
+	conn, err := d.renewing.Take(ctx, spare)
 	if err != nil {
 		return connectError(ctx, err)
 	}

@@ -27,7 +27,7 @@ type Driver struct {
 	// schema is the database that the procedures are in, empty for the one that is connected to.
 	schema string
 	close  func() error
-	// renewing is a connection of the pool that is kept for renewals, nil in a transaction.
+	// renewing are connections of the pool that are kept for renewals, nil in a transaction.
 	renewing *db.Kept[*sql.Conn]
 }
 
@@ -42,7 +42,7 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 		}
 	}
 	driver := &Driver{handle: handle, schema: schema, close: func() error { return nil }}
-	driver.renewing = db.NewKept(1, handle.Conn, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
+	driver.renewing = db.NewKept(renewers, handle.Conn, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
 	return driver, nil
 }
 

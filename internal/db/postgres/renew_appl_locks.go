@@ -46,7 +46,7 @@ func (d *Driver) renew(ctx context.Context, params queries.RenewApplLocksParams)
 	if d.tx != nil {
 		return call(ctx, d, (*queries.Queries).RenewApplLocks, params)
 	}
-	conn, err := d.renewing.Take(ctx)
+	conn, err := d.renewing.Take(ctx, renewers)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, connectError(ctx, err)

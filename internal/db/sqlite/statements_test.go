@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,6 +206,67 @@ func TestContextEndsTheWaitAndNoStatement(t *testing.T) {
 	refusedWithoutConnection()
 }
 
+// Goal: every statement of an operation on one object finds its row by the primary key, in a thousand rows as in a million; lists and
+// purges take the rows as they come and sort nothing. Method: EXPLAIN QUERY PLAN of what SQLite is given, and the pages that it
+// looks at: recorded figures, which grow with the depth of the tree (a million rows are some 10,000 pages).
+func TestEachStatementIsOneProbe(t *testing.T) {
+	t.Parallel()
+	recorder, handle, driver := recorded(t)
+	for _, size := range []struct{ rows, pages int }{{1000, 6}, {1_000_000, 12}} {
+		lockMany(t, handle, "more", size.rows)
+		for _, operation := range append(probes(), others()...) {
+			recorder.forget()
+			if err := operation.call(t.Context(), driver); err != nil {
+				t.Errorf("%s: %v", operation.name, err)
+			}
+			for _, statement := range slices.Clone(recorder.ran) {
+				plan := planOf(t, handle, statement)
+				isRange := strings.Contains(operation.name, "list") || operation.name == "purge"
+				if isRange && strings.Contains(plan, "TEMP B-TREE") {
+					t.Errorf("%s sorts: %s", operation.name, plan)
+				}
+				if isRange || operation.name == "poll" {
+					continue // its plan is of those who wait: not of one row
+				}
+				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
+					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
+				}
+			}
+		}
+	}
+}
+
+// oneProbe is a plan that looks at no row but by the whole primary key: that of a statement that changes what it finds, of an INSERT
+// with the time, with or without what is there, or of none (BEGIN).
+var oneProbe = regexp.MustCompile(`^(CO-ROUTINE t; SCAN CONSTANT ROW; SCAN t)?(; )?` +
+	`(SEARCH \w+ USING PRIMARY KEY \(object_type=\? AND object_id=\?( AND operator_id=\? AND client_id=\?)?\)( LEFT-JOIN)?)?$`)
+
+func planOf(t *testing.T, handle *sql.DB, statement ranStatement) string {
+	t.Helper()
+	args := make([]any, len(statement.args))
+	for i, arg := range statement.args {
+		args[i] = arg.Value
+	}
+	rows, err := handle.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement.text, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(steps, "; ")
+}
+
 // others are the operations on many objects, on those who wait, and on none.
 func others() []operation {
 	const beginAndCommit = 2
@@ -270,19 +333,20 @@ func recorded(t *testing.T) (*recorder, *sql.DB, db.Driver) {
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	lockMany(t, handle, 1, 1000)
+	lockMany(t, handle, "", 1000)
 	if _, err := handle.ExecContext(t.Context(), "DELETE FROM appl_lock WHERE object_id = '500'"); err != nil {
 		t.Fatal(err)
 	}
 	return recorder, handle, client.Driver()
 }
 
-// lockMany locks the customers of these numbers.
-func lockMany(t *testing.T, handle *sql.DB, from, to int) {
+// lockMany locks customers of numbers from 1 on, behind a prefix.
+func lockMany(t *testing.T, handle *sql.DB, prefix string, many int) {
 	t.Helper()
 	_, err := handle.ExecContext(t.Context(), `
-		WITH RECURSIVE n(i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
-		INSERT INTO appl_lock SELECT 'customer', CAST(i AS TEXT), 'JDOE', '', i, 0, 0, 4102444800000000 FROM n`, from, to)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+		INSERT OR IGNORE INTO appl_lock
+		SELECT 'customer', ?1 || printf(iif(?1 = '', '%d', '%07d'), i), 'JDOE', '', i, 0, 0, 4102444800000000 FROM n`, prefix, many)
 	if err != nil {
 		t.Fatal(err)
 	}

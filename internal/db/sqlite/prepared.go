@@ -52,7 +52,7 @@ func (p *prepared) statement(ctx context.Context, text string) *sql.Stmt {
 	}
 	p.mutex.Unlock()
 	if statement != made { // another call was faster, or it is closed
-		_ = made.Close()
+		_ = made.Close() //nolint:sqlclosecheck // the others stay
 	}
 	return statement
 }
@@ -66,7 +66,7 @@ func (p *prepared) find(text string) (statement *sql.Stmt, closed bool) {
 // ExecContext implements queries.DBTX.
 func (p *prepared) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	ctx = uncutOnceBegun(ctx, args)
-	if statement := p.statement(ctx, text); statement != nil {
+	if statement := p.statement(ctx, text); statement != nil { //nolint:sqlclosecheck // it stays
 		return statement.ExecContext(ctx, args...)
 	}
 	return p.on.ExecContext(ctx, text, args...)
@@ -75,7 +75,7 @@ func (p *prepared) ExecContext(ctx context.Context, text string, args ...any) (s
 // QueryContext implements queries.DBTX.
 func (p *prepared) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	ctx = uncutOnceBegun(ctx, args)
-	if statement := p.statement(ctx, text); statement != nil {
+	if statement := p.statement(ctx, text); statement != nil { //nolint:sqlclosecheck // it stays
 		return statement.QueryContext(ctx, args...)
 	}
 	return p.on.QueryContext(ctx, text, args...)
@@ -84,7 +84,7 @@ func (p *prepared) QueryContext(ctx context.Context, text string, args ...any) (
 // QueryRowContext implements queries.DBTX.
 func (p *prepared) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	ctx = uncutOnceBegun(ctx, args)
-	if statement := p.statement(ctx, text); statement != nil {
+	if statement := p.statement(ctx, text); statement != nil { //nolint:sqlclosecheck // it stays
 		return statement.QueryRowContext(ctx, args...)
 	}
 	return p.on.QueryRowContext(ctx, text, args...)

@@ -27,6 +27,12 @@ type Config struct {
 //
 //	sql.Open("sqlite", "file:applock.db?_pragma=busy_timeout(50)&_pragma=journal_mode(WAL)")
 //
+// Leave synchronous at FULL, which it is if nothing is said: a commit then waits for the disk. With NORMAL it does not, and a
+// power failure can undo the locks of the last moments; the crash of a program undoes nothing either way.
+//
+// The client keeps what it has prepared, on each connection of the handle, until one of the two is closed: make one client for a
+// handle, and not one for each call.
+//
 // It always succeeds; the error is for the form that all engines share.
 func New(handle *sql.DB, config Config) (*applock.Client, error) {
 	return applock.New(sqlite.New(handle), config.Logger).Observed(config.Events), nil

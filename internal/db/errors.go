@@ -76,8 +76,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of a driver's error, KindOther for any other error.
 func KindOf(err error) Kind {
-	var dbErr *Error
-	if errors.As(err, &dbErr) {
+	if dbErr, ok := errors.AsType[*Error](err); ok {
 		return dbErr.Kind
 	}
 	return KindOther

@@ -37,7 +37,7 @@ const rounds = 3
 type Driver struct {
 	handle *sql.DB
 	client queries.DBTX
-	// pooled is true when client is the handle, and no transaction or single connection.
+	// pooled is true when client runs on the handle, and in no transaction.
 	pooled bool
 	// turn is held by the one operation of this process that insists on writing; the others queue up,
 	// which is fair and wakes nobody in vain.
@@ -49,9 +49,12 @@ type Driver struct {
 
 var _ db.Driver = (*Driver)(nil)
 
-// New returns a driver on the caller's handle, which stays the caller's to close.
+// New returns a driver on the caller's handle, which stays the caller's to close. What the driver has prepared there, Close
+// closes.
 func New(handle *sql.DB) *Driver {
-	return &Driver{handle: handle, client: handle, pooled: true, turn: make(chan struct{}, 1), close: func() error { return nil }}
+	client := newPrepared(handle)
+	closing := func() error { client.close(); return nil }
+	return &Driver{handle: handle, client: client, pooled: true, turn: make(chan struct{}, 1), close: closing}
 }
 
 // Open returns a driver for the file that a DSN such as sqlite:applock.db names. Only migrating creates the file: a
@@ -159,26 +162,22 @@ func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
 }
 
-// withBusyRetry runs an operation again while other writers keep the file busy, until busyLimit, or the end of ctx. Each run is
-// brief and goes to its end, so that nothing is ever unknown. In a transaction there is one run: only the end of the
-// transaction helps.
+// withBusyRetry runs an operation again while other writers keep the file busy, until busyLimit, or the end of ctx. Each
+// statement is brief and goes to its end, so that nothing is ever unknown. In a transaction there is one run: only the end
+// of the transaction helps.
 func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
-	var none T
-	if !d.pooled {
+	run := func() (T, error) {
 		result, err := operation(ctx, d)
 		return result, d.interpretError(ctx, err)
 	}
-	conn, err := d.handle.Conn(ctx)
-	if err != nil {
-		return none, db.NotSent(ctx, d.interpretError(ctx, err))
+	if !d.pooled {
+		return run()
 	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
-	single := *d
-	single.client, single.pooled = conn, false
-	return retryWhileBusy(ctx, func() (T, error) {
-		result, err := operation(context.WithoutCancel(ctx), &single)
-		return result, single.interpretError(ctx, err)
-	})
+	result, err := retryWhileBusy(ctx, run)
+	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+		err = db.NotSent(ctx, err)
+	}
+	return result, err
 }
 
 // asWriter is withBusyRetry for what is sure to write.

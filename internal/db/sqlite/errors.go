@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,10 +14,10 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// interpretError wraps an error of the SQLite client with its kind; nil stays nil.
+// interpretError wraps an error of the SQLite client with its kind; nil stays nil, and no row is an answer.
 func (d *Driver) interpretError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		return err
 	}
 	var dbErr *db.Error
 	if errors.As(err, &dbErr) {

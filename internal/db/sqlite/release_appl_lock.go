@@ -14,7 +14,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 
 func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
 	for range rounds {
-		inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
+		inquiry, err := d.inquire(ctx, params.ObjectType, params.ObjectID)
 		if err != nil {
 			return db.ReleaseApplLockResult{}, err
 		}

@@ -53,7 +53,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	if !errors.Is(err, sql.ErrNoRows) {
 		return answer, err
 	}
-	inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: grant.ObjectType, ObjectID: grant.ObjectID})
+	inquiry, err := d.inquire(ctx, grant.ObjectType, grant.ObjectID)
 	if err != nil {
 		return answer, err
 	}

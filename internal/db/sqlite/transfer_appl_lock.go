@@ -18,7 +18,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 
 func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
 	for range rounds {
-		inquiry, err := d.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
+		inquiry, err := d.inquire(ctx, params.ObjectType, params.ObjectID)
 		if err != nil {
 			return db.TransferApplLockResult{}, err
 		}

@@ -27,8 +27,10 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 		return db.NotSent(ctx, d.interpretError(ctx, err))
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
+	client := newPrepared(conn)         // for operations with many rounds
+	defer client.close()
 	single := *d
-	single.client, single.pooled = conn, false
+	single.client, single.pooled = client, false
 	if _, err := retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}

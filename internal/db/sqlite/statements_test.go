@@ -1,0 +1,516 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"modernc.org/sqlite"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testclient"
+)
+
+// operation is a call with the number of statements that it runs.
+type operation struct {
+	name       string
+	statements int
+	prepared   int // of those, how many are parsed again, for a transaction
+	call       func(ctx context.Context, driver db.Driver) error
+}
+
+// probes are the operations on one object, in an order that makes each of them answer as its name says. Nobody holds 500.
+func probes() []operation {
+	var fence int64
+	get := func(operator string, outcome db.Outcome) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: operator})
+			if outcome != db.Held {
+				fence = result.Fence
+			}
+			return wanted(result.Outcome, outcome, err)
+		}
+	}
+	release := func(operator string, outcome db.Outcome) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: operator})
+			return wanted(result.Outcome, outcome, err)
+		}
+	}
+	transfer := func(from string, outcome db.Outcome) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.TransferApplLock(ctx, db.TransferApplLockParams{
+				ObjectType: "customer", ObjectID: "500", FromOperatorID: from, ToOperatorID: "ASMITH",
+			})
+			return wanted(result.Outcome, outcome, err)
+		}
+	}
+	assert := func(kind db.Kind) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			err := driver.AssertApplLock(ctx, db.AssertApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE", Fence: fence})
+			if kind == db.KindAssertion && db.KindOf(err) == kind {
+				return nil
+			}
+			return err
+		}
+	}
+	return []operation{
+		{name: "get", statements: 2, call: get("JDOE", db.Acquired)},
+		{name: "renewing get", statements: 2, call: get("JDOE", db.Renewed)},
+		{name: "refused get", statements: 1, call: get("ASMITH", db.Held)},
+		{name: "inquire", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: "customer", ObjectID: "500"})
+			return wanted(result.ReturnCD, db.Yes, err)
+		}},
+		{name: "assert", statements: 1, call: assert(db.KindOther)},
+		{name: "refused transfer", statements: 1, call: transfer("ASMITH", db.Held)},
+		{name: "transfer", statements: 2, call: transfer("JDOE", db.Transferred)},
+		{name: "refused assert", statements: 2, call: assert(db.KindAssertion)},
+		{name: "refused release", statements: 1, call: release("JDOE", db.Held)},
+		{name: "release", statements: 2, call: release("ASMITH", db.Released)},
+		{name: "release of nothing", statements: 1, call: release("ASMITH", db.Free)},
+	}
+}
+
+func wanted[T comparable](got, want T, err error) error {
+	if err == nil && got != want {
+		err = fmt.Errorf("it answers %v, want %v", got, want)
+	}
+	return err
+}
+
+// Goal: a statement is parsed once for a connection, and an operation runs as few statements as are recorded here. Method: a
+// driver below that counts what it is given to prepare and to run, once everything has been called before.
+func TestStatementsArePreparedOnce(t *testing.T) {
+	t.Parallel()
+	recorder, handle, driver := recorded(t)
+	operations := append(probes(), others()...)
+	for round := range 3 {
+		for _, operation := range operations {
+			recorder.forget()
+			if err := operation.call(t.Context(), driver); err != nil {
+				t.Errorf("%s: %v", operation.name, err)
+			}
+			prepared, ran := recorder.counts()
+			if ran != operation.statements {
+				t.Errorf("%s runs %d statements, want %d: %s", operation.name, ran, operation.statements, recorder)
+			}
+			if round > 0 && prepared > operation.prepared {
+				t.Errorf("%s prepares %d statements once more, want %d: %s", operation.name, prepared, operation.prepared, recorder)
+			}
+		}
+	}
+	if open := handle.Stats().OpenConnections; open != 1 {
+		t.Errorf("%d connections: the counts are not of one", open)
+	}
+}
+
+// Goal: nothing that was prepared outlives its connection or the driver, which both go on meanwhile. Method: count what is open:
+// on connections that the pool does not keep, in transactions, after Close of the driver, and in calls after that.
+func TestNothingPreparedIsLeftOpen(t *testing.T) {
+	t.Parallel()
+	recorder, handle, driver := recorded(t)
+	run := func() {
+		t.Helper()
+		for _, operation := range append(probes(), others()...) {
+			if err := operation.call(t.Context(), driver); err != nil {
+				t.Errorf("%s: %v", operation.name, err)
+			}
+		}
+	}
+	run()
+	kept := recorder.open()
+	if kept == 0 {
+		t.Error("nothing is prepared: this test shows nothing")
+	}
+	run()
+	if open := recorder.open(); open != kept {
+		t.Errorf("%d statements are open once everything has been called again, want %d", open, kept)
+	}
+	handle.SetMaxIdleConns(0)
+	run()
+	if open := recorder.open(); open != 0 {
+		t.Errorf("%d statements are open without a connection", open)
+	}
+	handle.SetMaxIdleConns(1)
+	run()
+	if err := driver.Close(); err != nil {
+		t.Error(err)
+	}
+	if open := recorder.open(); open != 0 {
+		t.Errorf("%d statements are open after Close", open)
+	}
+	run()
+	if open := recorder.open(); open != 0 {
+		t.Errorf("%d statements are open that were made after Close", open)
+	}
+}
+
+// Goal: the end of a context ends the wait for a connection, also for what is prepared already, and no statement that runs: so
+// nothing is ever unknown. Method: the only connection is taken; and a context that ends when SQLite is given the last
+// statement of an operation, which then answers as ever.
+func TestContextEndsTheWaitAndNoStatement(t *testing.T) {
+	t.Parallel()
+	recorder, handle, driver := recorded(t)
+	operations := append(probes(), others()...)
+	refusedWithoutConnection := func() {
+		taken, err := handle.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = taken.Close() }()
+		for _, operation := range operations {
+			recorder.forget()
+			ctx, cancel := context.WithCancel(t.Context())
+			before := handle.Stats().WaitCount
+			answer := make(chan error)
+			go func() { answer <- operation.call(ctx, driver) }()
+			for handle.Stats().WaitCount == before {
+				runtime.Gosched()
+			}
+			cancel()
+			if err := <-answer; !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindUnreachable {
+				t.Errorf("%s without a connection: %v (kind %d), want that nothing was sent", operation.name, err, db.KindOf(err))
+			}
+			if _, ran := recorder.counts(); ran > 0 {
+				t.Errorf("%s runs without a connection: %s", operation.name, recorder)
+			}
+		}
+	}
+	refusedWithoutConnection()
+	for range 2 {
+		for _, operation := range operations {
+			ctx, cancel := context.WithCancel(t.Context())
+			recorder.forget()
+			recorder.before(operation.statements, cancel)
+			if err := operation.call(ctx, driver); err != nil {
+				t.Errorf("%s, whose context ends with its last statement: %v", operation.name, err)
+			}
+			if ctx.Err() == nil {
+				t.Errorf("%s has ended before its context: %s", operation.name, recorder)
+			}
+			cancel()
+		}
+	}
+	refusedWithoutConnection()
+}
+
+// Goal: every statement of an operation on one object finds its row by the primary key, in a thousand rows as in a million; lists and
+// purges take the rows as they come and sort nothing. Method: EXPLAIN QUERY PLAN of what SQLite is given, and the pages that it
+// looks at: recorded figures, which grow with the depth of the tree (a million rows are some 10,000 pages).
+func TestEachStatementIsOneProbe(t *testing.T) {
+	t.Parallel()
+	recorder, handle, driver := recorded(t)
+	for _, size := range []struct{ rows, pages int }{{1000, 6}, {1_000_000, 12}} {
+		lockMany(t, handle, "more", size.rows)
+		for _, operation := range append(probes(), others()...) {
+			recorder.forget()
+			if err := operation.call(t.Context(), driver); err != nil {
+				t.Errorf("%s: %v", operation.name, err)
+			}
+			for _, statement := range slices.Clone(recorder.ran) {
+				plan := planOf(t, handle, statement)
+				isRange := strings.Contains(operation.name, "list") || operation.name == "purge"
+				if isRange && strings.Contains(plan, "TEMP B-TREE") {
+					t.Errorf("%s sorts: %s", operation.name, plan)
+				}
+				if isRange || operation.name == "poll" {
+					continue // its plan is of those who wait: not of one row
+				}
+				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
+					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
+				}
+			}
+		}
+	}
+}
+
+// oneProbe is a plan that looks at no row but by the whole primary key: that of a statement that changes what it finds, of an INSERT
+// with the time, with or without what is there, or of none (BEGIN).
+var oneProbe = regexp.MustCompile(`^(CO-ROUTINE t; SCAN CONSTANT ROW; SCAN t)?(; )?` +
+	`(SEARCH \w+ USING PRIMARY KEY \(object_type=\? AND object_id=\?( AND operator_id=\? AND client_id=\?)?\)( LEFT-JOIN)?)?$`)
+
+func planOf(t *testing.T, handle *sql.DB, statement ranStatement) string {
+	t.Helper()
+	args := make([]any, len(statement.args))
+	for i, arg := range statement.args {
+		args[i] = arg.Value
+	}
+	rows, err := handle.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement.text, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(steps, "; ")
+}
+
+// others are the operations on many objects, on those who wait, and on none.
+func others() []operation {
+	const beginAndCommit = 2
+	grants := make([]db.RenewableGrant, 10)
+	for i := range grants {
+		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: strconv.Itoa(i + 1), OperatorID: "JDOE", Fence: int64(i + 1), TTLSeconds: 60}
+	}
+	waiter := db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", ClientID: "p1"}
+	return []operation{
+		{name: "renew", statements: beginAndCommit + len(grants), prepared: beginAndCommit + 1, call: func(ctx context.Context, driver db.Driver) error {
+			answers, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: grants})
+			if err != nil {
+				return err
+			}
+			for _, answer := range answers {
+				err = errors.Join(err, wanted(answer.Outcome, db.Renewed, nil))
+			}
+			return err
+		}},
+		{name: "announce", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			return driver.AnnounceApplLockWaiter(ctx, waiter)
+		}},
+		{name: "poll", statements: 2, call: func(ctx context.Context, driver db.Driver) error {
+			awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: waiter.ClientID, MaxRows: 10})
+			return wanted(len(awaited), 1, err)
+		}},
+		{name: "list of waiters", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			waiters, err := driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{MaxRows: 10})
+			return wanted(len(waiters), 1, err)
+		}},
+		{name: "retract", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			return driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
+				ObjectType: waiter.ObjectType, ObjectID: waiter.ObjectID, OperatorID: waiter.OperatorID, ClientID: waiter.ClientID,
+			})
+		}},
+		{name: "list", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			locks, err := driver.ListApplLocks(ctx, db.ListApplLocksParams{AfterType: "customer", AfterID: "5", MaxRows: 10})
+			return wanted(len(locks), 10, err)
+		}},
+		{name: "purge", statements: 2, call: func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: 1 << 30, MaxRows: 10})
+			return wanted(result.Purged, 0, err)
+		}},
+	}
+}
+
+// recorded returns a driver on a handle of one connection, with a recorder of what SQLite is given; a thousand customers are locked,
+// but not 500.
+func recorded(t *testing.T) (*recorder, *sql.DB, db.Driver) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "recorded.db")
+	plain, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = plain.Close() }()
+	recorder := &recorder{}
+	handle := sql.OpenDB(recordingConnector{
+		recorder: recorder, driver: plain.Driver(), dsn: "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=synchronous(off)",
+	})
+	t.Cleanup(func() { _ = handle.Close() })
+	handle.SetMaxOpenConns(1)
+	client := testclient.SQLite(t, handle)
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	lockMany(t, handle, "", 1000)
+	if _, err := handle.ExecContext(t.Context(), "DELETE FROM appl_lock WHERE object_id = '500'"); err != nil {
+		t.Fatal(err)
+	}
+	return recorder, handle, client.Driver()
+}
+
+// lockMany locks customers of numbers from 1 on, behind a prefix.
+func lockMany(t *testing.T, handle *sql.DB, prefix string, many int) {
+	t.Helper()
+	_, err := handle.ExecContext(t.Context(), `
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+		INSERT OR IGNORE INTO appl_lock
+		SELECT 'customer', ?1 || printf(iif(?1 = '', '%d', '%07d'), i), 'JDOE', '', i, 0, 0, 4102444800000000 FROM n`, prefix, many)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recorder counts what SQLite's driver is given, by one goroutine at a time.
+type recorder struct {
+	mutex            sync.Mutex
+	prepared, closed int
+	earlier          int // prepared before forget
+	ran              []ranStatement
+	last             int
+	hook             func()
+}
+
+// ranStatement is a statement with its arguments, and how many pages it has looked at.
+type ranStatement struct {
+	text  string
+	args  []driver.NamedValue
+	pages int
+}
+
+func (r *recorder) forget() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.earlier, r.ran, r.last, r.hook = r.prepared, nil, 0, nil
+}
+
+// before has a function called when the statement of this number is about to run, the first being 1.
+func (r *recorder) before(number int, hook func()) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.last, r.hook = number, hook
+}
+
+// counts returns how many statements were prepared and run since forget.
+func (r *recorder) counts() (prepared, ran int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.prepared - r.earlier, len(r.ran)
+}
+
+// open is how many statements are prepared and not closed.
+func (r *recorder) open() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.prepared - r.closed
+}
+
+// String names the statements that were run since forget.
+func (r *recorder) String() string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var names []string
+	for _, each := range r.ran {
+		first, _, _ := strings.Cut(each.text, "\n")
+		names = append(names, strings.TrimPrefix(first, "-- name: "))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *recorder) running(text string, args []driver.NamedValue) (number int) {
+	r.mutex.Lock()
+	r.ran = append(r.ran, ranStatement{text: text, args: args})
+	number = len(r.ran)
+	hook := r.hook
+	if number != r.last {
+		hook = nil
+	}
+	r.mutex.Unlock()
+	if hook != nil {
+		hook()
+	}
+	return number
+}
+
+func (r *recorder) looked(number, pages int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if number <= len(r.ran) {
+		r.ran[number-1].pages = pages
+	}
+}
+
+// recordingConnector makes connections of SQLite's driver that are recorded.
+type recordingConnector struct {
+	recorder *recorder
+	driver   driver.Driver
+	dsn      string
+}
+
+func (c recordingConnector) Driver() driver.Driver { return c.driver }
+
+func (c recordingConnector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.dsn)
+	return recordingConn{conn, c.recorder}, err
+}
+
+// recordingConn can run nothing that was not prepared: database/sql then prepares it, for one time.
+type recordingConn struct {
+	driver.Conn
+	recorder *recorder
+}
+
+func (c recordingConn) Prepare(text string) (driver.Stmt, error) {
+	statement, err := c.Conn.Prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	c.recorder.mutex.Lock()
+	c.recorder.prepared++
+	c.recorder.mutex.Unlock()
+	return recordingStmt{Stmt: statement, text: text, conn: c}, nil
+}
+
+// pages is how many pages the connection has looked at.
+func (c recordingConn) pages() int {
+	status := c.Conn.(sqlite.DBStatus) //nolint:forcetypeassert // documented
+	hits, _, hitsErr := status.Status(sqlite.DBStatusCacheHit, false)
+	misses, _, missesErr := status.Status(sqlite.DBStatusCacheMiss, false)
+	if err := errors.Join(hitsErr, missesErr); err != nil {
+		panic(err)
+	}
+	return hits + misses
+}
+
+type recordingStmt struct {
+	driver.Stmt
+	text string
+	conn recordingConn
+}
+
+func (s recordingStmt) Close() error {
+	s.conn.recorder.mutex.Lock()
+	s.conn.recorder.closed++
+	s.conn.recorder.mutex.Unlock()
+	return s.Stmt.Close()
+}
+
+func (s recordingStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	before := s.conn.pages()
+	number := s.conn.recorder.running(s.text, args)
+	result, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args) //nolint:forcetypeassert // it is one
+	s.conn.recorder.looked(number, s.conn.pages()-before)
+	return result, err
+}
+
+func (s recordingStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	before := s.conn.pages()
+	number := s.conn.recorder.running(s.text, args)
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args) //nolint:forcetypeassert // it is one
+	if err != nil {
+		return nil, err
+	}
+	return recordingRows{rows, func() { s.conn.recorder.looked(number, s.conn.pages()-before) }}, nil
+}
+
+type recordingRows struct {
+	driver.Rows
+	closed func()
+}
+
+func (r recordingRows) Close() error {
+	err := r.Rows.Close()
+	r.closed()
+	return err
+}

@@ -120,7 +120,10 @@ func (l *Lease) Renew(ctx context.Context) error {
 // ended, for 5 s at the most, and repeats calls that fail. Further calls return what the first one did.
 //
 // It returns ErrLost when the lease had been lost or run out before, so that its holder may not have been alone. After
-// any other error the lease is over here, and the object is free when the lock expires.
+// any other error the lease is over here, and the object is free when the lock expires. On PostgreSQL a crash of the server
+// just after the release may undo it: then, too, the object is free when the lock expires (see FlushReleases of
+// applock/postgres). Everywhere else it waits as every commit does; MySQL and MariaDB have innodb_flush_log_at_trx_commit for
+// the whole server only.
 func (l *Lease) Release(ctx context.Context) error {
 	if !l.releasing.CompareAndSwap(false, true) {
 		<-l.released

@@ -142,7 +142,7 @@ func (l *Leases) forget(object Object, state *objectState) {
 
 // turns are those that waiters of this program take after each other, while those of others, who poll, never see the object
 // free. So it is left alone for a moment when everybody has had a turn who was waiting when the row began. And when it is
-// free again, a program asks the later, the sooner after its last row that is.
+// free again, a program that has rivals asks the later, the sooner after its last row that is.
 type turns struct {
 	began  time.Time // zero: no row
 	last   time.Time // when a turn ended
@@ -152,9 +152,11 @@ type turns struct {
 	// last.
 	ended time.Time
 	round time.Duration
-	// pause is until when the object is left to others, and outsiders when one of them was seen to hold it.
+	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, and rivals when one of
+	// them was seen to get it from another one, while this program waited.
 	pause     time.Time
 	outsiders time.Time
+	rivals    time.Time
 }
 
 const (
@@ -195,9 +197,10 @@ func (t *turns) end() {
 	}
 }
 
-// delay is how much later than others this program is to ask for an object that is free.
+// delay is how much later than others this program is to ask for an object that is free. Where others are not known to wait
+// beside it, nobody is to gain by that.
 func (t *turns) delay() time.Duration {
-	if t.ended.IsZero() || t.round <= 0 || time.Since(t.outsiders) >= remembered {
+	if t.ended.IsZero() || t.round <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
 		return 0
 	}
 	waited := min(1, float64(time.Since(t.ended))/float64(t.round))
@@ -569,6 +572,9 @@ func (l *Leases) learn(self *waiter, err error) {
 	var held *HeldError
 	switch {
 	case errors.As(err, &held):
+		if state.elsewhere && state.seen.Operator != held.Holder.Operator {
+			state.turns.rivals = time.Now()
+		}
 		state.see(held.Holder, true)
 		state.turns.refused()
 	case isBusy(err) || isOutage(err):

@@ -69,3 +69,48 @@ func takeTurns(ctx context.Context, t *testing.T, leases *applock.Leases, holds,
 		_ = lease.Release(context.WithoutCancel(ctx))
 	}
 }
+
+// Goal: where two programs want an object and nobody else, neither is held back for the sake of others: a release is followed by
+// the other one's grant as soon as a message or the next poll tells of it. Method: one of them holds the object for times that
+// differ, the other one waits each time.
+func TestTwoProgramsHandOverAtOnce(t *testing.T) {
+	t.Parallel()
+	const (
+		handOffs = 40
+		journey  = 200 * time.Microsecond
+	)
+	for name, late := range map[string]time.Duration{"messages": 5 * journey, "polls": 15 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				backend := fakebackend.New()
+				backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
+					return fakebackend.Fault{Before: journey, After: journey}
+				}
+				open := func(program string) *applock.Leases {
+					if name == "polls" {
+						return applock.NewLeases(fakebackend.Polled{Backend: backend}, applock.LeasesConfig{})
+					}
+					return applock.NewLeases(fakebackend.Program{Backend: backend, Name: program}, applock.LeasesConfig{})
+				}
+				holder, waiter := open("holder"), open("waiter")
+				defer func() { _, _ = holder.Close(), waiter.Close() }()
+				for i := range handOffs {
+					held := mustAcquire(t, holder, anHour(nightly))
+					var released time.Time
+					time.AfterFunc(time.Duration(10+i*7%30)*time.Millisecond, func() {
+						released = time.Now()
+						_ = held.Release(context.WithoutCancel(t.Context()))
+					})
+					lease := mustAcquire(t, waiter, anHour(nightly))
+					if took := time.Since(released); took > late {
+						t.Errorf("hand-off %d took %s, want %s at the most", i, took, late)
+					}
+					if err := lease.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}

@@ -52,7 +52,7 @@ func TestSmoke(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		productPostgres: 28, productMariaDB: 26, productMySQL: 26, productSQLite: 19, productRedis: 3, "inprocess": 2,
+		productPostgres: 32, productMariaDB: 30, productMySQL: 30, productSQLite: 23, productRedis: 3, "inprocess": 2,
 	}
 	for _, s := range append(found, server{product: "inprocess"}) {
 		if got := figures[s.product]; got != want[s.product] {

@@ -144,6 +144,7 @@ func (b *bench) measurements() []measurement {
 		{"renewal", b.renewal, true},
 		{"cycles", b.cycles, false},
 		{"refusals", b.refusals, true},
+		{"hot-key", b.hotKey, true},
 	}
 }
 

@@ -206,7 +206,7 @@ func (s *session) TryLock(ctx context.Context, name string) (holder string, err 
 }
 
 // Unlock is [sessions.Session.Unlock].
-func (s *session) Unlock(ctx context.Context, name string) (had bool, err error) {
+func (s *session) Unlock(ctx context.Context, name string, _ applock.Object) (had bool, err error) {
 	err = s.conn.QueryRowContext(ctx, "SELECT coalesce(release_lock(?), 0)", name).Scan(&had)
 	return had, err
 }

@@ -29,6 +29,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Events are told of leases.
 	Events applock.Events
+	// FlushReleases has the release of a lease wait until it is on disk, on PostgreSQL: see the Config of applock/postgres.
+	// Elsewhere it always does as every commit there.
+	FlushReleases bool
 	// ConnectTimeout is how long one attempt to connect may take, until the server has let the client in. Zero leaves that
 	// to the DSN and to the contexts of the operations. A migration needs it most: it waits for other migrators as long as
 	// its context allows.
@@ -126,7 +129,7 @@ func openPostgres(ctx context.Context, dsn string, config Config) (db.Driver, er
 	if err != nil {
 		return nil, err
 	}
-	return driver.Owned(), nil
+	return driver.Flushed(config.FlushReleases).Owned(), nil
 }
 
 func openMySQL(_ context.Context, dsn string, config Config) (db.Driver, error) {

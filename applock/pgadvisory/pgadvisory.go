@@ -2,7 +2,7 @@
 // written.
 //
 // A few sessions of its own, one unless Config says otherwise, have the locks of all leases, and nobody else uses
-// them. Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
+// them; one more listens while somebody waits. Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
 //
 // What it does not promise:
 //   - Nothing is durable. The locks end with their session: when the server restarts or fails over, or somebody
@@ -24,6 +24,11 @@
 // one. In SQL the key of customer:42 is
 //
 //	('x' || left(encode(sha256('applock:customer:42'), 'hex'), 16))::bit(64)::bigint
+//
+// Who waits in another process is told of a release by a notification on the channel applock_advisory, with the payload
+// applock:customer:42. A program that has waiters listens there, on one connection more, and shows by shared advisory locks with two
+// keys that it does: so a release that nobody waits for sends nothing. What ends without a word, with its session or by
+// another program's hand, is found by polls, every 250 ms at the latest.
 package pgadvisory
 
 import (
@@ -36,6 +41,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,7 +93,7 @@ func New(config Config) (*applock.Leases, error) {
 	if pool.ConnConfig.RuntimeParams["application_name"] == "" {
 		pool.ConnConfig.RuntimeParams["application_name"] = programName()
 	}
-	return sessions.New(&server{config: pool.ConnConfig, pooler: config.SessionPooler}, common), nil
+	return sessions.New(&server{config: pool.ConnConfig, pooler: config.SessionPooler, namespace: common.Namespace}, common), nil
 }
 
 // programName is how the holder shows in pg_stat_activity, and in the refusals of others.
@@ -111,8 +117,11 @@ func keyOf(digest [sha256.Size]byte) int64 {
 
 // server opens sessions on PostgreSQL.
 type server struct {
-	config *pgx.ConnConfig
-	pooler bool
+	config    *pgx.ConnConfig
+	pooler    bool
+	namespace string
+	// listening is how many connections listen.
+	listening atomic.Int32
 }
 
 // Name is [sessions.Server.Name].
@@ -132,7 +141,7 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	if err != nil {
 		return nil, err
 	}
-	opened := &session{conn: conn}
+	opened := &session{server: s, conn: conn, hints: map[int32]bool{}}
 	if err := s.prepare(ctx, opened, grace); err != nil {
 		opened.Close(ctx)
 		return nil, err
@@ -140,9 +149,19 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	return opened, nil
 }
 
-// prepare refuses a pooler before it changes anything. A server tells its clients the process id of their session,
-// for cancelling; what a pooler tells is its own.
+// prepare refuses a pooler before it changes anything.
 func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
+	if err := s.refusePooler(ctx, opened); err != nil {
+		return err
+	}
+	const set = "SELECT set_config('idle_session_timeout', $1, false)"
+	_, err := opened.conn.Exec(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10))
+	return err
+}
+
+// refusePooler finds out with whom the session is. A server tells its clients the process id of their session, for cancelling;
+// what a pooler tells is its own.
+func (s *server) refusePooler(ctx context.Context, opened *session) error {
 	const ask = "SELECT pg_backend_pid()"
 	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&opened.pid); err != nil {
 		return err
@@ -150,15 +169,16 @@ func (s *server) prepare(ctx context.Context, opened *session, grace time.Durati
 	if !s.pooler && opened.pid != opened.conn.PgConn().PID() {
 		return fmt.Errorf("%w: %w", errors.ErrUnsupported, errPooler)
 	}
-	const set = "SELECT set_config('idle_session_timeout', $1, false)"
-	_, err := opened.conn.Exec(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10))
-	return err
+	return nil
 }
 
 // session is a session on PostgreSQL.
 type session struct {
-	conn *pgx.Conn
-	pid  uint32
+	server *server
+	conn   *pgx.Conn
+	pid    uint32
+	// hints are those that the session shows.
+	hints map[int32]bool
 	// holders are who had which key at holdersAsked, and finding them took holdersTook.
 	holders      map[int64]string
 	holdersAsked time.Time
@@ -210,9 +230,13 @@ func (s *session) holder(ctx context.Context, key int64) (string, error) {
 	return cmp.Or(s.holders[key], "unknown"), nil
 }
 
-// Unlock is [sessions.Session.Unlock].
-func (s *session) Unlock(ctx context.Context, key int64) (had bool, err error) {
-	err = s.conn.QueryRow(ctx, "SELECT pg_advisory_unlock($1)", key).Scan(&had)
+// Unlock is [sessions.Session.Unlock]. It tells those who wait, if there may be any.
+func (s *session) Unlock(ctx context.Context, key int64, object applock.Object) (had bool, err error) {
+	const unlock = `SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END
+		FROM (SELECT pg_advisory_unlock($1) AS had) AS u` // in this order
+	var told *string
+	text := sessions.Text(s.server.namespace, object)
+	err = s.conn.QueryRow(ctx, unlock, key, s.server.hintClass(), hintOf(key), channel, text).Scan(&had, &told)
 	return had, err
 }
 
@@ -221,8 +245,11 @@ func (s *session) Locked(ctx context.Context, _ []int64) ([]int64, error) {
 	return s.keys(ctx, "SELECT l.key FROM ("+advisoryLocks+") AS l WHERE l.pid = pg_backend_pid()")
 }
 
-// Free is [sessions.Session.Free].
+// Free is [sessions.Session.Free]. The hints come first: a lock is found free here, or its release finds the hint.
 func (s *session) Free(ctx context.Context, keys []int64) ([]int64, error) {
+	if err := s.hint(ctx, keys); err != nil || len(keys) == 0 {
+		return nil, err
+	}
 	const free = "SELECT k FROM unnest($1::bigint[]) AS k WHERE k NOT IN (SELECT l.key FROM (" + advisoryLocks + ") AS l)"
 	return s.keys(ctx, free, keys)
 }

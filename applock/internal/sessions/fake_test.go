@@ -114,7 +114,7 @@ func (s *fakeSession) TryLock(ctx context.Context, name string) (holder string, 
 	return holder, err
 }
 
-func (s *fakeSession) Unlock(ctx context.Context, name string) (had bool, err error) {
+func (s *fakeSession) Unlock(ctx context.Context, name string, _ applock.Object) (had bool, err error) {
 	err = s.execute(ctx, "unlock", func() {
 		lock := s.server.locks[name]
 		had = lock != nil && lock.session == s

@@ -303,7 +303,7 @@ func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) erro
 	}
 	var had bool
 	err := l.ask(ctx, func() (err error) {
-		had, err = l.session.Unlock(ctx, name)
+		had, err = l.session.Unlock(ctx, name, ended.object)
 		return err
 	})
 	switch {
@@ -405,6 +405,21 @@ func (l *line[Name]) free(ctx context.Context, names []Name) ([]Name, error) {
 		return nil, err
 	}
 	return free, nil
+}
+
+// awaitNothing has others tell of nothing any more.
+func (l *line[Name]) awaitNothing() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = l.run(ctx, func(ctx context.Context, _ func() bool) error { // else they tell needlessly
+		if l.session == nil {
+			return nil
+		}
+		return l.ask(ctx, func() error {
+			_, err := l.session.Free(ctx, nil)
+			return err
+		})
+	})
 }
 
 // close ends the session. If that is at work, it ends with the work.

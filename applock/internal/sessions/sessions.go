@@ -14,6 +14,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -42,16 +43,23 @@ type Server[Name comparable] interface {
 type Session[Name comparable] interface {
 	// TryLock takes a lock that no session has, without waiting. When another session has it, it says which.
 	TryLock(ctx context.Context, name Name) (holder string, err error)
-	// Unlock gives a lock up, and reports whether this session had it.
-	Unlock(ctx context.Context, name Name) (had bool, err error)
+	// Unlock gives the lock on an object up, and reports whether this session had it.
+	Unlock(ctx context.Context, name Name, object applock.Object) (had bool, err error)
 	// Locked returns those of the locks that this session has; it may return others of its locks, too.
 	Locked(ctx context.Context, names []Name) ([]Name, error)
-	// Free returns those of the locks that no session has.
+	// Free returns those of the locks that no session has. Where the server is a Teller, who gives one of these up from now on
+	// tells of it, until the next call.
 	Free(ctx context.Context, names []Name) ([]Name, error)
 	// Broken reports whether the session is of no use after this error of one of its methods.
 	Broken(err error) bool
 	// Close ends the session, and so its locks.
 	Close(ctx context.Context)
+}
+
+// Teller is a Server whose sessions tell of what they give up.
+type Teller interface {
+	// Listen is [applock.Notifier.Listen].
+	Listen(ctx context.Context) (applock.Releases, error)
 }
 
 // Config is what the packages above have in common.
@@ -79,6 +87,9 @@ const (
 	beatsPerGrace    = 6
 	// closeLimit bounds goodbyes.
 	closeLimit = 5 * time.Second
+	// pollAtLeast is how often locks are asked about also where sessions tell: a lock that ends with its session, or that another
+	// program gives up, is free without a word.
+	pollAtLeast = 250 * time.Millisecond
 	// pollNames is how many names one statement asks about: it stays well below the packets that servers accept.
 	pollNames = 10_000
 )
@@ -108,13 +119,14 @@ func (c Config) Checked() (Config, error) {
 	return c, nil
 }
 
-// Digest is where the names of locks come from: the SHA-256 of NAMESPACE:TYPE:ID. Neither a namespace nor a type
-// has a colon.
+// Text is NAMESPACE:TYPE:ID. Neither a namespace nor a type has a colon.
+func Text(namespace string, object applock.Object) string {
+	return cmp.Or(namespace, defaultNamespace) + ":" + object.String()
+}
+
+// Digest is where the names of locks come from: the SHA-256 of the Text.
 func Digest(namespace string, object applock.Object) [sha256.Size]byte {
-	if namespace == "" {
-		namespace = defaultNamespace
-	}
-	return sha256.Sum256([]byte(namespace + ":" + object.String()))
+	return sha256.Sum256([]byte(Text(namespace, object)))
 }
 
 // New returns leases on a server. The configuration has been checked. It connects when it has to.
@@ -142,8 +154,9 @@ type backend[Name comparable] struct {
 }
 
 var (
-	_ applock.Backend = (*backend[int64])(nil)
-	_ applock.Poller  = (*backend[int64])(nil)
+	_ applock.Backend  = (*backend[int64])(nil)
+	_ applock.Poller   = (*backend[int64])(nil)
+	_ applock.Notifier = (*backend[int64])(nil)
 )
 
 // lineOf returns the name of an object's lock and the line that it belongs to.
@@ -226,7 +239,35 @@ func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object
 			answer.Free = append(answer.Free, objects[name]...)
 		}
 	}
+	answer.Next = pollAtLeast
 	return answer, nil
+}
+
+// Listen is [applock.Notifier.Listen].
+func (b *backend[Name]) Listen(ctx context.Context) (applock.Releases, error) {
+	teller, ok := b.server.(Teller)
+	if !ok {
+		return nil, fmt.Errorf("%w: sessions of this server do not tell", errors.ErrUnsupported)
+	}
+	releases, err := teller.Listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return heard{Releases: releases, end: b.lines[0].awaitNothing}, nil
+}
+
+// heard is what is listened to.
+type heard struct {
+	applock.Releases
+
+	end func()
+}
+
+// Close has nobody tell any more.
+func (h heard) Close() error {
+	err := h.Releases.Close()
+	h.end()
+	return err
 }
 
 // Close ends the sessions.

@@ -632,3 +632,92 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// telling is a server whose sessions tell.
+type telling struct {
+	*fake
+
+	told  chan applock.Object
+	asked chan []string // the names that sessions are to tell of
+}
+
+func (s *telling) Listen(context.Context) (applock.Releases, error) { return s, nil }
+
+func (s *telling) Next(ctx context.Context) (applock.Object, error) {
+	select {
+	case <-ctx.Done():
+		return applock.Object{}, context.Cause(ctx)
+	case object := <-s.told:
+		return object, nil
+	}
+}
+
+func (s *telling) Close() error { return nil }
+
+func (s *telling) Open(ctx context.Context, grace time.Duration) (Session[string], error) {
+	opened, err := s.fake.Open(ctx, grace)
+	return &tellingSession{Session: opened, server: s}, err
+}
+
+type tellingSession struct {
+	Session[string]
+
+	server *telling
+}
+
+func (s *tellingSession) Free(ctx context.Context, names []string) ([]string, error) {
+	select {
+	case s.server.asked <- names:
+	default:
+	}
+	return s.Session.Free(ctx, names)
+}
+
+// Goal: who waits gets the lock as soon as a session tells that it is free; a lock that ends without a word within 250 ms, however
+// long it has been waited for; and when nobody waits any more, sessions are to tell of nothing. Method: another program's lock
+// ends after an hour, once with a word and once without.
+func TestSessionsTell(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]time.Duration{"told": 0, "silent": pollAtLeast + pollAtLeast/5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := &telling{
+					fake: &fake{locks: map[string]*fakeLock{}}, told: make(chan applock.Object), asked: make(chan []string, 1),
+				}
+				config, err := Config{}.Checked()
+				if err != nil {
+					t.Fatal(err)
+				}
+				leases := New(server, config)
+				lock := server.Name(Digest("", wallet("1")))
+				server.do(func() { server.locks[lock] = &fakeLock{count: 1} })
+				const holds = time.Hour + 33*time.Millisecond
+				freed := time.Now().Add(holds)
+				time.AfterFunc(holds, func() {
+					server.do(func() { delete(server.locks, lock) })
+					if name == "told" {
+						server.told <- wallet("1")
+					}
+				})
+				lease, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: wallet("1"), MaxHold: time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(freed); took > late {
+					t.Errorf("it took %s, want %s at the most", took, late)
+				}
+				<-server.asked
+				if err := lease.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if names := <-server.asked; len(names) != 0 {
+					t.Errorf("sessions are to tell of %q, and nobody waits", names)
+				}
+				if err := leases.Close(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}

@@ -27,6 +27,8 @@ type Driver struct {
 	tx     queries.DBTX
 	schema string
 	close  func()
+	// flushed is true where every release waits for the disk.
+	flushed bool
 	// renewing are connections of the renewals' own, nil in a transaction.
 	renewing *db.Kept[*pgx.Conn]
 }
@@ -58,6 +60,13 @@ func Open(ctx context.Context, dsn string, connectTimeout time.Duration) (*pgxpo
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// Flushed returns a driver whose releases wait for the disk, also where their callers do without.
+func (d *Driver) Flushed(flushed bool) *Driver {
+	same := *d
+	same.flushed = flushed
+	return &same
 }
 
 // Owned makes the pool the driver's, which Close closes.

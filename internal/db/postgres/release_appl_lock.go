@@ -7,9 +7,11 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// ReleaseApplLock calls release_appl_lock_row.
+// ReleaseApplLock calls release_appl_lock_row. What need not be flushed has its own commit not wait, and never that of a
+// caller's transaction.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
 	row, err := call(ctx, d, (*queries.Queries).ReleaseApplLock, queries.ReleaseApplLockParams{
+		Unflushed:  params.Unflushed && d.tx == nil && !d.flushed,
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,

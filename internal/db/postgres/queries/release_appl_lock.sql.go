@@ -16,11 +16,13 @@ SELECT
     p_return_cd::text AS return_cd,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
-    p_old_department_id::text AS old_department_id
-FROM release_appl_lock_row($1::text, $2::text, $3::text, $4::bigint)
+    p_old_department_id::text AS old_department_id,
+    CASE WHEN $1::boolean THEN set_config('synchronous_commit', 'off', true) = 'off' ELSE false END AS unflushed
+FROM release_appl_lock_row($2::text, $3::text, $4::text, $5::bigint)
 `
 
 type ReleaseApplLockParams struct {
+	Unflushed  bool
 	ObjectType string
 	ObjectID   string
 	OperatorID string
@@ -32,10 +34,12 @@ type ReleaseApplLockRow struct {
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
+	Unflushed       bool
 }
 
 func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (ReleaseApplLockRow, error) {
 	row := q.db.QueryRow(ctx, releaseApplLock,
+		arg.Unflushed,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,
@@ -47,6 +51,7 @@ func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
+		&i.Unflushed,
 	)
 	return i, err
 }

@@ -1,0 +1,152 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/postgres"
+)
+
+const (
+	// hotPrograms is how many programs deposit into one wallet, each with a client and a pool of its own.
+	hotPrograms = 4
+	// hotRounds is how many rounds' time each contender has: the turns of programs take a quarter of a second.
+	hotRounds = 5
+
+	deposit = "UPDATE bench_wallet SET balance = balance + 1 WHERE id = 1"
+)
+
+// hotKey has everybody deposit into one wallet, a commit for each deposit. Where they do so one after the other, which is what
+// a lock is for, there cannot be more of them than commits one after the other.
+func (b *bench) hotKey(ctx context.Context, p *place) error {
+	for _, statement := range []string{
+		"CREATE TABLE bench_wallet (id INT PRIMARY KEY, balance BIGINT NOT NULL)", "INSERT INTO bench_wallet VALUES (1, 0)",
+	} {
+		if err := p.raw.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	var programs []opened
+	for i := range hotPrograms {
+		o, err := p.open(ctx, access{connections: poolSize, name: fmt.Sprint("program ", i), patience: 10 * time.Second})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = o.close() }() // what it was good for has been measured
+		programs = append(programs, o)
+	}
+	counting := &wallet{}
+	byHand := contender{"commits one after the other", counting.counted(oneAfterTheOther(programs[0]))}
+	ours := []contender{
+		{"Serialize", counting.counted(serialized(programs[:1]))},
+		{"Serialize, four programs", counting.counted(serialized(programs))},
+		{"a lease, one program", counting.counted(leased(programs[:1]))},
+		{"a lease, four programs", counting.counted(leased(programs))},
+	}
+	longer := bench{extent: b.extent}
+	longer.round *= hotRounds
+	rates, err := longer.compete(ctx, append(ours, byHand))
+	if err != nil {
+		return err
+	}
+	for i, each := range ours {
+		b.report.compare(figure{
+			Product: p.product, Name: "hot key, deposits: " + each.name, Unit: "/s", Baseline: byHand.name,
+		}, rates[i], rates[len(ours)])
+	}
+	return counting.check(ctx, p)
+}
+
+// depositing makes one deposit, in one of several goroutines.
+type depositing func(ctx context.Context, goroutine int) error
+
+// wallet counts the deposits.
+type wallet struct {
+	mutex    sync.Mutex
+	deposits int
+}
+
+func (w *wallet) counted(once depositing) depositing {
+	return func(ctx context.Context, goroutine int) error {
+		if err := once(ctx, goroutine); err != nil {
+			return err
+		}
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.deposits++
+		return nil
+	}
+}
+
+// check wants each deposit to be there, once.
+func (w *wallet) check(ctx context.Context, p *place) error {
+	balance := 0
+	if err := p.raw.row(ctx, "SELECT balance FROM bench_wallet WHERE id = 1", nil, &balance); err != nil {
+		return err
+	}
+	if balance != w.deposits {
+		return fmt.Errorf("the wallet has %d after %d deposits", balance, w.deposits)
+	}
+	return nil
+}
+
+// oneAfterTheOther is the limit: no lock but one in memory.
+func oneAfterTheOther(o opened) depositing {
+	var mutex sync.Mutex
+	return func(ctx context.Context, _ int) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return o.raw.exec(ctx, deposit)
+	}
+}
+
+func hotWallet() applock.Object { return applock.Object{Type: "wallet", ID: "1"} }
+
+// leased deposits under a lease.
+func leased(programs []opened) depositing {
+	return func(ctx context.Context, goroutine int) error {
+		o := programs[goroutine%len(programs)]
+		request := applock.AcquireRequest{Object: hotWallet(), MaxHold: time.Minute}
+		return o.client.Do(ctx, request, func(ctx context.Context, _ *applock.Lease) error { return o.raw.exec(ctx, deposit) })
+	}
+}
+
+// serialized deposits in a transaction that others wait for.
+func serialized(programs []opened) depositing {
+	return func(ctx context.Context, goroutine int) error {
+		o := programs[goroutine%len(programs)]
+		request := applock.SerializeRequest{Object: hotWallet()}
+		switch raw := o.raw.(type) {
+		case pgExecutor:
+			return pgx.BeginFunc(ctx, raw.pool, func(tx pgx.Tx) error {
+				if err := postgres.WithTx(o.client, tx).Serialize(ctx, request); err != nil {
+					return err
+				}
+				_, err := tx.Exec(ctx, deposit)
+				return err
+			})
+		case sqlExecutor:
+			tx, err := raw.handle.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = tx.Rollback() }() // after the commit this does nothing
+			if err := o.client.WithSQLTx(tx).Serialize(ctx, request); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, deposit); err != nil {
+				return err
+			}
+			return tx.Commit()
+		}
+		return errors.ErrUnsupported
+	}
+}

@@ -1,0 +1,271 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/internal/testing/testclient"
+)
+
+// crashServer is a PostgreSQL of the test's own, in which nobody writes the log behind its back: the process that does has been
+// stopped.
+type crashServer struct {
+	pool      *pgxpool.Pool
+	walWriter int
+}
+
+const crashSettings = `
+listen_addresses = ''
+autovacuum = off
+fsync = on
+`
+
+// newCrashServer makes a server in a directory of its own, which is reached by a socket there.
+func newCrashServer(t *testing.T) *crashServer {
+	t.Helper()
+	psql := os.Getenv("APPLOCK_TEST_POSTGRES_PSQL")
+	bin := filepath.Dir(psql)
+	if _, err := os.Stat(filepath.Join(bin, "initdb")); psql == "" || err != nil {
+		t.Skip("no initdb beside APPLOCK_TEST_POSTGRES_PSQL")
+	}
+	dir, err := os.MkdirTemp("", "crash-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	as := serverAccount(t, dir)
+	run := func(name string, args ...string) *exec.Cmd {
+		command := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec // a server's own programs
+		command.SysProcAttr, command.Dir = as, dir
+		return command
+	}
+	data := filepath.Join(dir, "data")
+	if output, err := run("initdb", "-D", data, "-U", "applock", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, output)
+	}
+	settings, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = settings.WriteString(crashSettings + "unix_socket_directories = '" + dir + "'\n")
+	if err := errors.Join(err, settings.Close()); err != nil {
+		t.Fatal(err)
+	}
+	server := run("postgres", "-D", data)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGQUIT)
+		_ = server.Wait() // it was told to break off
+	})
+	dsn := url.URL{Scheme: "postgres", User: url.User("applock"), Path: "/postgres", RawQuery: "host=" + url.QueryEscape(dir)}
+	pool, err := pgxpool.New(t.Context(), dsn.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &crashServer{pool: pool}
+	s.await(t)
+	if _, err := migrate.Up(t.Context(), testclient.Postgres(t, pool), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	s.stopWALWriter(t)
+	return s
+}
+
+// serverAccount is who the server runs as, to whom the directory is given: not root, which it refuses.
+func serverAccount(t *testing.T, dir string) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		t.Skip("the server refuses to run as root, and there is no user postgres")
+	}
+	uid, err := strconv.Atoi(account.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.Atoi(account.Gid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // ids of the system
+}
+
+// await returns when the server answers. Connections of before a crash are thrown away.
+func (s *crashServer) await(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for s.pool.Ping(ctx) != nil {
+		s.pool.Reset()
+		select {
+		case <-ctx.Done():
+			t.Fatal("the server does not answer")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// stopWALWriter stops the process that writes what no commit waits for.
+func (s *crashServer) stopWALWriter(t *testing.T) {
+	t.Helper()
+	row := s.pool.QueryRow(t.Context(), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+	if err := row.Scan(&s.walWriter); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(s.walWriter, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// crash has the server lose what is not on disk, and returns when it has recovered.
+func (s *crashServer) crash(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(s.walWriter, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for before := s.walWriter; s.walWriter == before; { // until the new one is there
+		s.await(t)
+		const ask = "SELECT coalesce(max(pid), $1) FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+		if err := s.pool.QueryRow(t.Context(), ask, before).Scan(&s.walWriter); err != nil {
+			s.walWriter = before
+		}
+	}
+}
+
+// isFlushed reports whether everything that was committed is on disk.
+func (s *crashServer) isFlushed(t *testing.T) bool {
+	t.Helper()
+	var flushed bool
+	row := s.pool.QueryRow(t.Context(), "SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()")
+	if err := row.Scan(&flushed); err != nil {
+		t.Fatal(err)
+	}
+	return flushed
+}
+
+func crashLease(id string, ttl time.Duration) applock.AcquireRequest {
+	return applock.AcquireRequest{Object: applock.Object{Type: "customer", ID: id}, MaxHold: time.Hour, TTL: ttl}
+}
+
+// Goal: the release of a lease waits for no flush, and nothing else does without: no get, no release of a Client, no release
+// within a caller's transaction, and no lease of a client that says FlushReleases. Method: where the log has been flushed to,
+// on a server where nobody else flushes it.
+func TestOnlyReleasesOfLeasesAreNotFlushed(t *testing.T) {
+	t.Parallel()
+	server := newCrashServer(t)
+	flushing, err := postgres.New(server.pool, postgres.Config{FlushReleases: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lazy := testclient.Postgres(t, server.pool)
+	for client, want := range map[*applock.Client]bool{lazy: false, flushing: true} {
+		lease, err := client.Acquire(t.Context(), crashLease("1", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !server.isFlushed(t) {
+			t.Error("a get is not on disk")
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := server.isFlushed(t); got != want {
+			t.Errorf("the release of a lease is on disk: %t, want %t", got, want)
+		}
+	}
+	get := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
+	release := applock.ReleaseRequest{Object: get.Object, Operator: "JDOE"}
+	for range 2 { // on connections that have released lazily, too
+		if _, err := lazy.Get(t.Context(), get); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lazy.Release(t.Context(), release); err != nil {
+			t.Fatal(err)
+		}
+		if !server.isFlushed(t) {
+			t.Error("the release of a client is not on disk")
+		}
+	}
+	tx, err := server.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := postgres.WithTx(lazy, tx)
+	if _, err := within.Get(t.Context(), get); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := within.Release(t.Context(), release); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !server.isFlushed(t) {
+		t.Error("the commit of a caller's transaction is not on disk")
+	}
+}
+
+// Goal: a crash of the server undoes at most the release of a lease, whose object is then locked until its TTL ends; and never
+// gives an object to two. Method: two leases are released, and one of the objects is taken by another client; the server
+// crashes with the release of the other one not on disk.
+func TestCrashAfterTheReleaseOfALease(t *testing.T) {
+	t.Parallel()
+	server := newCrashServer(t)
+	client := testclient.Postgres(t, server.pool)
+	for _, id := range []string{"taken", "free"} {
+		lease, err := client.Acquire(t.Context(), crashLease(id, 3*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if id == "taken" {
+			next := applock.GetRequest{Object: lease.Object(), Owner: applock.Owner{Operator: "ASMITH"}}
+			if grant, err := client.Get(t.Context(), next); err != nil || grant.Fence <= lease.Fence() {
+				t.Fatalf("get: %+v, %v", grant, err)
+			}
+		}
+	}
+	server.crash(t)
+	taken, err := client.Inquire(t.Context(), applock.InquireRequest{Object: crashLease("taken", 0).Object})
+	if err != nil || taken.Owner.Operator != "ASMITH" {
+		t.Errorf("the object that was taken after its release is held by %s, %v", taken.Owner, err)
+	}
+	undone, err := client.Inquire(t.Context(), applock.InquireRequest{Object: crashLease("free", 0).Object})
+	if err != nil {
+		t.Fatalf("the release survived, so that the crash shows nothing: %v", err)
+	}
+	// Acquire waits for the end of the TTL.
+	next, err := client.Acquire(t.Context(), crashLease("free", 0))
+	if err != nil || next.Fence() <= undone.Fence {
+		t.Errorf("after the TTL: %v, want a greater fence than %d", err, undone.Fence)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}

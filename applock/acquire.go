@@ -259,11 +259,20 @@ type heldKey struct {
 	object Object
 }
 
+// carried returns the hold on an object that ctx carries, nil if there is none that may be trusted.
+func (l *Leases) carried(ctx context.Context, object Object) *hold {
+	held, ok := ctx.Value(heldKey{leases: l, object: object}).(*hold)
+	if !ok || held.err() != nil || ctx.Err() != nil { // in this order: the former may end ctx
+		return nil
+	}
+	return held
+}
+
 // reenter returns one more lease on a hold that ctx carries, nil if there is none that may be trusted. It is the same
 // holder's: a request that names another one is refused.
 func (l *Leases) reenter(ctx context.Context, wanted claim) (*Lease, error) {
-	held, ok := ctx.Value(heldKey{leases: l, object: wanted.object}).(*hold)
-	if !ok || held.err() != nil || ctx.Err() != nil { // in this order: the former may end ctx
+	held := l.carried(ctx, wanted.object)
+	if held == nil {
 		return nil, nil
 	}
 	l.mutex.Lock()

@@ -5,25 +5,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/applock/applock/internal/db"
 )
 
 // AcquireAllRequest asks for leases on several objects: on all of them or on none.
 type AcquireAllRequest struct {
 	// Objects are what to take, in any order, at least one, and none twice.
 	Objects []Object
-	// Owner, MaxHold and TTL are those of AcquireRequest, for each lease.
+	// Owner, MaxHold and TTL are those of AcquireRequest, for each lease. In one client the calls of a given operator take
+	// turns where their objects overlap. From elsewhere it takes over what it holds: of two calls of one operator at the same
+	// time the later one has all of its objects, and the set of the other one ends as lost.
 	Owner   Owner
 	MaxHold time.Duration
 	TTL     time.Duration
+	// MaxWait is how long to wait for objects that are not to be had. Zero has AcquireAll wait as long as its ctx, and
+	// TryAcquireAll ask once.
+	MaxWait time.Duration
 }
 
 // ConflictError says who holds those of several objects that are not to be had. It is ErrHeld.
 type ConflictError struct {
 	// Conflicts are in the order of the objects' types and ids.
 	Conflicts []*HeldError
+}
+
+func newConflict(conflicts []*HeldError) *ConflictError {
+	slices.SortFunc(conflicts, func(a, b *HeldError) int { return compareObjects(a.Object, b.Object) })
+	return &ConflictError{Conflicts: conflicts}
 }
 
 // Error names each object, its holder and the end of its lock.
@@ -65,28 +78,44 @@ func (s *LeaseSet) Release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// AcquireAll takes all objects or none, in one transaction and in a canonical order, so that two that want the same
-// objects cannot lock each other out. A given operator does not take over what another call of this client is asking for at
-// the moment: that is ErrBusy. It does not wait for holders: when one of the objects is held by somebody else
-// it returns a *ConflictError (ErrHeld) with every conflict, and takes nothing. Objects that ctx carries leases on
-// are re-entered, as in Acquire. When ctx ends first, nothing is left behind, but for what AcquireRequest.Owner says of a
-// given operator.
+// AcquireAll waits until it has all objects, or until ctx ends, or for MaxWait if the request has one: then it gives up as
+// TryAcquireAll does. It takes them in one transaction and in a canonical order, so that two that want the same objects cannot
+// lock each other out, and holds nothing while it waits. Objects that ctx carries leases on are re-entered, as in Acquire.
+//
+// It waits in the queue of one object at a time, the first that it was refused, and asks for all of them when that is free. So it
+// may wait for long where its objects are seldom free at the same time: no order is promised between sets that overlap. When ctx ends first, nothing is left behind, but for what AcquireRequest.Owner says of a given operator, and the error
+// is its cause and, where somebody was seen to hold one of the objects, a *ConflictError (ErrHeld), too.
 func (c *Client) AcquireAll(ctx context.Context, request AcquireAllRequest) (*LeaseSet, error) {
-	leases, err := c.leases()
-	if err != nil {
-		return nil, err
-	}
-	set, err := leases.acquireAll(ctx, request, c.operations.getAll)
+	set, err := c.acquireAll(ctx, request, cmp.Or(request.MaxWait, forever))
 	if err != nil {
 		return nil, fmt.Errorf("acquire all: %w", err)
 	}
 	return set, nil
 }
 
+// TryAcquireAll is AcquireAll that asks once if the request has no MaxWait, and otherwise gives up after it. When objects are
+// held it takes nothing, and returns a *ConflictError (ErrHeld) with every conflict that the last answer had. The other errors
+// are those of TryAcquire; ErrBusy is also that another call of the same operator in this client is asking for one of the objects.
+func (c *Client) TryAcquireAll(ctx context.Context, request AcquireAllRequest) (*LeaseSet, error) {
+	set, err := c.acquireAll(ctx, request, request.MaxWait)
+	if err != nil {
+		return nil, fmt.Errorf("try to acquire all: %w", err)
+	}
+	return set, nil
+}
+
+func (c *Client) acquireAll(ctx context.Context, request AcquireAllRequest, maxWait time.Duration) (*LeaseSet, error) {
+	leases, err := c.leases()
+	if err != nil {
+		return nil, err
+	}
+	return leases.acquireAll(ctx, request, maxWait, c.operations.getAll)
+}
+
 // getAll gets the locks of all claims, except for those that are known to be held.
 type getAll func(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error)
 
-func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get getAll) (*LeaseSet, error) {
+func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, maxWait time.Duration, get getAll) (*LeaseSet, error) {
 	claims, err := request.check()
 	if err != nil {
 		return nil, err
@@ -97,14 +126,112 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 	if l.isClosed() {
 		return nil, ErrClosed
 	}
+	began := time.Now()
+	a := &acquisition{leases: l, caller: ctx, claims: claims, get: get}
+	wanted := a.wanted()
+	if maxWait == 0 || len(wanted) == 0 {
+		err = a.ask(ctx, Object{})
+	} else {
+		err = a.wait(ctx, wanted[0], maxWait)
+	}
+	for _, claim := range wanted {
+		l.events.waited(claim.object, began, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.set.join(ctx)
+	return a.set, nil
+}
+
+// acquisition is one caller's AcquireAll.
+type acquisition struct {
+	leases *Leases
+	caller context.Context //nolint:containedctx // which may carry leases
+	claims []claim
+	get    getAll
+	set    *LeaseSet
+	// conflict is what the last attempt was refused with, nil if there was none.
+	conflict *ConflictError
+}
+
+// wanted returns what the caller's context carries no lease on.
+func (a *acquisition) wanted() (wanted []claim) {
+	for _, claim := range a.claims {
+		if a.leases.carried(a.caller, claim.object) == nil {
+			wanted = append(wanted, claim)
+		}
+	}
+	return wanted
+}
+
+// errMovesOn ends the wait in the queue of an object that is not what is in the way any more.
+var errMovesOn = errors.New("another object is held")
+
+// wait asks each time that the object which is in the way could be free, and it is this caller's turn there.
+func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
+	began := time.Now()
+	for left := maxWait; ; {
+		err := a.leases.queue(ctx, awaited, left, func(limited context.Context) error {
+			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))
+		})
+		if !errors.Is(err, errMovesOn) {
+			return a.refused(ctx, err)
+		}
+		if left != forever {
+			left = maxWait - time.Since(began)
+		}
+		if left <= 0 {
+			return a.conflict
+		}
+		first := a.conflict.Conflicts[0].Object
+		awaited = a.claims[slices.IndexFunc(a.claims, func(c claim) bool { return c.object == first })]
+	}
+}
+
+// inTheWay returns who holds the object, or errMovesOn where only others are held.
+func (a *acquisition) inTheWay(object Object, err error) error {
+	if !errors.As(err, &a.conflict) {
+		return err
+	}
+	i := slices.IndexFunc(a.conflict.Conflicts, func(held *HeldError) bool { return held.Object == object })
+	if i < 0 {
+		return errMovesOn
+	}
+	return a.conflict.Conflicts[i]
+}
+
+// refused returns what ended the wait, with all conflicts that are known if it was that somebody holds an object.
+func (a *acquisition) refused(ctx context.Context, err error) error {
+	var held *HeldError
+	if !errors.As(err, &held) {
+		return err
+	}
+	conflicts := []*HeldError{held}
+	if a.conflict != nil {
+		for _, earlier := range a.conflict.Conflicts {
+			if earlier.Object != held.Object {
+				conflicts = append(conflicts, earlier)
+			}
+		}
+	}
+	conflict := newConflict(conflicts)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), conflict)
+	}
+	return conflict
+}
+
+// ask makes one attempt, when it is this caller's turn for an object, if any.
+func (a *acquisition) ask(ctx context.Context, turn Object) error {
 	set := &LeaseSet{}
 	var wanted []claim
-	for _, claim := range claims {
-		lease, err := l.reenter(ctx, claim)
+	for _, claim := range a.claims {
+		lease, err := a.leases.reenter(a.caller, claim)
 		switch {
 		case err != nil:
 			set.abandon(ctx)
-			return nil, err
+			return err
 		case lease != nil:
 			set.Leases = append(set.Leases, lease)
 		default:
@@ -112,20 +239,16 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, get 
 		}
 	}
 	if len(wanted) > 0 {
-		began := time.Now()
-		taken, err := l.takeAll(ctx, wanted, get)
-		for _, claim := range wanted {
-			l.events.waited(claim.object, began, err)
-		}
+		taken, err := a.leases.takeAll(ctx, wanted, turn, a.get)
 		if err != nil {
 			set.abandon(ctx)
-			return nil, err
+			return err
 		}
 		set.Leases = append(set.Leases, taken...)
 	}
 	slices.SortFunc(set.Leases, func(a, b *Lease) int { return compareObjects(a.Object(), b.Object()) })
-	set.join(ctx)
-	return set, nil
+	a.set = set
+	return nil
 }
 
 // abandon ends leases that re-entered: there is nothing to release.
@@ -135,8 +258,8 @@ func (s *LeaseSet) abandon(ctx context.Context) {
 	}
 }
 
-func (l *Leases) takeAll(ctx context.Context, wanted []claim, get getAll) ([]*Lease, error) {
-	known, reserved, err := l.heldHere(wanted)
+func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn Object, get getAll) ([]*Lease, error) {
+	known, reserved, err := l.heldHere(wanted, turn)
 	if err != nil {
 		return nil, err
 	}
@@ -146,19 +269,22 @@ func (l *Leases) takeAll(ctx context.Context, wanted []claim, get getAll) ([]*Le
 
 // heldHere returns the conflicts that the database does not see, because the operator is the same. Objects for which others
 // of the same operator could be asking are reserved until the call has ended: two at a time would take over from each other.
-func (l *Leases) heldHere(claims []claim) (known map[Object]*HeldError, reserved []claim, err error) {
+// That whose turn it is needs nothing. Who waits leaves alone what is left to other programs at the moment.
+func (l *Leases) heldHere(claims []claim, turn Object) (known map[Object]*HeldError, reserved []claim, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	known = map[Object]*HeldError{}
 	for _, claim := range claims {
 		state := l.objects[claim.object]
 		switch {
+		case state != nil && turn != (Object{}) && time.Now().Before(state.turns.pause):
+			return nil, nil, fmt.Errorf("%w: it is the turn of other programs to have %s", ErrBusy, claim.object)
 		case claim.unique:
 		case state != nil && state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
 			known[claim.object] = &HeldError{Object: claim.object, Holder: state.holder.asHolder()}
-		case state != nil && (state.unsettled > 0 || state.asking):
+		case state != nil && (state.unsettled > 0 || state.asking && claim.object != turn):
 			return nil, nil, fmt.Errorf("%w: another call here is asking for %s", ErrBusy, claim.object)
-		default:
+		case claim.object != turn:
 			reserved = append(reserved, claim)
 		}
 	}
@@ -196,7 +322,7 @@ func (r AcquireAllRequest) check() ([]claim, error) {
 	}
 	claims := make([]claim, len(r.Objects))
 	for i, object := range r.Objects {
-		checked, err := AcquireRequest{Object: object, Owner: owner, MaxHold: r.MaxHold, TTL: r.TTL}.check()
+		checked, err := AcquireRequest{Object: object, Owner: owner, MaxHold: r.MaxHold, TTL: r.TTL, MaxWait: r.MaxWait}.check()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", object, err)
 		}
@@ -227,25 +353,36 @@ func (o operations) getAll(ctx context.Context, claims []claim, known map[Object
 	return grants, err
 }
 
-// getEach gets lock by lock, the others also when one is refused: for the sake of the answer.
+// getEach gets all locks in one call, the others also when one is refused: for the sake of the answer. Those that the operator
+// has already are taken over one by one.
 func (o operations) getEach(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
-	var conflicts []*HeldError
-	grants := make([]Grant, len(claims))
+	var params []db.GetApplLockParams
+	var asked []int
 	for i, claim := range claims {
-		held := known[claim.object]
-		if held == nil {
-			var err error
-			grants[i], err = o.take(ctx, claim.object, claim.owner, claim.term())
-			if err != nil && !errors.As(err, &held) {
-				return nil, err
-			}
-		}
-		if held != nil {
-			conflicts = append(conflicts, held)
+		if known[claim.object] == nil {
+			asked = append(asked, i)
+			params = append(params, getParams(claim.object, claim.owner, claim.term()))
 		}
 	}
-	if len(conflicts) > 0 {
-		return nil, &ConflictError{Conflicts: conflicts}
+	refusals := maps.Clone(known)
+	grants := make([]Grant, len(claims))
+	err := o.getMany(ctx, params, func(i int, grant Grant, err error) error {
+		var held *HeldError
+		if errors.As(err, &held) {
+			refusals[held.Object] = held
+			return nil
+		}
+		if err == nil && grant.Outcome == OutcomeRenewed && len(refusals) == 0 {
+			grant, err = o.takeOver(ctx, params[i], grant)
+		}
+		grants[asked[i]] = grant
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(refusals) > 0 {
+		return nil, newConflict(slices.Collect(maps.Values(refusals)))
 	}
 	return grants, nil
 }

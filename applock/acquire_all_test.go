@@ -37,7 +37,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := client.AcquireAll(t.Context(), all(objects...))
+		_, err := client.TryAcquireAll(t.Context(), all(objects...))
 		var conflict *applock.ConflictError
 		if !errors.Is(err, applock.ErrHeld) || !errors.As(err, &conflict) {
 			t.Fatalf("acquire all: %v, want a *ConflictError", err)
@@ -62,14 +62,14 @@ func TestAcquireAllOrNone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		set, err := client.AcquireAll(t.Context(), all(objects...))
+		set, err := client.TryAcquireAll(t.Context(), all(objects...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(set.Leases) != 4 || set.Leases[0].Object() != account(1) || set.Leases[3].Object() != account(4) {
 			t.Errorf("leases %v, want those of four accounts in order", set.Leases)
 		}
-		again, err := client.AcquireAll(set.Context(), all(account(2), account(5)))
+		again, err := client.TryAcquireAll(set.Context(), all(account(2), account(5)))
 		if err != nil {
 			t.Fatalf("re-enter one of two: %v", err)
 		}
@@ -82,14 +82,14 @@ func TestAcquireAllOrNone(t *testing.T) {
 		if err := set.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := client.AcquireAll(t.Context(), all(objects...)); err != nil {
+		if _, err := client.TryAcquireAll(t.Context(), all(objects...)); err != nil {
 			t.Errorf("acquire all after the release: %v", err)
 		}
 	})
 }
 
-// Goal: sets that overlap exclude each other and nobody is locked out. Method: eight workers take three of six accounts in
-// any order and move money, in two steps; the sum stays.
+// Goal: sets that overlap exclude each other, and whoever waits is served. Method: eight workers of two clients wait for three
+// of six accounts in any order and move money, in two steps; the sum stays.
 func TestAcquireAllTransfersMoney(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
@@ -102,13 +102,9 @@ func TestAcquireAllTransfersMoney(t *testing.T) {
 		for worker := range workers {
 			client := clients[worker%len(clients)]
 			group.Go(func() {
-				for done := 0; done < moves; {
+				for range moves {
 					chosen := rand.Perm(accounts)[:3]
 					set, err := client.AcquireAll(t.Context(), all(account(chosen[0]), account(chosen[1]), account(chosen[2])))
-					if errors.Is(err, applock.ErrHeld) || tryAgain(err) {
-						time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
-						continue
-					}
 					if err != nil {
 						t.Error(err)
 						return
@@ -121,7 +117,6 @@ func TestAcquireAllTransfersMoney(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					done++
 				}
 			})
 		}
@@ -150,7 +145,7 @@ func TestAcquireAllBadArguments(t *testing.T) {
 		"MaxHold must be given, and at mo":  {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
 	}
 	for text, request := range tests {
-		if _, err := client.AcquireAll(t.Context(), request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error(), text) {
+		if _, err := client.TryAcquireAll(t.Context(), request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error(), text) {
 			t.Errorf("acquire all: %v, want ErrInvalid with %q", err, text)
 		}
 	}
@@ -172,7 +167,7 @@ func TestNoLeaseInTransaction(t *testing.T) {
 	request := applock.AcquireRequest{Object: account(1), MaxHold: time.Hour}
 	_, acquireErr := client.Acquire(t.Context(), request)
 	_, tryErr := client.TryAcquire(t.Context(), request)
-	_, allErr := client.AcquireAll(t.Context(), all(account(1)))
+	_, allErr := client.TryAcquireAll(t.Context(), all(account(1)))
 	doErr := client.Do(t.Context(), request, func(context.Context, *applock.Lease) error { return nil })
 	_, waitErr := client.Get(t.Context(), applock.GetRequest{Object: account(1), Owner: applock.Owner{Operator: "JDOE"}, MaxWait: time.Second})
 	for name, err := range map[string]error{"acquire": acquireErr, "try": tryErr, "all": allErr, "do": doErr, "wait": waitErr} {
@@ -182,8 +177,8 @@ func TestNoLeaseInTransaction(t *testing.T) {
 	}
 }
 
-// Goal: several calls of one operator in one client do not take over from each other: one has the objects, and the others hear
-// of it. Method: ten at a time; each that gets them holds them for a while.
+// Goal: several calls of one operator in one client do not take over from each other: they take turns. Method: ten at a time,
+// of which half want one object only that the others want, too; each that gets them holds them for a while.
 func TestAcquireAllOfOneOperator(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
@@ -193,29 +188,27 @@ func TestAcquireAllOfOneOperator(t *testing.T) {
 		request.Owner.Operator = "etl-7"
 		var inside, served atomic.Int64
 		var group sync.WaitGroup
-		for range 10 {
+		for i := range 10 {
+			request := request
+			if i%2 == 0 {
+				request.Objects = []applock.Object{account(2), account(3)}
+			}
 			group.Go(func() {
-				for {
-					set, err := client.AcquireAll(t.Context(), request)
-					switch {
-					case errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrBusy):
-						continue
-					case err != nil:
-						t.Error(err)
-						return
-					}
-					if inside.Add(1) != 1 {
-						t.Error("two at a time")
-					}
-					served.Add(1)
-					if err := set.Context().Err(); err != nil {
-						t.Errorf("taken over: %v", context.Cause(set.Context()))
-					}
-					inside.Add(-1)
-					if err := set.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
+				set, err := client.AcquireAll(t.Context(), request)
+				if err != nil {
+					t.Error(err)
 					return
+				}
+				if inside.Add(1) != 1 {
+					t.Error("two at a time")
+				}
+				served.Add(1)
+				if err := set.Context().Err(); err != nil {
+					t.Errorf("taken over: %v", context.Cause(set.Context()))
+				}
+				inside.Add(-1)
+				if err := set.Release(t.Context()); err != nil {
+					t.Error(err)
 				}
 			})
 		}
@@ -224,4 +217,117 @@ func TestAcquireAllOfOneOperator(t *testing.T) {
 			t.Errorf("%d were served", served.Load())
 		}
 	})
+}
+
+// Goal: of two calls of one operator from different clients, one has all of its objects in the end, and the set of the other
+// one is lost: never has each a part. Method: both at once, several times, and assert each lease.
+func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := leasePlace(t, product)
+		clients := []*applock.Client{onPlace(t, dsn), onPlace(t, dsn)}
+		request := all(account(1), account(2), account(3), account(4))
+		request.Owner.Operator = "etl-7"
+		for range 5 {
+			sets := make([]*applock.LeaseSet, len(clients))
+			var group sync.WaitGroup
+			for i, client := range clients {
+				group.Go(func() {
+					var err error
+					if sets[i], err = client.AcquireAll(t.Context(), request); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			if t.Failed() {
+				return
+			}
+			var live []int
+			for i, set := range sets {
+				count := 0
+				for _, lease := range set.Leases {
+					assertion := applock.AssertRequest{Object: lease.Object(), Operator: "etl-7", Fence: lease.Fence()}
+					if err := clients[i].Assert(t.Context(), assertion); err == nil {
+						count++
+					}
+				}
+				live = append(live, count)
+				if err := set.Release(t.Context()); errors.Is(err, applock.ErrLost) != (count == 0) {
+					t.Errorf("release of %d live leases: %v", count, err)
+				}
+			}
+			slices.Sort(live)
+			if !slices.Equal(live, []int{0, 4}) {
+				t.Errorf("%v leases are live, want those of one set", live)
+			}
+		}
+	})
+}
+
+// Goal: a set waits in the list of those who wait, holds nothing meanwhile, and is taken as soon as the last object in its way
+// is free. Method: another client holds the second and the third of four; while the set waits for the one and then for the
+// other, the first and the last are to be had.
+func TestAcquireAllWaitsHoldingNothing(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := leasePlace(t, product)
+		here, there := onPlace(t, dsn), onPlace(t, dsn)
+		var holders []*applock.Lease
+		for id := 2; id <= 3; id++ {
+			lease, err := there.Acquire(t.Context(), applock.AcquireRequest{Object: account(id), MaxHold: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			holders = append(holders, lease)
+		}
+		taken := make(chan *applock.LeaseSet)
+		go func() {
+			set, err := here.AcquireAll(t.Context(), all(account(4), account(1), account(2), account(3)))
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- set
+		}()
+		for _, holder := range holders {
+			awaitWaiter(t, there, holder.Object())
+			for _, id := range []int{1, 4} {
+				lease, err := there.Acquire(t.Context(), applock.AcquireRequest{Object: account(id), MaxHold: time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := lease.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := holder.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set := <-taken
+		if set == nil || len(set.Leases) != 4 {
+			t.Fatalf("the set is %v, want four leases", set)
+		}
+		if err := set.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// awaitWaiter returns when somebody waits for the object.
+func awaitWaiter(t *testing.T, client *applock.Client, object applock.Object) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		for waiter, err := range client.Waiters(t.Context(), applock.WaitersRequest{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waiter.Object == object {
+				return
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -494,15 +494,38 @@ func ExampleClient_Do() {
 	// <nil>
 }
 
-// Two accounts at once, or neither.
+// Two accounts at once: it waits until both are free, and holds neither before.
 func ExampleClient_AcquireAll() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	set, err := client.AcquireAll(ctx, applock.AcquireAllRequest{
+		Objects: []applock.Object{{Type: "account", ID: "2"}, {Type: "account", ID: "1"}},
+		MaxHold: 10 * time.Second,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, lease := range set.Leases {
+		fmt.Println("holding", lease.Object())
+	}
+	fmt.Println(set.Release(ctx))
+	// Output:
+	// holding account:1
+	// holding account:2
+	// <nil>
+}
+
+// Two accounts at once, or neither.
+func ExampleClient_TryAcquireAll() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
 	defer remove()
 	from, to := applock.Object{Type: "account", ID: "1"}, applock.Object{Type: "account", ID: "2"}
 	_, err := client.Get(ctx, applock.GetRequest{Object: to, Owner: applock.Owner{Operator: "JDOE"}})
 	fmt.Println(err)
-	_, err = client.AcquireAll(ctx, applock.AcquireAllRequest{Objects: []applock.Object{from, to}, MaxHold: 10 * time.Second})
+	_, err = client.TryAcquireAll(ctx, applock.AcquireAllRequest{Objects: []applock.Object{from, to}, MaxHold: 10 * time.Second})
 	var conflict *applock.ConflictError
 	if errors.As(err, &conflict) {
 		for _, held := range conflict.Conflicts {

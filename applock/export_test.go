@@ -20,12 +20,12 @@ func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
 // SetWallClock has another clock be the one that goes on while a machine sleeps.
 func (l *Leases) SetWallClock(clock func() time.Time) { l.wallClock = clock }
 
-// AcquireAllBy is Client.AcquireAll with another way to take objects, each of which is locked for term.
+// AcquireAllBy is Client.TryAcquireAll with another way to take objects, each of which is locked for term.
 func (l *Leases) AcquireAllBy(
 	ctx context.Context, request AcquireAllRequest,
 	take func(ctx context.Context, objects []Object, owner Owner, term time.Duration) ([]Grant, error),
 ) (*LeaseSet, error) {
-	return l.acquireAll(ctx, request, func(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
+	return l.acquireAll(ctx, request, request.MaxWait, func(ctx context.Context, claims []claim, known map[Object]*HeldError) ([]Grant, error) {
 		conflicts := &ConflictError{}
 		objects := make([]Object, len(claims))
 		for i, claim := range claims {

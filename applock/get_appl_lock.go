@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -189,6 +190,32 @@ func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant
 	if err != nil {
 		return Grant{}, o.changeError(err)
 	}
+	return o.answerToGet(ctx, params, result)
+}
+
+// getMany is get for several objects, in the order of params; visit is called with each answer.
+func (o operations) getMany(
+	ctx context.Context, params []db.GetApplLockParams, visit func(i int, grant Grant, refusal error) error,
+) error {
+	results := make([]db.GetApplLockResult, 0, len(params))
+	for batch := range slices.Chunk(params, db.MaxGrants) {
+		answers, err := retryIfUnchanged(ctx, o, func() ([]db.GetApplLockResult, error) { return o.driver.GetApplLocks(ctx, batch) })
+		if err != nil {
+			return o.changeError(err)
+		}
+		results = append(results, answers...)
+	}
+	for i, result := range results {
+		grant, err := o.answerToGet(ctx, params[i], result)
+		if err := visit(i, grant, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerToGet makes a grant or a refusal of the answer.
+func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams, result db.GetApplLockResult) (Grant, error) {
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
 	o.log(ctx, "get_appl_lock",
 		slog.String("object", object.String()),

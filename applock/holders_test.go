@@ -69,7 +69,7 @@ func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
 	request := all(nightly, account(1))
 	request.Owner = me
 	var refusal *applock.HeldError
-	if _, err := client.AcquireAll(t.Context(), request); !errors.As(err, &refusal) || refusal.Object != nightly || refusal.Holder.Owner != me {
+	if _, err := client.TryAcquireAll(t.Context(), request); !errors.As(err, &refusal) || refusal.Object != nightly || refusal.Holder.Owner != me {
 		t.Errorf("acquire all: %v, want that %s holds %s", err, me, nightly)
 	}
 	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(1)}); !errors.Is(err, applock.ErrNotHeld) {
@@ -165,7 +165,7 @@ func TestASuccessorIsFenced(t *testing.T) {
 				return client.Acquire(t.Context(), applock.AcquireRequest{Object: object, Owner: owner, MaxHold: time.Hour})
 			},
 			"AcquireAll": func(client *applock.Client, object applock.Object) (*applock.Lease, error) {
-				set, err := client.AcquireAll(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{object}, Owner: owner, MaxHold: time.Hour})
+				set, err := client.TryAcquireAll(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{object}, Owner: owner, MaxHold: time.Hour})
 				if err != nil {
 					return nil, err
 				}

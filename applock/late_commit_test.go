@@ -57,7 +57,7 @@ func TestCloseDuringAcquireAll(t *testing.T) {
 	object := applock.Object{Type: "job", ID: "nightly"}
 	result := make(chan error, 1)
 	go func() {
-		_, err := client.AcquireAll(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{object}, MaxHold: time.Hour})
+		_, err := client.TryAcquireAll(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{object}, MaxHold: time.Hour})
 		result <- err
 	}()
 	<-late.committed
@@ -85,14 +85,14 @@ func TestCancelledAcquireAllSparesTheNext(t *testing.T) {
 		<-late.committed
 		cancel()
 	}()
-	if _, err := client.AcquireAll(gone, request); !errors.Is(err, context.Canceled) {
+	if _, err := client.TryAcquireAll(gone, request); !errors.Is(err, context.Canceled) {
 		t.Fatalf("acquire all: %v, want that ctx has ended", err)
 	}
-	set, err := client.AcquireAll(t.Context(), request)
+	set, err := client.TryAcquireAll(t.Context(), request)
 	close(late.answer)
 	for errors.Is(err, applock.ErrBusy) {
 		time.Sleep(10 * time.Millisecond)
-		set, err = client.AcquireAll(t.Context(), request)
+		set, err = client.TryAcquireAll(t.Context(), request)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -585,7 +585,15 @@ func (a *actor) release(ctx context.Context, lease *applock.Lease) {
 
 // holdSet has leases on several objects for a while, if it gets them.
 func (a *actor) holdSet(ctx context.Context) {
-	request := applock.AcquireAllRequest{Objects: a.objects, MaxHold: shortestHold + a.upTo(time.Minute), TTL: oneOf(a.chance, 0, 3*time.Second)}
+	request := applock.AcquireAllRequest{
+		Objects: a.objects,
+		MaxHold: shortestHold + a.upTo(time.Minute),
+		TTL:     oneOf(a.chance, 0, 3*time.Second),
+		MaxWait: oneOf(a.chance, 0, time.Millisecond+a.upTo(20*time.Second)),
+	}
+	if a.hits(30) {
+		request.Owner.Operator = a.name
+	}
 	set, err := a.locker().AcquireAllBy(ctx, request, program{backend: a.backend}.takeAll)
 	if err != nil {
 		return

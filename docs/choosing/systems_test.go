@@ -415,7 +415,7 @@ func Example_rebuild() {
 
 // move takes both wallets, or tells who has them. Two that move money between the same wallets cannot lock each other out.
 func move(ctx context.Context, client *applock.Client, from, to string, work func(ctx context.Context) error) (err error) {
-	set, err := client.AcquireAll(ctx, applock.AcquireAllRequest{
+	set, err := client.TryAcquireAll(ctx, applock.AcquireAllRequest{
 		Objects: []applock.Object{{Type: "wallet", ID: from}, {Type: "wallet", ID: to}},
 		MaxHold: 10 * time.Second,
 	})

@@ -84,6 +84,15 @@ func (o Operation) RowForm() string {
 	return o.Name + "_row"
 }
 
+// RowsForm returns the routine that runs the operation for each of a list and answers with as many result sets, empty if there is
+// none. It is for MySQL and MariaDB only: on PostgreSQL a query joins the row form to a list.
+func (o Operation) RowsForm() string {
+	if o.Name == "get_appl_lock" {
+		return o.Name + "_rows"
+	}
+	return ""
+}
+
 // Contract returns all operations in the order of the documentation.
 func Contract() []Operation {
 	objectType := Parameter{"p_object_type", In, Text, "kind of object, 1 to 64 characters, without `:`"}

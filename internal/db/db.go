@@ -61,6 +61,9 @@ type Lock struct {
 // an *Error that tells the kind and wraps what the database client returned.
 type Driver interface {
 	GetApplLock(ctx context.Context, params GetApplLockParams) (GetApplLockResult, error)
+	// GetApplLocks is GetApplLock for each of params, one after the other, in one call where the dialect can. What is granted
+	// when one of them fails is left to the transaction: it is for InTx.
+	GetApplLocks(ctx context.Context, params []GetApplLockParams) ([]GetApplLockResult, error)
 	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
 	InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error)
 	TransferApplLock(ctx context.Context, params TransferApplLockParams) (TransferApplLockResult, error)

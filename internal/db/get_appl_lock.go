@@ -3,13 +3,13 @@ package db
 import "time"
 
 // GetApplLockParams are the IN parameters of get_appl_lock. An empty DepartmentID and a zero TTLSeconds are NULL: those
-// of the grant in a renewal, empty and seven days in a new grant.
+// of the grant in a renewal, empty and seven days in a new grant. The names are those of the JSON by which several are handed over.
 type GetApplLockParams struct {
-	ObjectType   string
-	ObjectID     string
-	OperatorID   string
-	DepartmentID string
-	TTLSeconds   int64
+	ObjectType   string `json:"object_type"`
+	ObjectID     string `json:"object_id"`
+	OperatorID   string `json:"operator_id"`
+	DepartmentID string `json:"department_id,omitempty"`
+	TTLSeconds   int64  `json:"ttl_seconds,omitempty"`
 }
 
 // GetApplLockResult are the OUT parameters of get_appl_lock.

@@ -382,7 +382,11 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
+--            caller's all or nothing is a rollback.
+-- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
+--            "JDOE", "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Its types are checked at first.
+--            p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64; p_ttl_seconds 1..315360000. NULL = as the grant has it in a renewal; in a
 --            new grant an empty department and 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
 --            in whole seconds, rounded up, at least 1.
@@ -656,6 +660,102 @@ BEGIN
         v_fence AS p_fence,
         v_expires_ts AS p_expires_ts,
         v_seconds_left AS p_seconds_left;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_rows_core(
+    IN p_gets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation get_appl_lock, for many.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_reason VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_gets JSON;
+    DECLARE v_left BOOLEAN DEFAULT TRUE;
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ttl_seconds BIGINT;
+    -- What is left out is NULL, and so is what is no text or no whole number: such a list has been refused before.
+    DECLARE c_gets CURSOR FOR
+        SELECT j.object_type, j.object_id, j.operator_id, j.department_id, j.ttl_seconds
+        FROM JSON_TABLE(v_gets, '$[*]' COLUMNS (
+            place FOR ORDINALITY,
+            object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+            object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+            operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.department_id',
+            ttl_seconds BIGINT PATH '$.ttl_seconds'
+        )) AS j
+        ORDER BY j.place;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_left = FALSE;
+
+    BEGIN
+        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of gets';
+        IF p_gets IS NULL THEN
+            SET v_reason = 'must not be empty';
+        ELSEIF NOT JSON_VALID(p_gets) THEN
+            SET v_reason = 'is not a list of gets';
+        ELSEIF JSON_TYPE(p_gets) <> 'ARRAY' THEN
+            SET v_reason = 'is not a list of gets';
+        ELSEIF JSON_LENGTH(p_gets) > 10000 THEN
+            SET v_reason = CONCAT('has ', JSON_LENGTH(p_gets), ' gets, at most 10000 are allowed');
+        END IF;
+    END;
+    IF v_reason IS NULL THEN
+        SET v_gets = p_gets;
+        -- Types only: JSON_TABLE converts. The rest is checked get by get.
+        SELECT CONCAT('has a value of a wrong type in get ', MIN(j.place))
+        INTO v_reason
+        FROM JSON_TABLE(v_gets, '$[*]' COLUMNS (
+            place FOR ORDINALITY,
+            object_type JSON PATH '$.object_type',
+            object_id JSON PATH '$.object_id',
+            operator_id JSON PATH '$.operator_id',
+            department_id JSON PATH '$.department_id',
+            ttl_seconds JSON PATH '$.ttl_seconds'
+        )) AS j
+        WHERE JSON_TYPE(j.object_type) NOT IN ('STRING', 'NULL')
+            OR JSON_TYPE(j.object_id) NOT IN ('STRING', 'NULL')
+            OR JSON_TYPE(j.operator_id) NOT IN ('STRING', 'NULL')
+            OR JSON_TYPE(j.department_id) NOT IN ('STRING', 'NULL')
+            OR JSON_TYPE(j.ttl_seconds) NOT IN ('INTEGER', 'NULL');
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        SET v_reason = CONCAT('get_appl_lock: p_gets ', v_reason);
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
+    END IF;
+
+    OPEN c_gets;
+    FETCH c_gets INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds;
+    WHILE v_left DO
+        CALL get_appl_lock_row(v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds);
+        FETCH c_gets INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds;
+    END WHILE;
+    CLOSE c_gets;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_rows;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_rows(
+    IN p_gets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take or renew many locks, one after the other; each is answered by a result set of one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL get_appl_lock_rows_core(
+        p_gets
+    );
 END;
 -- +goose StatementEnd
 
@@ -2225,6 +2325,8 @@ DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_rows;
+DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_row;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP PROCEDURE IF EXISTS get_appl_lock_core;

@@ -6,3 +6,8 @@ CALL get_appl_lock_row(
     sqlc.arg('department_id'),
     sqlc.arg('ttl_seconds')
 );
+
+-- name: GetApplLocks :exec
+CALL get_appl_lock_rows(
+    sqlc.arg('gets')
+);

@@ -14,3 +14,22 @@ FROM get_appl_lock_row(
     sqlc.narg('department_id')::text,
     sqlc.narg('ttl_seconds')::bigint
 );
+
+-- name: GetApplLocks :many
+SELECT
+    r.p_lock_fl::text AS lock_fl,
+    r.p_outcome::text AS outcome,
+    r.p_old_operator_id::text AS old_operator_id,
+    r.p_old_department_id::text AS old_department_id,
+    r.p_fence::bigint AS fence,
+    r.p_expires_ts AS expires_ts,
+    r.p_seconds_left::bigint AS seconds_left
+FROM jsonb_array_elements(CAST(@gets::text AS jsonb)) WITH ORDINALITY AS g (get, place)
+CROSS JOIN LATERAL get_appl_lock_row(
+    g.get ->> 'object_type',
+    g.get ->> 'object_id',
+    g.get ->> 'operator_id',
+    g.get ->> 'department_id',
+    (g.get ->> 'ttl_seconds')::bigint
+) AS r
+ORDER BY g.place;

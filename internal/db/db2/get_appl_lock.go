@@ -20,3 +20,15 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	}
 	return result, nil
 }
+
+// GetApplLocks makes a call for each: a routine for many is not worth its size here.
+func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
+	results := make([]db.GetApplLockResult, len(params))
+	for i := range params {
+		var err error
+		if results[i], err = d.GetApplLock(ctx, params[i]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}

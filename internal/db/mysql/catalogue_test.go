@@ -51,6 +51,9 @@ func signatures(operation db.Operation) []string {
 	if hasRowForm(operation) {
 		all = append(all, signature("_row", operation.InParameters()))
 	}
+	if rows := operation.RowsForm(); rows != "" {
+		all = append(all, fmt.Sprintf("procedure %s(IN p_gets longtext)", rows), fmt.Sprintf("procedure %s_core(IN p_gets longtext)", rows))
+	}
 	return all
 }
 
@@ -266,6 +269,12 @@ func TestWrapperEqualsContract(t *testing.T) {
 			if hasRowForm(operation) {
 				declarations, answer := rowFrame(operation)
 				want[operation.Name+"_row"] = wrapper(operation, "v_", declarations, answer)
+			}
+			if rows := operation.RowsForm(); rows != "" {
+				list := operation
+				list.Parameters = []db.Parameter{{Name: "p_gets", Direction: db.In}}
+				body := wrapper(list, "", "", "")
+				want[rows] = strings.Replace(body, operation.Name+"_core", rows+"_core", 1)
 			}
 			for name, body := range want {
 				if got := strings.Join(strings.Fields(bodies[name]), ""); got != strings.Join(strings.Fields(body), "") {

@@ -60,7 +60,7 @@ type callClient struct {
 	read   func(row *sql.Rows) error
 }
 
-// ExecContext runs the CALL and reads its result set; a result has nothing to tell.
+// ExecContext runs the CALL and reads its result sets; a result has nothing to tell.
 func (c callClient) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	query = strings.Replace(query, "\nCALL ", "\nCALL "+c.driver.qualify(""), 1)
 	rows, err := c.QueryContext(ctx, query, args...)
@@ -68,9 +68,11 @@ func (c callClient) ExecContext(ctx context.Context, query string, args ...any) 
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // Err reports what matters
-	for rows.Next() {
-		if err := c.read(rows); err != nil {
-			return nil, err
+	for more := true; more; more = rows.NextResultSet() {
+		for rows.Next() {
+			if err := c.read(rows); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nil, rows.Err()

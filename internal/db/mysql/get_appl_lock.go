@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -18,12 +20,38 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 			DepartmentID: nullIfEmpty(params.DepartmentID),
 			TtlSeconds:   nullIfZero(params.TTLSeconds),
 		})
-	}, into(
-		&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
-		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
-	))
+	}, func(row *sql.Rows) error { return scanGet(row, &result) })
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
 	return result, nil
+}
+
+// GetApplLocks calls get_appl_lock_rows, which answers each with a result set.
+func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
+	gets, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]db.GetApplLockResult, 0, len(params))
+	err = d.call(ctx, func(q *queries.Queries) error {
+		// As text: bytes would be of no character set, and no JSON.
+		return q.GetApplLocks(ctx, queries.GetApplLocksParams{Gets: string(gets)})
+	}, func(row *sql.Rows) error {
+		var result db.GetApplLockResult
+		err := scanGet(row, &result)
+		results = append(results, result)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+func scanGet(row *sql.Rows, result *db.GetApplLockResult) error {
+	return row.Scan(
+		&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
+		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
+	)
 }

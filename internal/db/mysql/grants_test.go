@@ -121,6 +121,11 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 		if hasRowForm(operation) {
 			all = append(all, statement{operation.Name, call("_row", list), values, errorRoutineDenied})
 		}
+		if operation.RowsForm() != "" {
+			all = append(all,
+				statement{operation.Name, call("_rows", "'[]'"), nil, errorRoutineDenied},
+				statement{"", call("_rows_core", "'[]'"), nil, errorRoutineDenied})
+		}
 	}
 	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})

@@ -41,8 +41,12 @@ type schemaClient struct {
 	schema string
 }
 
-// Each query reads from one routine, in its own FROM line; a test holds the queries to that.
+// Each query reads from one routine, in a FROM line of its own, or joins it in such a line; a test holds the queries to that.
 func (c schemaClient) qualify(query string) string {
+	const join = "\nCROSS JOIN LATERAL "
+	if strings.Contains(query, join) {
+		return strings.Replace(query, join, join+c.schema+".", 1)
+	}
 	return strings.Replace(query, "\nFROM ", "\nFROM "+c.schema+".", 1)
 }
 

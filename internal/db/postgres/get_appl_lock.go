@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
@@ -19,6 +20,27 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
+	return getResult(queries.GetApplLocksRow(row)), nil
+}
+
+// GetApplLocks calls get_appl_lock_row for each, in one statement: the nested loop over the list goes in its order.
+func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
+	gets, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := call(ctx, d, (*queries.Queries).GetApplLocks, queries.GetApplLocksParams{Gets: string(gets)})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]db.GetApplLockResult, len(rows))
+	for i, row := range rows {
+		results[i] = getResult(row)
+	}
+	return results, nil
+}
+
+func getResult(row queries.GetApplLocksRow) db.GetApplLockResult {
 	return db.GetApplLockResult{
 		LockFL:          db.Flag(row.LockFl),
 		Outcome:         db.Outcome(row.Outcome),
@@ -27,5 +49,5 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 		Fence:           row.Fence,
 		ExpiresTS:       utc(row.ExpiresTs),
 		SecondsLeft:     row.SecondsLeft,
-	}, nil
+	}
 }

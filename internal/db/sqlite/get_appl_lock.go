@@ -22,6 +22,25 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	})
 }
 
+// GetApplLocks gets one after the other, in one transaction.
+func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
+	var results []db.GetApplLockResult
+	err := d.tx(ctx, func(d *Driver) error {
+		results = make([]db.GetApplLockResult, len(params))
+		for i := range params {
+			var err error
+			if results[i], err = d.GetApplLock(ctx, params[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
 // takeUnlessHeld goes on after S1 has found no holder.
 func (d *Driver) takeUnlessHeld(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	for range rounds {

@@ -20,8 +20,14 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		qualifier = schema + "."
 	}
 	var statements []string
+	grant := func(routine string) {
+		statements = append(statements, fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s%s TO %s", qualifier, routine, account(to)))
+	}
 	for _, routine := range migrate.Routines(role) {
-		statements = append(statements, fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s%s TO %s", qualifier, routine.Name, account(to)))
+		grant(routine.Name)
+		if rows := routine.Operation.RowsForm(); rows != "" && routine.Name == routine.Operation.RowForm() {
+			grant(rows)
+		}
 	}
 	return statements, nil
 }

@@ -37,3 +37,18 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) error 
 	)
 	return err
 }
+
+const getApplLocks = `-- name: GetApplLocks :exec
+CALL get_appl_lock_rows(
+    ?
+)
+`
+
+type GetApplLocksParams struct {
+	Gets interface{}
+}
+
+func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) error {
+	_, err := q.db.ExecContext(ctx, getApplLocks, arg.Gets)
+	return err
+}

@@ -67,3 +67,65 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 	)
 	return i, err
 }
+
+const getApplLocks = `-- name: GetApplLocks :many
+SELECT
+    r.p_lock_fl::text AS lock_fl,
+    r.p_outcome::text AS outcome,
+    r.p_old_operator_id::text AS old_operator_id,
+    r.p_old_department_id::text AS old_department_id,
+    r.p_fence::bigint AS fence,
+    r.p_expires_ts AS expires_ts,
+    r.p_seconds_left::bigint AS seconds_left
+FROM jsonb_array_elements(CAST($1::text AS jsonb)) WITH ORDINALITY AS g (get, place)
+CROSS JOIN LATERAL get_appl_lock_row(
+    g.get ->> 'object_type',
+    g.get ->> 'object_id',
+    g.get ->> 'operator_id',
+    g.get ->> 'department_id',
+    (g.get ->> 'ttl_seconds')::bigint
+) AS r
+ORDER BY g.place
+`
+
+type GetApplLocksParams struct {
+	Gets string
+}
+
+type GetApplLocksRow struct {
+	LockFl          string
+	Outcome         string
+	OldOperatorID   string
+	OldDepartmentID string
+	Fence           int64
+	ExpiresTs       pgtype.Timestamptz
+	SecondsLeft     int64
+}
+
+func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) ([]GetApplLocksRow, error) {
+	rows, err := q.db.Query(ctx, getApplLocks, arg.Gets)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []GetApplLocksRow
+	for rows.Next() {
+		var i GetApplLocksRow
+		if err := rows.Scan(
+			&i.LockFl,
+			&i.Outcome,
+			&i.OldOperatorID,
+			&i.OldDepartmentID,
+			&i.Fence,
+			&i.ExpiresTs,
+			&i.SecondsLeft,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

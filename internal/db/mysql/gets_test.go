@@ -1,0 +1,71 @@
+package mysql_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/applock/applock/internal/testing/contract"
+)
+
+const getsCall = "CALL get_appl_lock_rows(?)"
+
+// Goal: a list of gets that is none, or in which something is of a wrong type, is refused before anything is taken: what
+// JSON_TABLE would make of it is not what was meant. Method: each list has one fault, behind a good get.
+func TestRefusedGets(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		const good = `{"object_type":"customer","object_id":"1","operator_id":"JDOE","department_id":"CS","ttl_seconds":60}`
+		for name, gets := range map[string]any{
+			"NULL":               nil,
+			"empty":              "",
+			"one get":            good,
+			"open":               "[" + good,
+			"number as id":       "[" + good + "," + strings.Replace(good, `"1"`, "1", 1) + "]",
+			"list as id":         "[" + good + "," + strings.Replace(good, `"1"`, `["1"]`, 1) + "]",
+			"number as operator": "[" + good + "," + strings.Replace(good, `"JDOE"`, "7", 1) + "]",
+			"text as ttl":        "[" + good + "," + strings.Replace(good, "60", `"60"`, 1) + "]",
+			"half a second":      "[" + good + "," + strings.Replace(good, "60", "0.5", 1) + "]",
+			"too many":           "[" + strings.Repeat(good+",", 10000) + good + "]",
+		} {
+			_, err := contract.RowsByColumn(t.Context(), place.SQL, getsCall, gets)
+			var answer *driver.MySQLError
+			if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK001" || contract.RefusedParameter(answer.Message) != "p_gets" {
+				t.Errorf("%s: %v, want LK001 of p_gets", name, err)
+			}
+		}
+		if count := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock"); count != "0" {
+			t.Errorf("%s locks were taken", count)
+		}
+		_, err := contract.RowsByColumn(t.Context(), place.SQL, getsCall, "["+strings.Replace(good, `"object_id":"1",`, "", 1)+"]")
+		var answer *driver.MySQLError
+		if !errors.As(err, &answer) || contract.RefusedParameter(answer.Message) != "p_object_id" {
+			t.Errorf("a get without an id: %v, want what get_appl_lock says of it", err)
+		}
+	})
+}
+
+// Goal: reading the list does not fix what the caller's transaction sees, which is to see all that the former holders have
+// committed. Method: an empty list in a transaction that has read nothing, then somebody else's commit, then a read.
+func TestGetsFixNoSnapshot(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "CREATE TABLE balance (amount INT)")
+		tx, err := place.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		mustQuery(t, tx, getsCall, "[]")
+		mustQuery(t, place.SQL, "INSERT INTO balance VALUES (1)")
+		if seen := value(t, tx, "SELECT COUNT(*) FROM balance"); seen != "1" {
+			t.Errorf("the transaction sees %s rows, want what was committed before it read", seen)
+		}
+	})
+}

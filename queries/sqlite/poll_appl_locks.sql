@@ -8,11 +8,12 @@
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      S1 and S3 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time. What S3 says was true at one moment.
+--            The index is named: by statistics of a small table SQLite would read the rows of all programs.
 -- Differs    S2, once in 30 s, waits for any writer of the file; it cannot pass over a row.
 
 -- name: PollApplLocksDue :one
 SELECT count(*) > 0 AS due
-FROM appl_lock_waiter AS w
+FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_client_ix
 CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 WHERE w.client_id = @client_id
     AND w.expires_ts < t.now_ts + 30000000
@@ -24,11 +25,19 @@ SET expires_ts = min(
         CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000,
         coalesce(until_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000)
     )
-WHERE client_id = @client_id
-    AND (
-        until_ts IS NULL
-        OR (until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND until_ts > expires_ts)
-    );
+WHERE (object_type, object_id, operator_id, +client_id) IN (
+    SELECT
+        w.object_type,
+        w.object_id,
+        w.operator_id,
+        w.client_id
+    FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_client_ix
+    WHERE w.client_id = @client_id
+        AND (
+            w.until_ts IS NULL
+            OR (w.until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND w.until_ts > w.expires_ts)
+        )
+);
 
 -- name: PollApplLocks :many
 SELECT
@@ -40,7 +49,7 @@ FROM (
         r.object_type,
         r.object_id,
         t.now_ts
-    FROM appl_lock_waiter AS r
+    FROM appl_lock_waiter AS r INDEXED BY appl_lock_waiter_client_ix
     CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
     WHERE r.client_id = @client_id
         AND (r.until_ts IS NULL OR r.until_ts > t.now_ts)

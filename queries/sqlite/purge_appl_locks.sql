@@ -6,11 +6,12 @@
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.
+--            The + keeps S1 from looking for each row among all those of its program.
 -- Differs    It waits for any writer of the file; it cannot pass over a row.
 
 -- name: PurgeApplLockWaiters :exec
 DELETE FROM appl_lock_waiter
-WHERE (object_type, object_id, operator_id, client_id) IN (
+WHERE (object_type, object_id, operator_id, +client_id) IN (
     SELECT
         w.object_type,
         w.object_id,

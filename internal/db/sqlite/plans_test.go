@@ -1,0 +1,226 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// plannedRows are in each table when the statements are planned.
+const plannedRows = 2000
+
+// Goal: the primary key, or the index of the waiting programs, is the only way to a row, whatever the statistics say: nothing
+// reads a table for each grant, each waiter or each page. Method: no statistics, those of one row, of a time before all was
+// purged, and of huge tables in which no key or only the wrong one is worth anything; then what SQLite says of each statement
+// that the operations run, on a new connection. A purge reads the table once to find what is old.
+func TestPlansWithTheWorstStatistics(t *testing.T) {
+	t.Parallel()
+	const worthless = "1000000000 1000000000 1000000000"
+	stale := func(locks, waiters, ofPrograms string) func(t *testing.T, handle *sql.DB) {
+		return func(t *testing.T, handle *sql.DB) {
+			t.Helper()
+			fill(t, handle, plannedRows)
+			execute(t, handle, "ANALYZE")
+			execute(t, handle, "UPDATE sqlite_stat1 SET stat = CASE idx WHEN 'appl_lock' THEN ?1 WHEN 'appl_lock_waiter' THEN ?2 ELSE ?3 END",
+				locks, waiters, ofPrograms)
+		}
+	}
+	for name, prepare := range map[string]func(t *testing.T, handle *sql.DB){
+		"none": func(t *testing.T, handle *sql.DB) {
+			t.Helper()
+			fill(t, handle, plannedRows)
+		},
+		"of one row": func(t *testing.T, handle *sql.DB) {
+			t.Helper()
+			fill(t, handle, 1)
+			execute(t, handle, "ANALYZE")
+			execute(t, handle, "DELETE FROM appl_lock")
+			execute(t, handle, "DELETE FROM appl_lock_waiter")
+			fill(t, handle, plannedRows)
+		},
+		"after a purge": func(t *testing.T, handle *sql.DB) {
+			t.Helper()
+			fill(t, handle, plannedRows)
+			execute(t, handle, "ANALYZE")
+			execute(t, handle, "DELETE FROM appl_lock")
+			execute(t, handle, "DELETE FROM appl_lock_waiter")
+		},
+		"of worthless keys":         stale(worthless, worthless+" 1000000000 1000000000", "1000000000 1000000000"),
+		"of one program that waits": stale("1000000000 500000000 1", "1000000000 500000000 2 1 1", "1000000000 1000000000"),
+		"of another single row":     stale("1 1 1", "1 1 1 1 1", "1 1"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place := newPlace(t)
+			prepare(t, place.SQL)
+			requirePlans(t, reopened(t, place.DSN))
+		})
+	}
+}
+
+// Goal: the test above can fail. Method: a poll that does not name the index, by the statistics of one row.
+func TestPlansShowAScan(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	fill(t, place.SQL, 1)
+	execute(t, place.SQL, "ANALYZE")
+	plans := &explaining{DBTX: reopened(t, place.DSN), without: " INDEXED BY appl_lock_waiter_client_ix"}
+	if _, err := queries.New(plans).PollApplLocks(t.Context(), queries.PollApplLocksParams{ClientID: "p1", MaxRows: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(plans.steps, "SCAN r") {
+		t.Errorf("a poll that does not name the index goes by %q, want that it reads the table", plans.steps)
+	}
+}
+
+const (
+	byKey          = "USING PRIMARY KEY (object_type=? AND object_id=?)"
+	byProgram      = "USING INDEX appl_lock_waiter_client_ix (client_id=?)"
+	fromKey        = "USING PRIMARY KEY ((object_type,object_id)>(?,?))"
+	fromWaiterKey  = "USING PRIMARY KEY ((object_type,object_id,operator_id,client_id)>(?,?,?,?))"
+	byWaiterKey    = "USING PRIMARY KEY (object_type=? AND object_id=?" // or more of it: an object has few waiters
+	ofTheTable     = "SEARCH appl_lock "
+	ofTheWaiters   = "SEARCH appl_lock_waiter "
+	plannedObject  = "00007"
+	plannedProgram = "p7"
+)
+
+// requirePlans has SQLite explain each statement that is run often. Steps that read no table are left out; w of a poll is what r
+// has found.
+func requirePlans(t *testing.T, handle *sql.DB) {
+	t.Helper()
+	ctx := t.Context()
+	const objectType = "customer"
+	for _, test := range []struct {
+		name string
+		run  func(q *queries.Queries) error
+		want []string
+	}{
+		{"get, S1", func(q *queries.Queries) error {
+			_, err := q.GetApplLockHolder(ctx, queries.GetApplLockHolderParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
+			return err
+		}, []string{ofTheTable + byKey}},
+		{"get, S2", func(q *queries.Queries) error {
+			_, err := q.GetApplLock(ctx, queries.GetApplLockParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
+			return err
+		}, []string{"SEARCH g " + byKey + " LEFT-JOIN"}},
+		{"renew", func(q *queries.Queries) error {
+			_, err := q.RenewApplLock(ctx, queries.RenewApplLockParams{
+				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", Fence: 1, TtlSeconds: 60,
+			})
+			return err
+		}, []string{ofTheTable + byKey}},
+		{"poll, S1", func(q *queries.Queries) error {
+			_, err := q.PollApplLocksDue(ctx, queries.PollApplLocksDueParams{ClientID: plannedProgram})
+			return err
+		}, []string{"SEARCH w " + byProgram}},
+		{"poll, S2", func(q *queries.Queries) error {
+			return q.PollApplLocksKeep(ctx, queries.PollApplLocksKeepParams{ClientID: plannedProgram})
+		}, []string{ofTheWaiters + byWaiterKey, "SEARCH w " + byProgram}},
+		{"poll, S3", func(q *queries.Queries) error {
+			_, err := q.PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: plannedProgram, MaxRows: 100})
+			return err
+		}, []string{"SEARCH r " + byProgram, "SCAN w", "SEARCH l " + byKey + " LEFT-JOIN"}},
+		{"list", func(q *queries.Queries) error {
+			_, err := q.ListApplLocks(ctx, queries.ListApplLocksParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
+			return err
+		}, []string{ofTheTable + fromKey}},
+		{"waiters", func(q *queries.Queries) error {
+			_, err := q.ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
+			return err
+		}, []string{ofTheWaiters + fromWaiterKey}},
+		{"purge of waiters", func(q *queries.Queries) error {
+			return q.PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{OlderThanSeconds: 60, MaxRows: 10})
+		}, []string{ofTheWaiters + byWaiterKey, "SCAN w"}},
+		{"purge", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{OlderThanSeconds: 60, MaxRows: 10})
+			return err
+		}, []string{ofTheTable + byKey, "SCAN l"}},
+	} {
+		plans := &explaining{DBTX: handle}
+		_ = test.run(queries.New(plans)) // there may be no such row; what counts is how it is looked for
+		steps := slices.Compact(plans.steps)
+		if !slices.EqualFunc(steps, test.want, strings.HasPrefix) {
+			t.Errorf("%s goes by %q, want %q", test.name, steps, test.want)
+		}
+	}
+}
+
+// explaining has SQLite explain each statement before it runs.
+type explaining struct {
+	queries.DBTX
+	// without, if set, is left out of the statements.
+	without string
+	steps   []string
+}
+
+func (e *explaining) explain(ctx context.Context, query string, args []any) {
+	rows, err := e.DBTX.QueryContext(ctx, "EXPLAIN QUERY PLAN "+strings.ReplaceAll(query, e.without, ""), args...)
+	if err != nil {
+		e.steps = append(e.steps, err.Error())
+		return
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var step string
+		if err := rows.Scan(new(int), new(int), new(int), &step); err != nil {
+			step = err.Error()
+		}
+		reads := strings.HasPrefix(step, "SEARCH ") || strings.HasPrefix(step, "SCAN ")
+		if reads && step != "SCAN CONSTANT ROW" && step != "SCAN t" {
+			e.steps = append(e.steps, step)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		e.steps = append(e.steps, err.Error())
+	}
+}
+
+func (e *explaining) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	e.explain(ctx, query, args)
+	return e.DBTX.ExecContext(ctx, query, args...)
+}
+
+func (e *explaining) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	e.explain(ctx, query, args)
+	return e.DBTX.QueryContext(ctx, query, args...) //nolint:rowserrcheck // the generated code does both
+}
+
+func (e *explaining) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	e.explain(ctx, query, args)
+	return e.DBTX.QueryRowContext(ctx, query, args...)
+}
+
+// fill puts so many live locks, and waiters of twenty programs, into the tables.
+func fill(t *testing.T, handle *sql.DB, rows int) {
+	t.Helper()
+	const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?) "
+	const later = "unixepoch() * 1000000 + 86400000000"
+	execute(t, handle, fmt.Sprintf(numbers+
+		"INSERT INTO appl_lock SELECT 'customer', printf('%%05d', i), 'JDOE', '', 1, 1, 1, %s FROM n", later), rows)
+	execute(t, handle, fmt.Sprintf(numbers+
+		"INSERT INTO appl_lock_waiter SELECT 'customer', printf('%%05d', i), 'ASMITH', '', 'p' || (i %% 20), 1, NULL, %s FROM n", later), rows)
+}
+
+func execute(t *testing.T, handle *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := handle.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// reopened returns a handle whose connections read the statistics as they are now.
+func reopened(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	handle, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(dsn, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	return handle
+}

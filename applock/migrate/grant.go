@@ -42,18 +42,8 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 		if err != nil {
 			return err
 		}
-		conn, err := target.DB.Conn(ctx)
-		if err != nil {
-			return db.NotSent(ctx, handle.Interpret(ctx, err))
-		}
-		defer func() { _ = conn.Close() }()
-		for _, statement := range statements {
-			if _, err := conn.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("%s: %w", statement, handle.Interpret(ctx, err))
-			}
-			result.Statements = append(result.Statements, statement)
-		}
-		return nil
+		result.Statements, err = execute(ctx, handle, target, statements)
+		return err
 	})
 	return result, err
 }
@@ -98,8 +88,8 @@ func grants(request GrantScriptRequest) ([]string, error) {
 			Argument: "Role", Reason: fmt.Sprintf("%q must be one of %s", request.Role, strings.Join(names, ", ")),
 		}
 	}
-	if request.To == "" || strings.ContainsFunc(request.To, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, &applock.InvalidError{Argument: "To", Reason: "must be a name without control characters"}
+	if err := checkGrantee("To", request.To); err != nil {
+		return nil, err
 	}
 	schema := cmp.Or(request.Schema, dialect.defaultSchema)
 	if schema != "" {
@@ -112,6 +102,13 @@ func grants(request GrantScriptRequest) ([]string, error) {
 		return nil, &applock.InvalidError{Argument: "To", Reason: err.Error()}
 	}
 	return statements, nil
+}
+
+func checkGrantee(argument, name string) error {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return &applock.InvalidError{Argument: argument, Reason: "must be a name without control characters"}
+	}
+	return nil
 }
 
 // MissingGrant is somebody with an incomplete role.

@@ -355,6 +355,8 @@ type dialect struct {
 	script scriptFor
 	// grants returns statements that give a role's rights; nil where nobody is granted anything.
 	grants func(schema string, role db.Role, to string) ([]string, error)
+	// revokes returns statements that take all rights from somebody who has these; nil where that is not known how.
+	revokes func(schema, from string, rights []migrate.Right) ([]string, error)
 	// platforms has the scripts of a dialect that differs from platform to platform.
 	platforms map[string]scriptFor
 }
@@ -366,12 +368,12 @@ func dialects() []dialect {
 	return []dialect{
 		{
 			name: "postgres", alias: "postgresql", defaultSchema: db.DefaultSchema,
-			migrations: postgres.Migrations, target: postgres.Target, script: postgres.Script, grants: postgres.Grants,
+			migrations: postgres.Migrations, target: postgres.Target, script: postgres.Script, grants: postgres.Grants, revokes: postgres.Revokes,
 			rights: "the account that migrates owns what it has installed, and needs CREATE on the database to install",
 		},
 		{
 			name: "mysql", alias: "mariadb",
-			migrations: mysql.Migrations, target: mysql.Target, script: mysql.Script, grants: mysql.Grants,
+			migrations: mysql.Migrations, target: mysql.Target, script: mysql.Script, grants: mysql.Grants, revokes: mysql.Revokes,
 			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE and" +
 				" EXECUTE on the database",
 		},

@@ -89,6 +89,60 @@ func (a *app) printGrants(request migrate.GrantRequest, dialect string) error {
 	return wrapWrite(err)
 }
 
+func (a *app) revokeCommand() *cobra.Command {
+	var request migrate.RevokeRequest
+	command := &cobra.Command{
+		Use:   "revoke --from NAME [--print]",
+		Short: "Take all rights from somebody",
+		Long: `Takes from a database user or role the rights to all operations, in whichever roles they were granted.
+What NAME may do as a member of another role, or by rights on the whole database, stays. Locks stay, too.
+
+Run it as the owner of the procedures; on MySQL and MariaDB as somebody who may read mysql.procs_priv. With
+--print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,
+		Example: `  applockctl revoke --from shop_app
+  applockctl revoke --from cron@10.0.0.% --print`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.revoke(ctx, request)
+		}),
+	}
+	command.Flags().StringVar(&request.From, "from", "", "the database user or role")
+	command.Flags().BoolVar(&request.DryRun, "print", false, "print the SQL instead of running it")
+	require(command, "from")
+	return command
+}
+
+// revokeAnswer is what was revoked.
+type revokeAnswer struct {
+	Outcome    string   `json:"outcome"`
+	From       string   `json:"from"`
+	Statements []string `json:"statements"`
+}
+
+func (r revokeAnswer) fields() []field {
+	return []field{{title: "OUTCOME", value: word(r.Outcome)}, {title: "FROM", value: r.From}}
+}
+
+func (a *app) revoke(ctx context.Context, request migrate.RevokeRequest) error {
+	return a.call(ctx, "revoke", func(ctx context.Context, s session) error {
+		result, err := migrate.Revoke(ctx, s.Client, request)
+		if err != nil {
+			return err
+		}
+		if request.DryRun {
+			for _, statement := range result.Statements {
+				if _, err := fmt.Fprintf(a.stdout, "%s;\n", statement); err != nil {
+					return wrapWrite(err)
+				}
+			}
+			return nil
+		}
+		return a.answer(true, revokeAnswer{Outcome: "REVOKED", From: request.From, Statements: append([]string{}, result.Statements...)})
+	})
+}
+
 // noteMissingGrants says who lacks rights that a role has, which is no failure: whoever grants may mean it so.
 func (a *app) noteMissingGrants(ctx context.Context, s session) {
 	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})

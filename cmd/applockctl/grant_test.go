@@ -47,6 +47,35 @@ func TestGrant(t *testing.T) {
 	})
 }
 
+// Goal: whoever is revoked may do nothing any more, whatever roles they had, and others keep theirs. Method: a user of two roles
+// and one of one; the same again, which is no error.
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		owner := userOf(dsn)
+		owner.must(t, "migrate", "up")
+		leaver, stayer := s.newUser(t, dsn, "secret"), s.newUser(t, dsn, "secret")
+		owner.must(t, "grant", "--to", leaver, "--as", "supervisor")
+		owner.must(t, "grant", "--to", leaver, "--as", "janitor")
+		owner.must(t, "grant", "--to", stayer, "--as", "operator")
+		if got := owner.must(t, "revoke", "--from", leaver, "--print"); !strings.Contains(got.stdout, "REVOKE") || !strings.Contains(got.stdout, leaver) {
+			t.Errorf("it prints %s", got.stdout)
+		}
+		userOf(withUser(t, dsn, leaver, "secret")).must(t, "list")
+		for range 2 {
+			if got := owner.must(t, "revoke", "--from", leaver); !strings.Contains(got.stdout, "REVOKED") {
+				t.Errorf("it answers %s", got.stdout)
+			}
+		}
+		for _, args := range []string{"list", "purge", "get customer:42 --operator jdoe", "transfer customer:42 --from jdoe --to asmith", "inquire customer:42"} {
+			userOf(withUser(t, dsn, leaver, "secret")).run(t, strings.Fields(args)...).check(t, exitError)
+		}
+		userOf(withUser(t, dsn, stayer, "secret")).must(t, "get", "customer:42", "--operator", "jdoe")
+	})
+	sqliteUser(t).run(t, "revoke", "--from", "jdoe").check(t, exitUsage, "SQLite has none")
+}
+
 // Goal: who lacks what an upgrade has brought is named, with the command that gives it; that command is all it takes.
 // Method: an operator's right to one operation is taken, and the migrating commands are run.
 func TestMissingGrantsAreNamed(t *testing.T) {

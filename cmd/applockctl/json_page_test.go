@@ -207,6 +207,7 @@ func unplayed() map[string]string {
 	return map[string]string{
 		"version OUTDATED 4": "there is no contract older than the first",
 		"grant GRANTED 0":    "SQLite has no users; TestGrant grants",
+		"revoke REVOKED 0":   "SQLite has no users; TestRevoke revokes",
 
 		"migrate repair REPAIRED 0": "SQLite has no procedures; TestStatusFindsAndRepairMends repairs",
 	}
@@ -239,9 +240,11 @@ func TestJSONPage(t *testing.T) {
 			seen[fmt.Sprintf("%s %s %d", command, head.Outcome, answer.code)] = true
 		}
 	}
-	granted, err := json.Marshal(grantAnswer{})
-	if got := keysOf(t, string(granted)); err != nil || !slices.Equal(got, keys["grant"]) {
-		t.Errorf("grant has the keys %v, and the page tells %v", got, keys["grant"])
+	for command, answer := range map[string]any{"grant": grantAnswer{}, "revoke": revokeAnswer{}} {
+		line, err := json.Marshal(answer)
+		if got := keysOf(t, string(line)); err != nil || !slices.Equal(got, keys[command]) {
+			t.Errorf("%s has the keys %v, and the page tells %v", command, got, keys[command])
+		}
 	}
 	for answer := range unplayed() {
 		seen[answer] = true

@@ -125,6 +125,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.purgeCommand(),
 		a.migrateCommand(),
 		a.grantCommand(),
+		a.revokeCommand(),
 		a.demoCommand(),
 		a.pingCommand(),
 		a.versionCommand(),

@@ -32,6 +32,21 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 	return statements, nil
 }
 
+// Revokes returns the statements that take from an account what it has: to take more would be an error.
+func Revokes(schema, from string, rights []migrate.Right) ([]string, error) {
+	qualifier := ""
+	if schema != "" {
+		qualifier = schema + "."
+	}
+	var statements []string
+	for _, right := range rights {
+		if right.Grantee == strings.TrimSuffix(from, "@%") {
+			statements = append(statements, fmt.Sprintf("REVOKE EXECUTE ON PROCEDURE %s%s FROM %s", qualifier, right.Routine, account(from)))
+		}
+	}
+	return statements, nil
+}
+
 // account quotes an account. The last @ ends the name, which may have others.
 func account(name string) string {
 	at := strings.LastIndex(name, "@")

@@ -21,11 +21,7 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	if strings.EqualFold(to, "public") {
-		to = `"` + to + `"` // a role of this name, if there is one, and never all
-	} else if !plainName.MatchString(to) {
-		to = pgx.Identifier{to}.Sanitize()
-	}
+	to = roleName(to)
 	var procedures, functions []string
 	for _, routine := range migrate.Routines(role) {
 		name := schema + "." + routine.Name
@@ -44,6 +40,25 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		statements = append(statements, grant("PROCEDURE", procedures, to))
 	}
 	return append(statements, grant("FUNCTION", functions, to)), nil
+}
+
+// Revokes returns the statements that take all rights from somebody, whether they have them or not.
+func Revokes(schema, from string, _ []migrate.Right) ([]string, error) {
+	return []string{
+		"REVOKE ALL ON ALL ROUTINES IN SCHEMA " + schema + " FROM " + roleName(from),
+		"REVOKE USAGE ON SCHEMA " + schema + " FROM " + roleName(from),
+	}, nil
+}
+
+// roleName quotes the name of a role where it has to be.
+func roleName(name string) string {
+	switch {
+	case strings.EqualFold(name, "public"):
+		return `"` + name + `"` // a role of this name, if there is one, and never all
+	case plainName.MatchString(name):
+		return name
+	}
+	return pgx.Identifier{name}.Sanitize()
 }
 
 func grant(kind string, routines []string, to string) string {

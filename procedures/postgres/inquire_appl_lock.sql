@@ -46,8 +46,14 @@ BEGIN
         AND l.expires_ts > clock_timestamp();
     IF NOT FOUND THEN
         -- Whoever names a row that is there has named it well.
-        PERFORM appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-        PERFORM appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+        IF (
+            char_length(v_object_type) BETWEEN 1 AND 64
+            AND position(':' IN v_object_type) = 0
+            AND char_length(v_object_id) BETWEEN 1 AND 255
+        ) IS NOT TRUE THEN
+            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
+            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+        END IF;
         p_return_cd := 'N';
         p_operator_id := '';
         p_department_id := '';

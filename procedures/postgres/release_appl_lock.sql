@@ -73,10 +73,19 @@ BEGIN
             RETURN;
         END IF;
 
-        PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
-        PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-        PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-        PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
+        -- One expression, because each costs. What is wrong the checks say themselves.
+        IF (
+            char_length(v_object_type) BETWEEN 1 AND 64
+            AND position(':' IN v_object_type) = 0
+            AND char_length(v_object_id) BETWEEN 1 AND 255
+            AND char_length(v_operator_id) BETWEEN 1 AND 64
+            AND coalesce(p_fence, 1) >= 1
+        ) IS NOT TRUE THEN
+            PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
+        END IF;
 
         -- S2: why not?
         SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(p_fence, l.fence)

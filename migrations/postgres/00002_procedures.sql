@@ -293,10 +293,9 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_fence bigint := appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
+    v_object_type text := rtrim(p_object_type, ' ');
+    v_object_id text := rtrim(p_object_id, ' ');
+    v_operator_id text := rtrim(p_operator_id, ' ');
     v_holder text;
 BEGIN
     -- S1: is this grant live?
@@ -306,13 +305,18 @@ BEGIN
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
         AND l.operator_id = v_operator_id
-        AND l.fence = v_fence
+        AND l.fence = p_fence
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
         RETURN;
     END IF;
 
+    -- Whoever names a grant that is there has named it well.
+    PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
+    PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
+    PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
     SELECT format('%s holds it with fence %s', l.operator_id, l.fence)
     INTO v_holder
     FROM appl_lock AS l
@@ -323,7 +327,7 @@ BEGIN
         ERRCODE = 'LK002',
         MESSAGE = format(
             'assert_appl_lock: %s does not hold %s:%s with fence %s: %s',
-            v_operator_id, v_object_type, v_object_id, v_fence, coalesce(v_holder, 'nobody holds it')
+            v_operator_id, v_object_type, v_object_id, p_fence, coalesce(v_holder, 'nobody holds it')
         );
 END
 $$;
@@ -410,16 +414,12 @@ DECLARE
     v_object_id text := rtrim(p_object_id, ' ');
     v_operator_id text := rtrim(p_operator_id, ' ');
     v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
-    v_ttl interval;
     v_fence bigint;
     v_now_ts timestamptz;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
-        char_length(v_object_type) BETWEEN 1 AND 64
-        AND position(':' IN v_object_type) = 0
-        AND char_length(v_object_id) BETWEEN 1 AND 255
-        AND char_length(v_operator_id) BETWEEN 1 AND 64
+        char_length(v_operator_id) BETWEEN 1 AND 64
         AND char_length(v_department_id) <= 64
         AND coalesce(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
     ) IS NOT TRUE THEN
@@ -429,7 +429,6 @@ BEGIN
         PERFORM appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     END IF;
-    v_ttl := make_interval(secs => coalesce(p_ttl_seconds, 604800));
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that?
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, clock_timestamp()
@@ -438,6 +437,15 @@ BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
         IF NOT FOUND THEN
+            -- Whoever names a row that is there has named its type and id well.
+            IF (
+                char_length(v_object_type) BETWEEN 1 AND 64
+                AND position(':' IN v_object_type) = 0
+                AND char_length(v_object_id) BETWEEN 1 AND 255
+            ) IS NOT TRUE THEN
+                PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+                PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+            END IF;
             -- S2a: take what has no row.
             v_now_ts := clock_timestamp();
             INSERT INTO appl_lock AS l (
@@ -458,7 +466,7 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + v_ttl
+                v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
@@ -472,7 +480,7 @@ BEGIN
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
-                expires_ts = v_now_ts + v_ttl
+                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
@@ -486,7 +494,7 @@ BEGIN
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
                 lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
                 expires_ts = v_now_ts
-                    + CASE WHEN p_ttl_seconds IS NULL THEN appl_lock_ttl(l.lock_ts, l.expires_ts) ELSE v_ttl END
+                    + coalesce(make_interval(secs => p_ttl_seconds), appl_lock_ttl(l.lock_ts, l.expires_ts))
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
@@ -597,8 +605,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_object_type text := rtrim(p_object_type, ' ');
+    v_object_id text := rtrim(p_object_id, ' ');
 BEGIN
     SELECT
         'Y',
@@ -615,6 +623,15 @@ BEGIN
         AND l.object_id = v_object_id
         AND l.expires_ts > clock_timestamp();
     IF NOT FOUND THEN
+        -- Whoever names a row that is there has named it well.
+        IF (
+            char_length(v_object_type) BETWEEN 1 AND 64
+            AND position(':' IN v_object_type) = 0
+            AND char_length(v_object_id) BETWEEN 1 AND 255
+        ) IS NOT TRUE THEN
+            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
+            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+        END IF;
         p_return_cd := 'N';
         p_operator_id := '';
         p_department_id := '';
@@ -1055,21 +1072,8 @@ DECLARE
     v_awaited boolean;
     v_holds boolean;
 BEGIN
-    -- One expression, because each costs. What is wrong the checks say themselves.
-    IF (
-        char_length(v_object_type) BETWEEN 1 AND 64
-        AND position(':' IN v_object_type) = 0
-        AND char_length(v_object_id) BETWEEN 1 AND 255
-        AND char_length(v_operator_id) BETWEEN 1 AND 64
-        AND coalesce(p_fence, 1) >= 1
-    ) IS NOT TRUE THEN
-        PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
-        PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-        PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-        PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
-    END IF;
     FOR v_round IN 1..30 LOOP
-        -- S1: end this grant. Does anybody wait?
+        -- S1: end this grant, which whoever names it has named well. Does anybody wait?
         UPDATE appl_lock AS l
         SET expires_ts = clock_timestamp()
         WHERE l.object_type = v_object_type
@@ -1095,6 +1099,20 @@ BEGIN
             p_old_operator_id := '';
             p_old_department_id := '';
             RETURN;
+        END IF;
+
+        -- One expression, because each costs. What is wrong the checks say themselves.
+        IF (
+            char_length(v_object_type) BETWEEN 1 AND 64
+            AND position(':' IN v_object_type) = 0
+            AND char_length(v_object_id) BETWEEN 1 AND 255
+            AND char_length(v_operator_id) BETWEEN 1 AND 64
+            AND coalesce(p_fence, 1) >= 1
+        ) IS NOT TRUE THEN
+            PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
         END IF;
 
         -- S2: why not?

@@ -28,10 +28,9 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_fence bigint := appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
+    v_object_type text := rtrim(p_object_type, ' ');
+    v_object_id text := rtrim(p_object_id, ' ');
+    v_operator_id text := rtrim(p_operator_id, ' ');
     v_holder text;
 BEGIN
     -- S1: is this grant live?
@@ -41,13 +40,18 @@ BEGIN
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
         AND l.operator_id = v_operator_id
-        AND l.fence = v_fence
+        AND l.fence = p_fence
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
         RETURN;
     END IF;
 
+    -- Whoever names a grant that is there has named it well.
+    PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
+    PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
+    PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
     SELECT format('%s holds it with fence %s', l.operator_id, l.fence)
     INTO v_holder
     FROM appl_lock AS l
@@ -58,7 +62,7 @@ BEGIN
         ERRCODE = 'LK002',
         MESSAGE = format(
             'assert_appl_lock: %s does not hold %s:%s with fence %s: %s',
-            v_operator_id, v_object_type, v_object_id, v_fence, coalesce(v_holder, 'nobody holds it')
+            v_operator_id, v_object_type, v_object_id, p_fence, coalesce(v_holder, 'nobody holds it')
         );
 END
 $$;

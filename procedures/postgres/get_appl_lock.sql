@@ -52,16 +52,12 @@ DECLARE
     v_object_id text := rtrim(p_object_id, ' ');
     v_operator_id text := rtrim(p_operator_id, ' ');
     v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
-    v_ttl interval;
     v_fence bigint;
     v_now_ts timestamptz;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
-        char_length(v_object_type) BETWEEN 1 AND 64
-        AND position(':' IN v_object_type) = 0
-        AND char_length(v_object_id) BETWEEN 1 AND 255
-        AND char_length(v_operator_id) BETWEEN 1 AND 64
+        char_length(v_operator_id) BETWEEN 1 AND 64
         AND char_length(v_department_id) <= 64
         AND coalesce(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
     ) IS NOT TRUE THEN
@@ -71,7 +67,6 @@ BEGIN
         PERFORM appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     END IF;
-    v_ttl := make_interval(secs => coalesce(p_ttl_seconds, 604800));
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that?
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, clock_timestamp()
@@ -80,6 +75,15 @@ BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
         IF NOT FOUND THEN
+            -- Whoever names a row that is there has named its type and id well.
+            IF (
+                char_length(v_object_type) BETWEEN 1 AND 64
+                AND position(':' IN v_object_type) = 0
+                AND char_length(v_object_id) BETWEEN 1 AND 255
+            ) IS NOT TRUE THEN
+                PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+                PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+            END IF;
             -- S2a: take what has no row.
             v_now_ts := clock_timestamp();
             INSERT INTO appl_lock AS l (
@@ -100,7 +104,7 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + v_ttl
+                v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
@@ -114,7 +118,7 @@ BEGIN
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
-                expires_ts = v_now_ts + v_ttl
+                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
@@ -128,7 +132,7 @@ BEGIN
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
                 lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
                 expires_ts = v_now_ts
-                    + CASE WHEN p_ttl_seconds IS NULL THEN appl_lock_ttl(l.lock_ts, l.expires_ts) ELSE v_ttl END
+                    + coalesce(make_interval(secs => p_ttl_seconds), appl_lock_ttl(l.lock_ts, l.expires_ts))
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id

@@ -27,8 +27,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_object_type text := rtrim(p_object_type, ' ');
+    v_object_id text := rtrim(p_object_id, ' ');
 BEGIN
     SELECT
         'Y',
@@ -45,6 +45,15 @@ BEGIN
         AND l.object_id = v_object_id
         AND l.expires_ts > clock_timestamp();
     IF NOT FOUND THEN
+        -- Whoever names a row that is there has named it well.
+        IF (
+            char_length(v_object_type) BETWEEN 1 AND 64
+            AND position(':' IN v_object_type) = 0
+            AND char_length(v_object_id) BETWEEN 1 AND 255
+        ) IS NOT TRUE THEN
+            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
+            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+        END IF;
         p_return_cd := 'N';
         p_operator_id := '';
         p_department_id := '';

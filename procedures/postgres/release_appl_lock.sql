@@ -44,21 +44,8 @@ DECLARE
     v_awaited boolean;
     v_holds boolean;
 BEGIN
-    -- One expression, because each costs. What is wrong the checks say themselves.
-    IF (
-        char_length(v_object_type) BETWEEN 1 AND 64
-        AND position(':' IN v_object_type) = 0
-        AND char_length(v_object_id) BETWEEN 1 AND 255
-        AND char_length(v_operator_id) BETWEEN 1 AND 64
-        AND coalesce(p_fence, 1) >= 1
-    ) IS NOT TRUE THEN
-        PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
-        PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-        PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-        PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
-    END IF;
     FOR v_round IN 1..30 LOOP
-        -- S1: end this grant. Does anybody wait?
+        -- S1: end this grant, which whoever names it has named well. Does anybody wait?
         UPDATE appl_lock AS l
         SET expires_ts = clock_timestamp()
         WHERE l.object_type = v_object_type
@@ -84,6 +71,20 @@ BEGIN
             p_old_operator_id := '';
             p_old_department_id := '';
             RETURN;
+        END IF;
+
+        -- One expression, because each costs. What is wrong the checks say themselves.
+        IF (
+            char_length(v_object_type) BETWEEN 1 AND 64
+            AND position(':' IN v_object_type) = 0
+            AND char_length(v_object_id) BETWEEN 1 AND 255
+            AND char_length(v_operator_id) BETWEEN 1 AND 64
+            AND coalesce(p_fence, 1) >= 1
+        ) IS NOT TRUE THEN
+            PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
         END IF;
 
         -- S2: why not?

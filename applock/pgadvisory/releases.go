@@ -111,7 +111,7 @@ type releases struct {
 }
 
 // Next is [applock.Releases.Next].
-func (r *releases) Next(ctx context.Context) (applock.Object, error) {
+func (r *releases) Next(ctx context.Context) (applock.Message, error) {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, pingPause)
 		notification, err := r.conn.WaitForNotification(waiting)
@@ -121,13 +121,13 @@ func (r *releases) Next(ctx context.Context) (applock.Object, error) {
 		case err == nil:
 			namespace, text, _ := strings.Cut(notification.Payload, ":")
 			if object, err := applock.ParseObject(text); err == nil && namespace == r.server.namespace {
-				return object, nil
+				return applock.Message{Object: object}, nil
 			}
 		case ctx.Err() != nil || !silent:
-			return applock.Object{}, err
+			return applock.Message{}, err
 		default:
 			if err := r.ping(ctx); err != nil {
-				return applock.Object{}, err
+				return applock.Message{}, err
 			}
 		}
 	}

@@ -121,8 +121,11 @@ func TestTwoProgramsHandOverAtOnce(t *testing.T) {
 // takes from the release on, in a time in which nothing takes any.
 func TestOneProgramAsksFirst(t *testing.T) {
 	t.Parallel()
-	const programs = 10
-	for name, late := range map[string]time.Duration{"alive": 0, "dead": 60 * time.Millisecond} {
+	const (
+		programs = 10
+		journey  = time.Millisecond
+	)
+	for name, late := range map[string]time.Duration{"alive": 4 * journey, "dead": 70 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -132,7 +135,7 @@ func TestOneProgramAsksFirst(t *testing.T) {
 					if call.Operation == fakebackend.Take {
 						takes.Add(1)
 					}
-					return fakebackend.Fault{}
+					return fakebackend.Fault{Before: journey, After: journey}
 				}
 				open := func(program string) *applock.Leases {
 					leases := applock.NewLeases(fakebackend.Program{Backend: backend, Name: program}, applock.LeasesConfig{})
@@ -165,6 +168,7 @@ func TestOneProgramAsksFirst(t *testing.T) {
 				if took := time.Since(released); took > late {
 					t.Errorf("the hand-off took %s, want %s at the most", took, late)
 				}
+				time.Sleep(30 * journey) // and no others have asked
 				if n := takes.Load(); name == "alive" && (first != 0 || n != 1) {
 					t.Errorf("program %d has it, after %d takes, want the first one after one", first, n)
 				}

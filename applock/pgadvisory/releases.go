@@ -22,7 +22,7 @@ const (
 	hints   = 256
 )
 
-func hintOf(key int64) int32 { return int32(key & (hints - 1)) } //nolint:gosec // one of 256
+func hintOf(key int64) int32 { return int32(key & (hints - 1)) }
 
 // hintClass is the first key of the namespace's hints.
 func (s *server) hintClass() int32 {
@@ -95,10 +95,10 @@ func (s *server) Listen(ctx context.Context) (applock.Releases, error) {
 	}
 	listening := &releases{server: s, conn: conn}
 	if err := s.refusePooler(ctx, &session{conn: conn}); err != nil {
-		return nil, errors.Join(err, listening.disconnect())
+		return nil, errors.Join(err, listening.disconnect()) //nolint:contextcheck // also when ctx has ended
 	}
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
-		return nil, errors.Join(err, listening.disconnect())
+		return nil, errors.Join(err, listening.disconnect()) //nolint:contextcheck // also when ctx has ended
 	}
 	s.listening.Add(1)
 	return listening, nil

@@ -80,12 +80,29 @@ type Notifier interface {
 
 // Releases is where messages come from. It is used by one goroutine.
 type Releases interface {
-	// Next waits for a message and returns the object that is said to be free. A message is a hint: it may be late,
-	// doubled or needless. After an error Releases is of no use any more.
-	Next(ctx context.Context) (Object, error)
+	// Next waits for a message. After an error Releases is of no use any more.
+	Next(ctx context.Context) (Message, error)
 	// Close ends the listening.
 	Close() error
 }
+
+// Message tells of a release. It is a hint: it may be late, doubled or needless.
+type Message struct {
+	// Object is said to be free.
+	Object Object
+	// Rank is whether this program is to ask before or after others.
+	Rank Rank
+}
+
+// Rank is a program's place among those who wait for an object.
+type Rank int
+
+// The ranks. Unranked is known of nobody: all ask at once. Where there is a First, it asks at once, and others give it a moment.
+const (
+	Unranked Rank = iota
+	First
+	Later
+)
 
 // Transferrer is a [Backend] that hands a grant to another owner.
 type Transferrer interface {

@@ -54,7 +54,8 @@
 // that is hints: only the backend's answer to a take counts. Where other programs can have the object, who waits here takes turns
 // until everybody has had one who was waiting at first, and for a second or two; then it is left alone for a twentieth of a
 // second, and a program whose turns have just ended asks a little later than others if
-// it has seen the object go from one of them to another. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
+// it has seen the object go from one of them to another. Where a message names the program of whoever has waited longest, that one
+// asks at once, and the others when they have heard nothing of the object for a twentieth of a second. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
 // of a [Notifier] every 5 s at the latest.
 //
 // What happens on each failure:

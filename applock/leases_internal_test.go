@@ -178,9 +178,9 @@ func TestRetractionsKeepUp(t *testing.T) {
 // played is a listener that hears nothing, and is slow to close.
 type played struct{ closing chan struct{} }
 
-func (p played) Next(ctx context.Context) (Object, error) {
+func (p played) Next(ctx context.Context) (Message, error) {
 	<-ctx.Done()
-	return Object{}, ctx.Err()
+	return Message{}, ctx.Err()
 }
 
 func (p played) Close() error {

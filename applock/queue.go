@@ -282,6 +282,25 @@ func (l *Leases) nudge(object Object, asked time.Time) {
 	}
 }
 
+// told is nudge by a message. Where another program is to ask first, this one asks when it has not heard of the object for a
+// moment: then the other one does not want it any more, or holds it.
+func (l *Leases) told(message Message, moment time.Duration) {
+	l.mutex.Lock()
+	state := l.objects[message.Object]
+	isWaiting := state != nil && state.holder == nil && state.first() != nil
+	switch {
+	case isWaiting && message.Rank == First:
+		state.turns.pause = time.Time{}
+		state.first().nudge()
+	case isWaiting && message.Rank == Later:
+		l.leaveToOthers(state, moment)
+	}
+	l.mutex.Unlock()
+	if !isWaiting || message.Rank == Unranked {
+		l.nudge(message.Object, time.Now().Add(-stale))
+	}
+}
+
 // wait is one caller's wait for an object.
 type wait struct {
 	leases  *Leases

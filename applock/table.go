@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -202,21 +203,36 @@ func (t *table) Listen(ctx context.Context) (Releases, error) {
 	if errors.Is(err, db.ErrNoListen) {
 		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
-	return listenerReleases{listener}, err
+	return &listenerReleases{Listener: listener, clientID: t.clientID}, err
 }
 
 // listenerReleases is a listener of a driver, whose messages are texts.
-type listenerReleases struct{ db.Listener }
+type listenerReleases struct {
+	db.Listener
 
-// Next skips what names no object.
-func (r listenerReleases) Next(ctx context.Context) (Object, error) {
+	clientID string
+	// rank is what the last message has said of the next one.
+	rank Rank
+}
+
+// Next passes on the messages that name an object. A message that names a client says which is to ask first for the next one.
+func (r *listenerReleases) Next(ctx context.Context) (Message, error) {
 	for {
 		text, err := r.Listener.Next(ctx)
 		if err != nil {
-			return Object{}, err
+			return Message{}, err
 		}
+		if client, ok := strings.CutPrefix(text, ":"); ok {
+			r.rank = Later
+			if client == r.clientID {
+				r.rank = First
+			}
+			continue
+		}
+		rank := r.rank
+		r.rank = Unranked
 		if object, err := ParseObject(text); err == nil {
-			return object, nil
+			return Message{Object: object, Rank: rank}, nil
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,6 +110,67 @@ func TestTwoProgramsHandOverAtOnce(t *testing.T) {
 					if err := lease.Release(t.Context()); err != nil {
 						t.Fatal(err)
 					}
+				}
+			})
+		})
+	}
+}
+
+// Goal: a release is one program's to take, that of whoever has waited longest, and the others do not ask beside it; but if it does
+// not take it, they are not kept from it. Method: programs that wait one after the other, of which the first is dead or not; the
+// takes from the release on, in a time in which nothing takes any.
+func TestOneProgramAsksFirst(t *testing.T) {
+	t.Parallel()
+	const (
+		programs = 10
+		journey  = time.Millisecond
+	)
+	for name, late := range map[string]time.Duration{"alive": 4 * journey, "dead": 70 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				backend := fakebackend.New()
+				var takes atomic.Int32
+				backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+					if call.Operation == fakebackend.Take {
+						takes.Add(1)
+					}
+					return fakebackend.Fault{Before: journey, After: journey}
+				}
+				open := func(program string) *applock.Leases {
+					leases := applock.NewLeases(fakebackend.Program{Backend: backend, Name: program}, applock.LeasesConfig{})
+					t.Cleanup(func() { _ = leases.Close() })
+					return leases
+				}
+				held := mustAcquire(t, open("holder"), anHour(nightly))
+				if name == "dead" {
+					dead := fakebackend.Program{Backend: backend, Name: "dead"}
+					if err := dead.Announce(t.Context(), nightly, applock.Owner{Operator: "JDOE"}, 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				granted := make(chan int, programs)
+				for i := range programs {
+					leases := open(fmt.Sprint(i))
+					go func() {
+						if _, err := leases.Acquire(t.Context(), anHour(nightly)); err == nil {
+							granted <- i
+						}
+					}()
+					time.Sleep(time.Second)
+				}
+				takes.Store(0)
+				released := time.Now()
+				if err := held.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				first := <-granted
+				if took := time.Since(released); took > late {
+					t.Errorf("the hand-off took %s, want %s at the most", took, late)
+				}
+				time.Sleep(30 * journey) // and no others have asked
+				if n := takes.Load(); name == "alive" && (first != 0 || n != 1) {
+					t.Errorf("program %d has it, after %d takes, want the first one after one", first, n)
 				}
 			})
 		})

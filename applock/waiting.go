@@ -312,11 +312,11 @@ func (h *hub) hear(ctx context.Context, source Releases) error {
 	h.hears(+1)
 	defer h.hears(-1)
 	for {
-		object, err := source.Next(ctx)
+		message, err := source.Next(ctx)
 		if err != nil {
 			return err
 		}
-		h.leases.nudge(object, time.Now().Add(-stale))
+		h.leases.told(message, h.about(othersPause))
 	}
 }
 

@@ -18,6 +18,12 @@
 //     connections keeps its objects until the server has heard nothing for Config.Grace.
 //   - A refusal of another program's holder names its session, not its operator.
 //
+// Waiters of other processes poll: they have a lock some 6 ms after its release, where the engine's own queue takes 0.4 ms (median,
+// both servers). In that queue a session waits for one lock and can do nothing else meanwhile, neither release nor check what it
+// has, so that each object that is waited for would take a session of its own, and keep it until its lease ends: the connections for
+// waiters that this package is there to save. A program that waits for one hot object is better served by the table on
+// PostgreSQL, by pgadvisory or by redislock, whose releases are told.
+//
 // A lock has the name that [Name] returns, because the server's names have at most 64 characters and, on MySQL, no
 // case. In SQL the name for customer:42, and which session has it, are
 //

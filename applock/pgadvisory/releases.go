@@ -22,7 +22,7 @@ const (
 	hints   = 256
 )
 
-func hintOf(key int64) int32 { return int32(key & (hints - 1)) } //nolint:gosec // one of 256
+func hintOf(key int64) int32 { return int32(key & (hints - 1)) }
 
 // hintClass is the first key of the namespace's hints.
 func (s *server) hintClass() int32 {
@@ -95,10 +95,10 @@ func (s *server) Listen(ctx context.Context) (applock.Releases, error) {
 	}
 	listening := &releases{server: s, conn: conn}
 	if err := s.refusePooler(ctx, &session{conn: conn}); err != nil {
-		return nil, errors.Join(err, listening.disconnect())
+		return nil, errors.Join(err, listening.disconnect()) //nolint:contextcheck // also when ctx has ended
 	}
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
-		return nil, errors.Join(err, listening.disconnect())
+		return nil, errors.Join(err, listening.disconnect()) //nolint:contextcheck // also when ctx has ended
 	}
 	s.listening.Add(1)
 	return listening, nil
@@ -111,7 +111,7 @@ type releases struct {
 }
 
 // Next is [applock.Releases.Next].
-func (r *releases) Next(ctx context.Context) (applock.Object, error) {
+func (r *releases) Next(ctx context.Context) (applock.Message, error) {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, pingPause)
 		notification, err := r.conn.WaitForNotification(waiting)
@@ -121,13 +121,13 @@ func (r *releases) Next(ctx context.Context) (applock.Object, error) {
 		case err == nil:
 			namespace, text, _ := strings.Cut(notification.Payload, ":")
 			if object, err := applock.ParseObject(text); err == nil && namespace == r.server.namespace {
-				return object, nil
+				return applock.Message{Object: object}, nil
 			}
 		case ctx.Err() != nil || !silent:
-			return applock.Object{}, err
+			return applock.Message{}, err
 		default:
 			if err := r.ping(ctx); err != nil {
-				return applock.Object{}, err
+				return applock.Message{}, err
 			}
 		}
 	}

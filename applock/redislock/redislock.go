@@ -491,17 +491,17 @@ type releases struct {
 	messages <-chan *redis.Message
 }
 
-func (r releases) Next(ctx context.Context) (applock.Object, error) {
+func (r releases) Next(ctx context.Context) (applock.Message, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return applock.Object{}, context.Cause(ctx)
+			return applock.Message{}, context.Cause(ctx)
 		case message, open := <-r.messages:
 			if !open {
-				return applock.Object{}, redis.ErrClosed
+				return applock.Message{}, redis.ErrClosed
 			}
 			if object, err := applock.ParseObject(message.Payload); err == nil {
-				return object, nil
+				return applock.Message{Object: object}, nil
 			}
 		}
 	}

@@ -108,9 +108,9 @@ type Server struct {
 
 // Listener hears of releases. A message is a hint: it may be lost, late or needless.
 type Listener interface {
-	// Next waits for a message and returns the object as type:id, or an error once the connection is of no use
-	// any more or ctx has ended.
-	Next(ctx context.Context) (object string, err error)
+	// Next waits for a message and returns it: an object as type:id, or behind a colon the client that is to ask first for the next
+	// message's. It returns an error once the connection is of no use any more or ctx has ended.
+	Next(ctx context.Context) (message string, err error)
 	// Close ends the connection.
 	Close() error
 }

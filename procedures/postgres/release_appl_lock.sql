@@ -4,7 +4,8 @@
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
 --            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
---            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all.
+--            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all. One before
+--            it names, behind a colon, the client of whoever has waited longest, which is to ask first.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
@@ -63,8 +64,24 @@ BEGIN
         INTO v_awaited;
         IF FOUND THEN
             IF v_awaited THEN
-                -- The cast cuts off what is too long for a channel.
-                PERFORM pg_notify((current_schema() || '_appl_lock')::name::text, v_object_type || ':' || v_object_id);
+                -- The first in line is named first. The bound keeps a long line cheap; the cast cuts off what is too long for
+                -- a channel.
+                PERFORM
+                    pg_notify(f.channel, ':' || f.client_id),
+                    pg_notify(f.channel, v_object_type || ':' || v_object_id)
+                FROM (
+                    SELECT a.client_id, (current_schema() || '_appl_lock')::name::text AS channel
+                    FROM (
+                        SELECT w.client_id, w.since_ts
+                        FROM appl_lock_waiter AS w
+                        WHERE w.object_type = v_object_type
+                            AND w.object_id = v_object_id
+                            AND w.expires_ts > clock_timestamp()
+                        LIMIT 100
+                    ) AS a
+                    ORDER BY a.since_ts
+                    LIMIT 1
+                ) AS f;
             END IF;
             p_return_cd := 'Y';
             p_outcome := 'RELEASED';

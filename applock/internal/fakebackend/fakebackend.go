@@ -305,9 +305,18 @@ func (b *Backend) end(object applock.Object) {
 	if b.Messages != nil {
 		copies = b.Messages()
 	}
+	oldest := b.oldest(object)
 	for ear := range b.ears {
+		message := applock.Message{Object: object}
+		switch oldest {
+		case "":
+		case ear.program:
+			message.Rank = applock.First
+		default:
+			message.Rank = applock.Later
+		}
 		for range copies {
-			ear.tell(object)
+			ear.tell(message)
 		}
 	}
 }

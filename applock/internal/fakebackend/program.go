@@ -86,7 +86,10 @@ func (p Program) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (app
 func (p Program) Announce(ctx context.Context, object applock.Object, owner applock.Owner, wait time.Duration) error {
 	return p.travel(ctx, Call{Operation: Announce, Object: object, Owner: owner}, func(Fault) error {
 		key := waiter{program: p.Name, object: object, operator: owner.Operator}
-		listed := &listing{waiter: key, seen: time.Now()}
+		listed := &listing{waiter: key, since: time.Now(), seen: time.Now()}
+		if former := p.listings[key]; former != nil && former.isListed() {
+			listed.since = former.since
+		}
 		if wait > 0 {
 			listed.until = time.Now().Add(wait)
 		}
@@ -118,6 +121,7 @@ type waiter struct {
 type listing struct {
 	waiter
 
+	since time.Time
 	until time.Time // zero for no limit
 	seen  time.Time // when the program announced it, or polled
 }
@@ -126,9 +130,23 @@ func (l *listing) isListed() bool {
 	return (l.until.IsZero() || time.Now().Before(l.until)) && time.Since(l.seen) < forgottenAfter
 }
 
+// oldest is the program of whoever has waited longest for an object, empty if nobody is listed; the mutex is held.
+func (b *Backend) oldest(object applock.Object) string {
+	var first *listing
+	for _, listed := range b.listings {
+		if listed.object == object && listed.isListed() && (first == nil || listed.since.Before(first.since)) {
+			first = listed
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return first.program
+}
+
 // Listen is [applock.Notifier.Listen].
 func (p Program) Listen(ctx context.Context) (applock.Releases, error) {
-	listening := &ear{backend: p.Backend, messages: make(chan applock.Object, maxMessages)}
+	listening := &ear{backend: p.Backend, program: p.Name, messages: make(chan applock.Message, maxMessages)}
 	err := p.travel(ctx, Call{Operation: Listen}, func(Fault) error {
 		p.ears[listening] = struct{}{}
 		return nil
@@ -167,23 +185,24 @@ const maxMessages = 1000
 // ear hears of releases.
 type ear struct {
 	backend  *Backend
-	messages chan applock.Object
+	program  string
+	messages chan applock.Message
 }
 
-func (e *ear) tell(object applock.Object) {
+func (e *ear) tell(message applock.Message) {
 	select {
-	case e.messages <- object:
+	case e.messages <- message:
 	default:
 	}
 }
 
 // Next is [applock.Releases.Next].
-func (e *ear) Next(ctx context.Context) (applock.Object, error) {
+func (e *ear) Next(ctx context.Context) (applock.Message, error) {
 	select {
-	case object := <-e.messages:
-		return object, nil
+	case message := <-e.messages:
+		return message, nil
 	case <-ctx.Done():
-		return applock.Object{}, context.Cause(ctx)
+		return applock.Message{}, context.Cause(ctx)
 	}
 }
 

@@ -643,12 +643,12 @@ type telling struct {
 
 func (s *telling) Listen(context.Context) (applock.Releases, error) { return s, nil }
 
-func (s *telling) Next(ctx context.Context) (applock.Object, error) {
+func (s *telling) Next(ctx context.Context) (applock.Message, error) {
 	select {
 	case <-ctx.Done():
-		return applock.Object{}, context.Cause(ctx)
+		return applock.Message{}, context.Cause(ctx)
 	case object := <-s.told:
-		return object, nil
+		return applock.Message{Object: object}, nil
 	}
 }
 

@@ -51,7 +51,7 @@ func newCrashServer(t *testing.T) *crashServer {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	as := serverAccount(t, dir)
 	run := func(name string, args ...string) *exec.Cmd {
-		command := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec // a server's own programs
+		command := exec.Command(filepath.Join(bin, name), args...)
 		command.SysProcAttr, command.Dir = as, dir
 		return command
 	}
@@ -111,7 +111,7 @@ func serverAccount(t *testing.T, dir string) *syscall.SysProcAttr {
 	if err := os.Chown(dir, uid, gid); err != nil {
 		t.Fatal(err)
 	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // ids of the system
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
 // await returns when the server answers. Connections of before a crash are thrown away.

@@ -96,7 +96,7 @@ func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	call(t, pool, releaseCall, "2", "JDOE")   // nobody waits
 	requireMessages(t, pool, conn, "applock_appl_lock")
 	call(t, pool, releaseCall, "1", "JDOE")
-	requireMessages(t, pool, conn, "applock_appl_lock", "customer:1")
+	requireMessages(t, pool, conn, "applock_appl_lock", ":p1", "customer:1")
 
 	call(t, pool, getCall, "1", "JDOE")
 	call(t, pool, retractCall, "1", "ASMITH")
@@ -129,7 +129,28 @@ func TestReleaseNotifiesAtCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	requireMessages(t, pool, conn, "applock_appl_lock", "customer:1")
+	requireMessages(t, pool, conn, "applock_appl_lock", ":p1", "customer:1")
+}
+
+// Goal: a release names the client of whoever has waited longest, whatever the names are. Method: two clients whose waiters sort
+// the other way round, the first of whom gives up.
+func TestReleaseNamesTheFirstInLine(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	newPlace(t, dsn)
+	pool := newPool(t, dsn)
+	conn := listening(t, dsn, "applock_appl_lock")
+	const announce = "CALL applock.announce_appl_lock_waiter('customer', '1', $1, 'CS', $2, 600)"
+	call(t, pool, getCall, "1", "JDOE")
+	call(t, pool, announce, "ZOE", "p9")
+	call(t, pool, announce, "ADAM", "p1")
+	call(t, pool, announce, "ZOE", "p9") // once more changes nothing
+	call(t, pool, releaseCall, "1", "JDOE")
+	requireMessages(t, pool, conn, "applock_appl_lock", ":p9", "customer:1")
+	call(t, pool, "CALL applock.retract_appl_lock_waiter('customer', '1', 'ZOE', 'p9')")
+	call(t, pool, getCall, "1", "JDOE")
+	call(t, pool, releaseCall, "1", "JDOE")
+	requireMessages(t, pool, conn, "applock_appl_lock", ":p1", "customer:1")
 }
 
 // Goal: a schema has its own channel, and one whose name is too long for a channel's does not make releases fail.
@@ -149,7 +170,7 @@ func TestChannelIsTheSchemas(t *testing.T) {
 			call(t, pool, in.Replace(getCall), "1", "JDOE")
 			call(t, pool, in.Replace(announceCall), "1", "ASMITH")
 			call(t, pool, in.Replace(releaseCall), "1", "JDOE")
-			requireMessages(t, pool, conn, channel, "customer:1")
+			requireMessages(t, pool, conn, channel, ":p1", "customer:1")
 			requireMessages(t, pool, other, "applock_appl_lock")
 		})
 	}

@@ -54,7 +54,9 @@ func TestListen(t *testing.T) {
 		call(t, pool, announceCall, id, "ASMITH")
 		call(t, pool, releaseCall, id, "JDOE")
 	}
+	requireNext(t, listening, ":p1")
 	requireNext(t, listening, "customer:1")
+	requireNext(t, listening, ":p1")
 	requireNext(t, listening, "customer:2")
 	waiting, cancel := context.WithTimeout(t.Context(), time.Microsecond)
 	defer cancel()
@@ -62,6 +64,7 @@ func TestListen(t *testing.T) {
 	if got, err := listening.Next(waiting); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%q, %v, want the end of the context", got, err)
 	}
+	requireNext(t, listening, ":p1")
 	requireNext(t, listening, "customer:3") // the end of a context is not that of the connection
 	if channels := listeners(t, pool); channels != 1 {
 		t.Errorf("%d connections of the database listen to something, want 1", channels)

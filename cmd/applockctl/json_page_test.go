@@ -266,7 +266,7 @@ func lines(set map[string]bool) string { return strings.Join(slices.Sorted(maps.
 // Goal: the exit codes are the same in the page, in the help and in the program. Method: compare the three.
 func TestExitCodesAreTold(t *testing.T) {
 	t.Parallel()
-	constants := []int{exitYes, exitNo, exitUsage, exitUnknown, exitError, exitInterrupted}
+	constants := []int{exitYes, exitNo, exitUsage, exitUnknown, exitError, exitLost, exitConflict, exitInterrupted}
 	var want []string
 	for _, code := range constants {
 		want = append(want, fmt.Sprint(code))

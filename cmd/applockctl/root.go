@@ -86,8 +86,9 @@ answer yes is the exit code alone; refusals, errors and what a list finds are st
   2  the command line is wrong
   3  the outcome is unknown: the call was sent and no answer came back; repeat it
   4  any other error
-  130  interrupted, as by Ctrl-C
-"run" exits with the code of its command, or 5 when the lock was lost and 75 when somebody else holds it.`
+  5  the lock of "run" was lost; otherwise that exits with the code of its command
+  75  somebody else holds the object of "run"
+  130  interrupted, as by Ctrl-C`
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{

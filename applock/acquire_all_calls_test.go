@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
@@ -53,6 +55,51 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 				t.Errorf("%d leases by %d statements, want %d by %d at the most", len(set.Leases), count, objects, allowed)
 			}
 		})
+	}
+}
+
+// Goal: many who stop waiting at once are taken off the list by a few calls. Method: 400 wait for what somebody else holds, and
+// are cancelled; count what the client sends until the list is empty.
+func TestManyRetractionsAreFewStatements(t *testing.T) {
+	t.Parallel()
+	const waiters = 400
+	dsn := leasePlace(t, onPostgres)
+	client, sent := counted(t, dsn)
+	other := onPlace(t, dsn)
+	if _, err := other.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var group sync.WaitGroup
+	for range waiters {
+		group.Go(func() {
+			if lease, err := client.Acquire(ctx, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); err == nil {
+				t.Errorf("%s is had by two", lease.Object())
+			}
+		})
+	}
+	awaitListed(t, other, waiters)
+	before := sent()
+	cancel()
+	group.Wait()
+	awaitListed(t, other, 0)
+	if count := sent() - before; count > waiters/2 {
+		t.Errorf("%d statements for %d who do not wait any more, want one for many", count, waiters)
+	}
+}
+
+// awaitListed returns when so many are listed.
+func awaitListed(t *testing.T, client *applock.Client, want int) {
+	t.Helper()
+	for count := -1; count != want && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		count = 0
+		for _, err := range client.Waiters(t.Context(), applock.WaitersRequest{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			count++
+		}
 	}
 }
 

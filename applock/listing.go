@@ -27,7 +27,14 @@ const (
 	listLimit = 10 * time.Second
 	// listAgain is the pause after one that failed.
 	listAgain = time.Second
+	// retractedAtOnce is how many names one call takes off the list, where the backend can.
+	retractedAtOnce = 100
 )
+
+// manyRetractor is a backend that takes several names off its list by one call.
+type manyRetractor interface {
+	retractMany(ctx context.Context, waiters []listingKey) error
+}
 
 // listingKey is what a backend lists a waiter by.
 type listingKey struct {
@@ -113,12 +120,46 @@ func (l *lister) update(found *listing) {
 // work sees to what is pending, until nothing is.
 func (l *lister) work() {
 	for found := l.next(); found != nil; found = l.next() {
-		if call := l.due(found); call != nil {
-			ctx, cancel := context.WithTimeout(l.leases.shutdownCtx, listLimit)
-			l.done(found, call(ctx))
-			cancel()
+		call := l.due(found)
+		if call == nil {
+			continue
+		}
+		together := []*listing{found}
+		if backend, ok := l.backend.(manyRetractor); ok && !found.listed { // any more: nobody else changes that now
+			together = append(together, l.retracted()...)
+			call = func(ctx context.Context) error { return backend.retractMany(ctx, keysOf(together)) }
+		}
+		ctx, cancel := context.WithTimeout(l.leases.shutdownCtx, listLimit)
+		err := call(ctx)
+		cancel()
+		for _, one := range together {
+			l.done(one, err)
 		}
 	}
+}
+
+// retracted returns the next of those who are pending, as long as they are only to be taken off the list.
+func (l *lister) retracted() (gone []*listing) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for len(l.pending) > 0 && len(gone) < retractedAtOnce-1 {
+		first := l.pending[0]
+		if first.waiting > 0 || !first.listed {
+			break
+		}
+		l.pending = l.pending[1:]
+		first.changed, first.listed = false, false
+		gone = append(gone, first)
+	}
+	return gone
+}
+
+func keysOf(listings []*listing) []listingKey {
+	keys := make([]listingKey, len(listings))
+	for i, listing := range listings {
+		keys[i] = listing.key
+	}
+	return keys
 }
 
 // next returns what is to be seen to, nil if there is nothing: the worker ends then.

@@ -8,20 +8,30 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// retract says that the operator does not wait for the object any more. It is no error if it did not.
-func (o operations) retract(ctx context.Context, object Object, operator, clientID string) error {
-	params := db.RetractApplLockWaiterParams{
-		ObjectType: object.Type,
-		ObjectID:   object.ID,
-		OperatorID: operator,
-		ClientID:   clientID,
+// retract says that the operators do not wait for the objects any more, in one transaction. It is no error if they did not.
+func (o operations) retract(ctx context.Context, waiters []listingKey, clientID string) error {
+	params := make([]db.RetractApplLockWaiterParams, len(waiters))
+	for i, waiter := range waiters {
+		params[i] = db.RetractApplLockWaiterParams{
+			ObjectType: waiter.object.Type,
+			ObjectID:   waiter.object.ID,
+			OperatorID: waiter.operator,
+			ClientID:   clientID,
+		}
 	}
-	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.RetractApplLockWaiter(ctx, params) })
+	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) {
+		if len(params) == 1 {
+			return struct{}{}, o.driver.RetractApplLockWaiter(ctx, params[0])
+		}
+		return struct{}{}, o.driver.InTx(ctx, func(inTx db.Driver) error { return inTx.RetractApplLockWaiters(ctx, params) })
+	})
 	if err != nil {
-		return fmt.Errorf("retract %s: %w", object, o.changeError(err))
+		return fmt.Errorf("retract %s: %w", waiters[0].object, o.changeError(err))
 	}
-	o.log(ctx, "retract_appl_lock_waiter",
-		slog.String("object", object.String()),
-		slog.String("operator", operator))
+	for _, waiter := range waiters {
+		o.log(ctx, "retract_appl_lock_waiter",
+			slog.String("object", waiter.object.String()),
+			slog.String("operator", waiter.operator))
+	}
 	return nil
 }

@@ -194,7 +194,12 @@ func (t *table) Announce(ctx context.Context, object Object, owner Owner, wait t
 
 // Retract takes a waiter of this client off the list.
 func (t *table) Retract(ctx context.Context, object Object, operator string) error {
-	return t.operations.retract(ctx, object, operator, t.clientID)
+	return t.operations.retract(ctx, []listingKey{{object: object, operator: operator}}, t.clientID)
+}
+
+// retractMany takes several waiters off the list at once.
+func (t *table) retractMany(ctx context.Context, waiters []listingKey) error {
+	return t.operations.retract(ctx, waiters, t.clientID)
 }
 
 // Listen listens to the messages of releases, where the database has some.

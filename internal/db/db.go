@@ -74,6 +74,8 @@ type Driver interface {
 	RenewApplLocks(ctx context.Context, params RenewApplLocksParams) ([]RenewedGrant, error)
 	AnnounceApplLockWaiter(ctx context.Context, params AnnounceApplLockWaiterParams) error
 	RetractApplLockWaiter(ctx context.Context, params RetractApplLockWaiterParams) error
+	// RetractApplLockWaiters is RetractApplLockWaiter for each of params, in one call where the dialect can. It is for InTx, too.
+	RetractApplLockWaiters(ctx context.Context, params []RetractApplLockWaiterParams) error
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
 	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)

@@ -1,9 +1,10 @@
 package db
 
-// RetractApplLockWaiterParams are the IN parameters of retract_appl_lock_waiter.
+// RetractApplLockWaiterParams are the IN parameters of retract_appl_lock_waiter. The names are those of the JSON by
+// which several are handed over.
 type RetractApplLockWaiterParams struct {
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	ClientID   string
+	ObjectType string `json:"object_type"`
+	ObjectID   string `json:"object_id"`
+	OperatorID string `json:"operator_id"`
+	ClientID   string `json:"client_id"`
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
@@ -15,5 +16,15 @@ func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApp
 		OperatorID: params.OperatorID,
 		ClientID:   params.ClientID,
 	})
+	return err
+}
+
+// RetractApplLockWaiters calls retract_appl_lock_waiter_row for each, in one statement.
+func (d *Driver) RetractApplLockWaiters(ctx context.Context, params []db.RetractApplLockWaiterParams) error {
+	waiters, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, d, (*queries.Queries).RetractApplLockWaiters, queries.RetractApplLockWaitersParams{Waiters: string(waiters)})
 	return err
 }

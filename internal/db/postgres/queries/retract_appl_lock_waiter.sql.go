@@ -32,3 +32,38 @@ func (q *Queries) RetractApplLockWaiter(ctx context.Context, arg RetractApplLock
 	err := row.Scan(&return_cd)
 	return return_cd, err
 }
+
+const retractApplLockWaiters = `-- name: RetractApplLockWaiters :many
+SELECT r.p_return_cd::text AS return_cd
+FROM jsonb_array_elements(CAST($1::text AS jsonb)) AS w (waiter)
+CROSS JOIN LATERAL retract_appl_lock_waiter_row(
+    w.waiter ->> 'object_type',
+    w.waiter ->> 'object_id',
+    w.waiter ->> 'operator_id',
+    w.waiter ->> 'client_id'
+) AS r
+`
+
+type RetractApplLockWaitersParams struct {
+	Waiters string
+}
+
+func (q *Queries) RetractApplLockWaiters(ctx context.Context, arg RetractApplLockWaitersParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, retractApplLockWaiters, arg.Waiters)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var return_cd string
+		if err := rows.Scan(&return_cd); err != nil {
+			return nil, err
+		}
+		items = append(items, return_cd)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -83,8 +83,13 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
 
 .PHONY: bench
-bench: ## Measure the leases beside the same done by hand, in a few minutes; ARGS="-runs 3" for more.
-	APPLOCK_TEST_DURABLE=1 $(WITH_SERVERS) go -C bench run . $(ARGS)
+bench: ## Measure all beside the same by hand and by others, in half an hour; ARGS="-report docs/performance.md" for the page.
+	go -C bench build -o ../bin/bench .
+	APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres,mariadb,mysql,redis -- bin/bench $(ARGS)
+
+.PHONY: bench-smoke
+bench-smoke: ## Test the bench, and measure everything once, in a minute.
+	$(WITH_SERVERS) go -C bench run github.com/applock/applock/internal/testing/report -count=1 -timeout=10m -- ./...
 
 .PHONY: verify
 verify: ## Check what is generated, frozen or documented against its source. What needs a server for that is in make test.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,28 +40,37 @@ func TestSmoke(t *testing.T) {
 	figures := map[string]int{}
 	for _, each := range written.Figures {
 		figures[each.Product]++
-		if len(each.Values) != 1 || each.Baseline != "" && (each.Values[0] <= 0 || each.BaselineValues[0] <= 0) {
-			t.Errorf("%s on %s is %v, by hand %v", each.Name, each.Product, each.Values, each.BaselineValues)
+		if len(each.Values) == 0 || each.Baseline != "" && (median(each.Values) <= 0 || median(each.BaselineValues) <= 0) {
+			t.Errorf("%s on %s is %v, against %v", each.Name, each.Product, each.Values, each.BaselineValues)
 		}
 		// A poll every 8 ms at the most, however fast the machine: those who wait do not ask for themselves.
 		if strings.HasSuffix(each.Name, ": statements") && each.Values[0] > 200 {
 			t.Errorf("%s on %s: %g a second", each.Name, each.Product, each.Values[0])
 		}
-		// One, and some more on a machine that is late with everything.
-		if strings.HasSuffix(each.Name, ": statements in a renewal interval") && each.Values[0] > 3 {
+		// One, and more on a machine that is late with everything; but not one for each of the hundred.
+		// Where the server counts, it counts those of others as well.
+		counted := each.Product == productPostgres || each.Product == productSQLite
+		if counted && strings.HasSuffix(each.Name, ": statements in a renewal interval") && each.Values[0] > 50 {
 			t.Errorf("%s on %s: %g", each.Name, each.Product, each.Values[0])
 		}
 	}
 	want := map[string]int{
-		productPostgres: 32, productMariaDB: 30, productMySQL: 30, productSQLite: 23, productRedis: 3, "inprocess": 2,
+		productPostgres: 64, productMariaDB: 58, productMySQL: 52, productSQLite: 36, productRedis: 10, "inprocess": 1,
+	}
+	if len(written.Missing) > 0 { // what Java has
+		t.Log(written.Missing)
+		want[productPostgres] -= 6
+		want[productMariaDB] -= 6
 	}
 	for _, s := range append(found, server{product: "inprocess"}) {
 		if got := figures[s.product]; got != want[s.product] {
 			t.Errorf("%d figures of %s, want %d", got, s.product, want[s.product])
 		}
 	}
-	if strings.Contains(out.String(), "missed") {
-		t.Errorf("judged by next to nothing:\n%s", &out)
+	for _, never := range []string{"reached", "missed"} {
+		if strings.Contains(out.String(), never) {
+			t.Errorf("judged by next to nothing:\n%s", &out)
+		}
 	}
 }
 
@@ -100,22 +110,117 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
-	var r report
-	for _, values := range [][2]float64{{10, 2}, {0.5, 1}, {3, 1}} { // ratios 5, 0.5 and 3
-		r.compare(figure{Product: "postgres", Name: "hand-off", Unit: "ms", Baseline: "NOTIFY", AtMost: 4}, values[0], values[1])
-	}
-	r.note(figure{Product: "mysql", Name: "connections", AtMost: 2}, 12345.4)
-	var out bytes.Buffer
-	r.print(&out)
-	for _, want := range []string{
-		"| hand-off | postgres | 3 ms | 0.5 to 10 | 4 ms: reached | NOTIFY 1 ms | 3 |",
-		"| connections | mysql | 12345 | 12345 to 12345 | 2: missed | | |",
-	} {
-		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
-			t.Errorf("no %q in\n%s", want, &out)
+// Goal: what cannot be measured for want of Java is not left out in silence. Method: a machine without any program.
+func TestWithoutJava(t *testing.T) {
+	t.Setenv("PATH", "")
+	b := bench{directory: t.TempDir(), complaints: new(bytes.Buffer)}
+	for _, product := range []string{productPostgres, productMariaDB} {
+		if err := b.java(t.Context(), &place{server: server{product: product}}); err != nil {
+			t.Error(err)
 		}
 	}
+	if text := b.report.text(); strings.Count(text, "Not measured: ShedLock and JdbcLockRegistry") != 1 {
+		t.Error(text)
+	}
+}
+
+// Goal: each cell says what it came to, and nothing that was not measured is reached. Method: goals over a few figures.
+func TestJudge(t *testing.T) {
+	var r report
+	f := figure{Product: productMySQL, Name: "cycles", Baseline: "by hand"}
+	for _, values := range [][2]float64{{10, 2}, {0.5, 1}, {3, 1}} { // ratios 5, 0.5 and 3
+		r.compare(f, values[:1], values[1:])
+	}
+	r.note(figure{Product: productMySQL, Name: "connections"}, 3, 2, 9)
+	for _, c := range []struct {
+		goal              goal
+		measured, verdict string
+	}{
+		{goal{figures: []string{"cycles"}, baseline: "by hand", atLeast: true, must: 3}, "3", "reached"},
+		{goal{figures: []string{"cycles"}, baseline: "by hand", atLeast: true, must: 3.1}, "3", missed},
+		{goal{figures: []string{"cycles"}, baseline: "by hand", must: 2.9}, "3", missed},
+		{goal{figures: []string{"many cycles", "cycles"}, baseline: "by hand", must: 3}, "3 (cycles)", "reached"},
+		{goal{figures: []string{"cycles"}, baseline: "by others", must: 3}, "", "not measured"},
+		{goal{figures: []string{"connections"}, unit: "of them", must: 3}, "3 of them", "reached"},
+		{goal{figures: []string{"connections"}, must: 2}, "3", missed},
+	} {
+		c.goal.product = productMySQL
+		if measured, verdict := c.goal.judge(&r); measured != c.measured || verdict != c.verdict {
+			t.Errorf("%+v: %q, %q", c.goal, measured, verdict)
+		}
+	}
+	r.Smoke = true
+	if _, verdict := (goal{product: productMySQL, figures: []string{"connections"}}).judge(&r); verdict != "not judged" {
+		t.Errorf("a smoke run is %q", verdict)
+	}
+}
+
+// Goal: what is compared with several is there once for each, and the page and its charts can be made from the values alone.
+// Method: write a report as JSON, and have -from make the page of it.
+func TestPageFromValues(t *testing.T) {
+	var r report
+	f := figure{Product: productPostgres, Name: "cycles, 8 connections: get & release", Unit: "/s", Baseline: "<peer>"}
+	r.compare(f, []float64{1000, 1200, 900}, []float64{500, 400, 300})
+	f.Baseline = "insert and delete"
+	r.compare(f, []float64{1000, 1200, 900}, []float64{2000, 1200, 3000})
+	r.note(figure{Product: productRedis, Name: "hand-off, redislock", Unit: "ms", Samples: true, Volatile: true}, 3, 1, 2)
+	folder := t.TempDir()
+	values, page := filepath.Join(folder, "values.json"), filepath.Join(folder, "speed.md")
+	if err := r.writeJSON(values); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-from", values, "-report", page}, os.Getenv, &out, &out); err != nil {
+		t.Fatal(err)
+	}
+	text := readFile(t, page)
+	for _, want := range []string{
+		"| cycles, 8 connections: get & release | postgres | 1000 /s | 1033 | 900 | | 1200 | <peer> | 400 /s | 400 | 3 |",
+		"| insert and delete | 2000 /s | 2067 | 0.5 |",
+		"| hand-off, redislock | redis | 2 ms | 2 | 1 | 3 | 3 | | | | |",
+		"](speed/cycles.svg)",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	chart := readFile(t, filepath.Join(folder, "speed", "cycles.svg"))
+	if err := xml.Unmarshal([]byte(chart), new(struct{})); err != nil {
+		t.Error(err)
+	}
+	for _, label := range []string{"postgres: get &amp; release", "postgres: &lt;peer&gt;", "postgres: insert and delete"} {
+		if got := strings.Count(chart, ">"+label+"<"); got != 1 {
+			t.Errorf("%q is there %d times in\n%s", label, got, chart)
+		}
+	}
+	if r.text() != out.String() {
+		t.Errorf("printed\n%s\nand not\n%s", &out, r.text())
+	}
+}
+
+// Goal: the page and its charts are what their run came to, and no goal has changed since. Method: make them again of the run's
+// values.
+func TestPageOfTheRun(t *testing.T) {
+	folder := t.TempDir()
+	var out bytes.Buffer
+	again := filepath.Join(folder, "performance.md")
+	if err := run(t.Context(), []string{"-from", "../docs/performance/run.json", "-report", again}, os.Getenv, &out, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"performance.md", "performance/cycles.svg", "performance/cycles-volatile.svg", "performance/hand-off.svg"} {
+		if readFile(t, filepath.Join("..", "docs", file)) != readFile(t, filepath.Join(folder, file)) {
+			t.Errorf("docs/%s is not that of docs/performance/run.json: bin/bench -from docs/performance/run.json -report docs/performance.md", file)
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestRound(t *testing.T) {

@@ -7,185 +7,151 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/applock/applock/applock"
 )
 
-// contender does the same thing over and over, in several goroutines, each with an object of its own.
-type contender struct {
-	name string
-	once func(ctx context.Context, goroutine int) error
+// peer takes and releases the object of a name.
+type peer struct {
+	name  string
+	cycle func(ctx context.Context, object string) error
 }
 
-// compete has contenders take turns, and returns how often a second each of them did it: the median of its rounds.
-func (b *bench) compete(ctx context.Context, contenders []contender) ([]float64, error) {
-	rates := make([][]float64, len(contenders))
-	for range b.rounds {
-		for i, each := range contenders {
-			rate, err := each.run(ctx, b.round)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", each.name, err)
-			}
-			rates[i] = append(rates[i], rate)
-		}
-	}
-	medians := make([]float64, len(contenders))
-	for i, each := range rates {
-		medians[i] = median(each)
-	}
-	return medians, nil
+// apart has each goroutine take an object of its own, and together all of them the same.
+func (p peer) apart() contender {
+	return contender{p.name, func(ctx context.Context, goroutine int) error { return p.cycle(ctx, strconv.Itoa(goroutine)) }}
 }
 
-func (c contender) run(ctx context.Context, period time.Duration) (float64, error) {
-	counts := make([]int, poolSize)
-	errs := make([]error, poolSize)
-	began := time.Now()
-	var running sync.WaitGroup
-	for goroutine := range poolSize {
-		running.Go(func() {
-			for errs[goroutine] == nil && (time.Since(began) < period || counts[goroutine] == 0) {
-				errs[goroutine] = c.once(ctx, goroutine)
-				counts[goroutine]++
-			}
-		})
-	}
-	running.Wait()
-	sum := 0
-	for _, count := range counts {
-		sum += count
-	}
-	return float64(sum) / time.Since(began).Seconds(), errors.Join(errs...)
+func (p peer) together() contender {
+	return contender{p.name, func(ctx context.Context, _ int) error { return p.cycle(ctx, "hot") }}
 }
 
-// cycles compares how many times a second objects are taken and released, on each backend of a product.
+func apart(peers []peer) []contender {
+	contenders := make([]contender, len(peers))
+	for i, each := range peers {
+		contenders[i] = each.apart()
+	}
+	return contenders
+}
+
+// cycles compares how many times a second objects are taken and released, on the table and on each backend of a product.
 func (b *bench) cycles(ctx context.Context, p *place) error {
-	if p.raw != nil {
-		if err := b.cyclesOnTable(ctx, p); err != nil {
-			return err
+	for _, connections := range b.connections {
+		if p.product == productSQLite && connections > poolSize {
+			continue // a file has one writer, and so many connections wait for each other only
 		}
-	}
-	backends, err := p.backends(ctx)
-	if err != nil {
-		return err
-	}
-	for _, each := range backends {
-		leases, closeIt, err := each.open(poolSize)
-		if err != nil {
-			return err
+		name := fmt.Sprintf("cycles, %d connections: ", connections)
+		if connections == 1 {
+			name = "cycles, 1 connection: "
 		}
-		err = b.faster(ctx, p, each.cycle, contender{each.name, acquireAndRelease(leases)})
-		closeIt()
-		if err != nil {
-			return err
+		if p.raw != nil {
+			if err := b.cyclesOnTable(ctx, p, figure{Product: p.product, Name: name}, connections); err != nil {
+				return err
+			}
+		}
+		for _, each := range p.backends() {
+			if err := b.cyclesOn(ctx, each, figure{Product: p.product, Name: name, Volatile: true}, connections); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (b *bench) cyclesOnTable(ctx context.Context, p *place) error {
-	o, err := p.open(ctx, access{connections: poolSize, name: "cycles"})
+func (b *bench) cyclesOnTable(ctx context.Context, p *place, f figure, connections int) error {
+	peers, err := p.peers(ctx, connections)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.close() }() // what it was good for has been measured
-	return b.faster(ctx, p, contender{"insert and delete", p.insertAndDelete},
-		contender{"get and release", getAndRelease(o.client)}, contender{"a lease", acquireAndRelease(o.client)})
-}
-
-// faster compares contenders with what is done by hand.
-func (b *bench) faster(ctx context.Context, p *place, byHand contender, ours ...contender) error {
-	rates, err := b.compete(ctx, append(ours, byHand))
+	o, err := p.open(ctx, access{connections: connections, name: "cycles"})
 	if err != nil {
 		return err
 	}
-	for i, each := range ours {
-		b.report.compare(figure{
-			Product: p.product, Name: "cycles: " + each.name, Unit: "/s", Baseline: byHand.name,
-		}, rates[i], rates[len(ours)])
-	}
-	return nil
+	return errors.Join(
+		b.pit(ctx, f, connections, apart([]peer{getAndRelease(o.client), acquireAndRelease("a lease", o.client)}), apart(peers)),
+		o.close())
 }
 
-func (p *place) insertAndDelete(ctx context.Context, goroutine int) error {
-	id := strconv.Itoa(goroutine)
-	if err := p.raw.exec(ctx, p.statements.insertPlain, id); err != nil {
+func (b *bench) cyclesOn(ctx context.Context, each backend, f figure, connections int) error {
+	leases, closeIt, err := each.open(connections)
+	if err != nil {
 		return err
 	}
-	return p.raw.exec(ctx, p.statements.deletePlain, id)
+	return errors.Join(
+		b.pit(ctx, f, connections, []contender{acquireAndRelease(each.name, leases).apart()}, apart(each.peers)), closeIt())
 }
 
-func getAndRelease(client *applock.Client) func(context.Context, int) error {
-	return func(ctx context.Context, goroutine int) error {
-		object := applock.Object{Type: "cycle", ID: strconv.Itoa(goroutine)}
+func getAndRelease(client *applock.Client) peer {
+	return peer{"get and release", func(ctx context.Context, id string) error {
+		object := applock.Object{Type: "cycle", ID: id}
 		grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
 		if err != nil {
 			return err
 		}
 		_, err = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE", Fence: grant.Fence})
 		return err
-	}
+	}}
 }
 
-func acquireAndRelease(locker applock.Locker) func(context.Context, int) error {
-	return func(ctx context.Context, goroutine int) error {
-		object := applock.Object{Type: "lease", ID: strconv.Itoa(goroutine)}
+func acquireAndRelease(name string, locker applock.Locker) peer {
+	return peer{name, func(ctx context.Context, id string) error {
+		object := applock.Object{Type: "lease", ID: id}
 		lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: object, MaxHold: time.Minute})
 		if err != nil {
 			return err
 		}
 		return lease.Release(ctx)
-	}
+	}}
 }
 
-// advisory takes and releases a session's advisory lock, which nothing on disk knows of.
-func (e pgExecutor) advisory(ctx context.Context, goroutine int) error {
-	conn, err := e.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", goroutine); err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", goroutine)
-	return err
-}
+// programs is how many clients share a hot object, and goroutines how many there are in all.
+const (
+	programs   = 4
+	goroutines = 64
+)
 
-// refusals compares a get of what somebody else holds with a look at its row.
-func (b *bench) refusals(ctx context.Context, p *place) error {
-	o, err := p.open(ctx, access{connections: poolSize, name: "refusals"})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = o.close() }() // what it was good for has been measured
-	objects := make([]applock.Object, poolSize)
-	for i := range objects {
-		objects[i] = applock.Object{Type: "refusal", ID: strconv.Itoa(i)}
-		if _, err := o.client.Get(ctx, applock.GetRequest{Object: objects[i], Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+// hotObject has 64 goroutines of four clients, as of four programs, want the same object all the time.
+func (b *bench) hotObject(ctx context.Context, p *place) error {
+	f := figure{Product: p.product, Name: "a hot object, 64 who want it: "}
+	if p.raw != nil {
+		update := contender{"update of one row", func(ctx context.Context, _ int) error { return p.raw.exec(ctx, p.statements.update, 1) }}
+		open := func() (applock.Locker, func() error, error) {
+			o, err := p.open(ctx, access{connections: 2, name: "hot"})
+			return o.client, o.close, err
+		}
+		if err := b.hotOn(ctx, f, "leases", open, []contender{update}); err != nil {
 			return err
 		}
 	}
-	rates, err := b.compete(ctx, []contender{
-		{"a refused get", func(ctx context.Context, goroutine int) error {
-			_, err := o.client.Get(ctx, applock.GetRequest{Object: objects[goroutine], Owner: applock.Owner{Operator: "ASMITH"}})
-			if errors.Is(err, applock.ErrHeld) {
-				return nil
-			}
-			return fmt.Errorf("not refused: %w", err)
-		}},
-		{"a select", func(ctx context.Context, goroutine int) error {
-			var operator string
-			object := objects[goroutine]
-			return p.raw.row(ctx, p.statements.holder, []any{object.Type, object.ID}, &operator)
-		}},
-	})
-	if err != nil {
-		return err
+	f.Volatile = true
+	for _, each := range p.backends() {
+		others := make([]contender, len(each.peers))
+		for i, other := range each.peers {
+			others[i] = other.together()
+		}
+		open := func() (applock.Locker, func() error, error) { return each.open(1) }
+		if err := b.hotOn(ctx, f, each.name, open, others); err != nil {
+			return err
+		}
 	}
-	b.report.compare(figure{
-		Product: p.product, Name: "refused gets", Unit: "/s", Baseline: "select by primary key",
-	}, rates[0], rates[1])
 	return nil
+}
+
+func (b *bench) hotOn(
+	ctx context.Context, f figure, name string, open func() (applock.Locker, func() error, error), others []contender,
+) (err error) {
+	var clients []peer
+	for range programs {
+		locker, closeIt, openErr := open()
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { err = errors.Join(err, closeIt()) }()
+		clients = append(clients, acquireAndRelease(name, locker))
+	}
+	ours := contender{name, func(ctx context.Context, goroutine int) error {
+		return clients[goroutine%programs].cycle(ctx, "hot")
+	}}
+	return b.pit(ctx, f, goroutines, []contender{ours}, others)
 }

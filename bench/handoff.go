@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -30,17 +31,20 @@ type relay interface {
 	handOver(ctx context.Context, sample int) (time.Duration, error)
 }
 
-// race is a relay, and the same by hand.
+// race is a relay, and the same by others.
 type race struct {
-	product      string
-	name         string
-	samples      int
-	ours, byHand relay
-	baseline     string // what is done by hand
-	p50, p99     float64
+	figure  figure // all but the values
+	samples int
+	ours    relay
+	others  []rival
 }
 
-// handOff measures the hand-off on each backend of a product.
+type rival struct {
+	name  string
+	relay relay
+}
+
+// handOff measures the hand-off to one who waits, on each backend of a product.
 func (b *bench) handOff(ctx context.Context, p *place) error {
 	if p.raw != nil {
 		if err := b.handOffOnTable(ctx, p); err != nil {
@@ -52,11 +56,7 @@ func (b *bench) handOff(ctx context.Context, p *place) error {
 			return err
 		}
 	}
-	backends, err := p.backends(ctx)
-	if err != nil {
-		return err
-	}
-	for _, each := range backends {
+	for _, each := range p.backends() {
 		if err := b.handOffOn(ctx, p, each); err != nil {
 			return err
 		}
@@ -77,30 +77,41 @@ func (b *bench) handOffOnTable(ctx context.Context, p *place) error {
 	}
 	defer func() { _ = waiter.close() }()
 	watch := watchBy(holder.client)
+	twoCommits := rival{"two commits", telling{p}}
 	err = b.relays(ctx, race{
-		product: p.product, name: "one client", samples: b.handOffs,
-		ours: &leases{holder: waiter.client, waiter: waiter.client, watch: watch}, byHand: telling{p}, baseline: "two commits",
+		figure: figure{Product: p.product, Name: "hand-off, one client"}, samples: b.handOffs,
+		ours: &leases{holder: waiter.client, waiter: waiter.client, watch: watch}, others: []rival{twoCommits},
 	})
 	if err != nil {
 		return err
 	}
-	between := &leases{holder: holder.client, waiter: waiter.client, watch: watch}
-	polling := race{
-		product: p.product, name: "two clients, polling", samples: b.handOffs,
-		ours: between, byHand: asking{p}, baseline: "loop of 10 ms", p50: 15,
+	between := race{
+		figure: figure{Product: p.product, Name: "hand-off, two clients, polling"}, samples: b.handOffs,
+		ours:   &leases{holder: holder.client, waiter: waiter.client, watch: watch},
+		others: []rival{{"loop of 10 ms", asking{p}}},
 	}
-	if p.product == productPostgres {
-		if err := b.handOffByNotify(ctx, p, between); err != nil {
-			return err
-		}
-		deaf, err := p.open(ctx, access{connections: 2, name: "deaf", deaf: true})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = deaf.close() }()
-		polling.ours = &leases{holder: holder.client, waiter: deaf.client, watch: watch}
+	if p.product != productPostgres {
+		return b.relays(ctx, between)
 	}
-	return b.relays(ctx, polling)
+	byHand, err := p.notifying(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = byHand.conn.Close(context.WithoutCancel(ctx)) }() // nothing is under way
+	err = b.relays(ctx, race{
+		figure: figure{Product: p.product, Name: "hand-off, two clients"}, samples: b.notified,
+		ours: between.ours, others: []rival{twoCommits, {"NOTIFY", byHand}},
+	})
+	if err != nil {
+		return err
+	}
+	deaf, err := p.open(ctx, access{connections: 2, name: "deaf", deaf: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = deaf.close() }()
+	between.ours = &leases{holder: holder.client, waiter: deaf.client, watch: watch}
+	return b.relays(ctx, between)
 }
 
 // handOffOn measures it between two programs on another backend.
@@ -109,61 +120,53 @@ func (b *bench) handOffOn(ctx context.Context, p *place, each backend) error {
 	if err != nil {
 		return err
 	}
-	defer closeHolder()
+	defer func() { _ = closeHolder() }() // what it was good for has been measured
 	waiter, closeWaiter, err := each.open(1)
 	if err != nil {
 		return err
 	}
-	defer closeWaiter()
-	return b.relays(ctx, race{
-		product: p.product, name: each.name, samples: b.handOffs, ours: &leases{holder: holder, waiter: waiter},
-		byHand: each.relay, baseline: each.cycle.name, p50: 15,
-	})
-}
-
-func (b *bench) handOffByNotify(ctx context.Context, p *place, ours relay) error {
-	byHand, err := p.notifying(ctx)
+	defer func() { _ = closeWaiter() }()
+	byHand, err := each.relay(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = byHand.conn.Close(context.WithoutCancel(ctx)) }() // nothing is under way
 	return b.relays(ctx, race{
-		product: p.product, name: "two clients", samples: b.notified, ours: ours, byHand: byHand, baseline: "NOTIFY",
-		p50: 1, p99: 10,
+		figure:  figure{Product: p.product, Name: "hand-off, " + each.name, Volatile: true},
+		samples: b.handOffs, ours: &leases{holder: holder, waiter: waiter}, others: []rival{{each.peers[0].name, byHand}},
 	})
 }
 
 func (b *bench) handOffInMemory(ctx context.Context) error {
 	memory := inprocess.New()
-	defer memory.Close()
+	defer func() { _ = memory.Close() }() // nobody waits any more
 	return b.relays(ctx, race{
-		product: "inprocess", name: "one client", samples: b.handOffs,
-		ours: &leases{holder: memory, waiter: memory}, byHand: channel{}, baseline: "channel",
+		figure: figure{Product: "inprocess", Name: "hand-off, one client", Volatile: true}, samples: b.handOffs,
+		ours: &leases{holder: memory, waiter: memory}, others: []rival{{"channel", channel{}}},
 	})
 }
 
-// relays has both take turns.
+// relays has all take turns.
 func (b *bench) relays(ctx context.Context, r race) error {
-	var ours, byHand []time.Duration
+	var ours []time.Duration
+	others := make([][]time.Duration, len(r.others))
 	for sample := range r.samples {
 		took, err := r.ours.handOver(ctx, sample)
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+			return fmt.Errorf("%s: %w", r.figure.Name, err)
 		}
 		ours = append(ours, took)
-		if took, err = r.byHand.handOver(ctx, sample); err != nil {
-			return fmt.Errorf("%s by hand: %w", r.name, err)
+		for i, other := range r.others {
+			took, err := other.relay.handOver(ctx, sample)
+			if err != nil {
+				return fmt.Errorf("%s by %s: %w", r.figure.Name, other.name, err)
+			}
+			others[i] = append(others[i], took)
 		}
-		byHand = append(byHand, took)
 	}
-	for _, line := range []struct {
-		percent int
-		atMost  float64
-	}{{50, r.p50}, {99, r.p99}} {
-		b.report.compare(figure{
-			Product: r.product, Name: fmt.Sprintf("hand-off, %s, p%d", r.name, line.percent), Unit: "ms",
-			Baseline: r.baseline, AtMost: line.atMost,
-		}, percentile(milliseconds(ours), line.percent), percentile(milliseconds(byHand), line.percent))
+	for i, other := range r.others {
+		line := r.figure
+		line.Unit, line.Baseline, line.Samples = "ms", other.name, true
+		b.report.compare(line, milliseconds(ours...), milliseconds(others[i]...))
 	}
 	return nil
 }
@@ -322,6 +325,35 @@ func (t telling) handOver(ctx context.Context, _ int) (time.Duration, error) {
 		defer close(released)
 		return t.place.raw.exec(ctx, t.place.statements.free)
 	})
+}
+
+// queueing has the server itself make a session wait for another one.
+type queueing struct {
+	holder, waiter executor
+	lock, unlock   string
+}
+
+func (p *place) queueing(ctx context.Context, lock, unlock string) (queueing, error) {
+	q := queueing{lock: lock, unlock: unlock}
+	for _, each := range []*executor{&q.holder, &q.waiter} {
+		o, err := p.open(ctx, access{connections: 1, name: "queueing"})
+		if err != nil {
+			return q, err
+		}
+		p.closers = append(p.closers, o.close)
+		*each = o.raw
+	}
+	return q, nil
+}
+
+func (q queueing) handOver(ctx context.Context, _ int) (time.Duration, error) {
+	if err := q.holder.exec(ctx, q.lock); err != nil {
+		return 0, err
+	}
+	took, err := handOverByHand(ctx,
+		func(ctx context.Context) error { return q.waiter.exec(ctx, q.lock) },
+		func(ctx context.Context) error { return q.holder.exec(ctx, q.unlock) })
+	return took, errors.Join(err, q.waiter.exec(ctx, q.unlock))
 }
 
 // channel is a word from one goroutine to another.

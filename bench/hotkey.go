@@ -28,6 +28,7 @@ const (
 // a lock is for, there cannot be more of them than commits one after the other.
 func (b *bench) hotKey(ctx context.Context, p *place) error {
 	for _, statement := range []string{
+		"DROP TABLE IF EXISTS bench_wallet",
 		"CREATE TABLE bench_wallet (id INT PRIMARY KEY, balance BIGINT NOT NULL)", "INSERT INTO bench_wallet VALUES (1, 0)",
 	} {
 		if err := p.raw.exec(ctx, statement); err != nil {
@@ -53,7 +54,7 @@ func (b *bench) hotKey(ctx context.Context, p *place) error {
 	}
 	longer := bench{extent: b.extent}
 	longer.round *= hotRounds
-	rates, err := longer.compete(ctx, append(ours, byHand))
+	rates, err := longer.compete(ctx, poolSize, append(ours, byHand))
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func serialized(programs []opened) depositing {
 				return err
 			})
 		case sqlExecutor:
-			tx, err := raw.handle.BeginTx(ctx, nil)
+			tx, err := raw.pool.BeginTx(ctx, nil)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 //go:build unix
 
-// Command bench measures what the leases of applock are to reach, each time beside the same thing done by hand, and
-// prints both with their ratio:
+// Command bench measures applock beside the same thing done by hand and by others, in turns, and prints what is reached:
 //
 //	go run ./internal/testing/testserver -- go -C bench run .
 //
@@ -33,49 +32,90 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, out, complaints io.Writer) error {
+// options are the flags.
+type options struct {
+	runs          int
+	smoke, huge   bool
+	only          *regexp.Regexp
+	from, file    string
+	page, profile string
+}
+
+func parse(args []string, complaints io.Writer) (options, error) {
+	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(complaints)
-	runs := flags.Int("runs", 1, "measure everything so often, and print the median")
-	smoke := flags.Bool("smoke", false, "measure so little that it only shows that everything works")
+	flags.IntVar(&o.runs, "runs", 1, "measure everything so often, for more rounds")
+	flags.BoolVar(&o.smoke, "smoke", false, "measure so little that it only shows that everything works")
+	flags.BoolVar(&o.huge, "huge", false, "up to ten million rows and cycles; takes hours, and disk")
 	only := flags.String("only", "", "a regular expression for what to measure, such as ^hand-off/postgres$")
-	file := flags.String("json", "", "write all values to this file, too")
-	profile := flags.String("cpuprofile", "", "write a profile of this process to this file")
+	flags.StringVar(&o.from, "from", "", "measure nothing, and read the values from this file of -json")
+	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
+	flags.StringVar(&o.page, "report", "", "write the page to this file, and its charts and values to the folder of its name")
+	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of this process to this file")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return o, err
 	}
-	pattern, err := regexp.Compile(*only)
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("there are no arguments such as %q", flags.Arg(0))
+	}
+	var err error
+	o.only, err = regexp.Compile(*only)
+	return o, err
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, out, complaints io.Writer) error {
+	o, err := parse(args, complaints)
 	if err != nil {
 		return err
 	}
+	var r *report
+	if o.from != "" {
+		r, err = readJSON(o.from)
+	} else {
+		r, err = measure(ctx, o, getenv, complaints)
+	}
+	if r == nil {
+		return err
+	}
+	if o.file != "" {
+		err = errors.Join(err, r.writeJSON(o.file))
+	}
+	if o.page != "" {
+		err = errors.Join(err, r.writePage(o.page))
+	}
+	_, printErr := io.WriteString(out, r.text()) // also what was measured before a failure
+	return errors.Join(err, printErr)
+}
+
+// measure returns what was measured, also when it ended with an error.
+func measure(ctx context.Context, o options, getenv func(string) string, complaints io.Writer) (_ *report, err error) {
 	servers, err := servers(getenv, complaints)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b := bench{extent: full(), servers: servers, only: pattern, complaints: complaints}
-	if *smoke {
+	b := bench{extent: full(), only: o.only, complaints: complaints}
+	if o.huge {
+		b.extent = huge()
+	}
+	if o.smoke {
 		b.extent = tiny()
 		b.report.Smoke = true
 	}
-	if b.report.Machine, err = machine(ctx, servers); err != nil {
-		return err
+	b.report.Scale = b.scale()
+	defer func() { err = errors.Join(err, b.leave()) }()
+	if err := b.enter(ctx, servers); err != nil {
+		return nil, err
 	}
-	stop, err := startProfile(*profile)
+	stop, err := startProfile(o.profile)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for range *runs {
-		if err = b.measure(ctx); err != nil {
-			break
-		}
+	for range o.runs {
+		err = errors.Join(err, b.measure(ctx))
 	}
-	err = errors.Join(err, stop())
 	b.report.Machine.LoadAfter = loadAverage()
-	if *file != "" {
-		err = errors.Join(err, b.report.writeJSON(*file))
-	}
-	b.report.print(out) // also what was measured before a failure
-	return err
+	return &b.report, errors.Join(err, stop())
 }
 
 func startProfile(path string) (stop func() error, err error) {
@@ -91,37 +131,63 @@ func startProfile(path string) (stop func() error, err error) {
 
 // extent is how much is measured.
 type extent struct {
-	notified int           // samples of hand-offs by NOTIFY
-	handOffs int           // and of each other kind
-	waiters  int           // goroutines that wait at once
-	idle     time.Duration // for which they are watched
-	glance   time.Duration // the same, when all wait for one object
-	polls    int
-	leases   int           // held and renewed at once
-	ttl      time.Duration // of those
-	renewals int           // to watch
-	rounds   int           // in which those who compete take turns
-	round    time.Duration
-	grants   int // renewed in one statement
+	rounds      int           // in which those who compete take turns
+	round       time.Duration // of one of them
+	connections []int         // of those who take and release
+	notified    int           // samples of hand-offs by NOTIFY
+	handOffs    int           // and of each other kind
+	lines       []int         // how many stand in line for one object that is handed over
+	waiters     int           // goroutines that wait at once
+	idle        time.Duration // for which they are watched
+	glance      time.Duration // the same, when all wait for one object
+	polls       int
+	held        []int         // leases held and renewed at once
+	ttl         time.Duration // of the fewest of them; more of them have more
+	renewals    int           // to watch
+	grants      int           // renewed in one statement
+	mostRows    int           // of the largest table
+	gets        int           // from it in one round
+	stale       int           // rows to purge
+	manyCycles  int           // after which the table's size is looked at
+	starts      int           // of the command line
 }
 
 func full() extent {
 	return extent{
-		notified: 400, handOffs: 120, waiters: 10000, idle: 20 * time.Second, glance: 3 * time.Second, polls: 20,
-		leases: 1000, ttl: 6 * time.Second, renewals: 2, rounds: 3, round: 400 * time.Millisecond, grants: 1000,
+		rounds: 5, round: 400 * time.Millisecond, connections: []int{1, 8, 64},
+		notified: 400, handOffs: 120, lines: []int{10, 1000},
+		waiters: 10000, idle: 20 * time.Second, glance: 3 * time.Second, polls: 20,
+		held: []int{1000, 10000}, ttl: 6 * time.Second, renewals: 2, grants: 1000,
+		mostRows: 100_000, gets: 300, stale: 20_000, manyCycles: 10_000, starts: 20,
 	}
+}
+
+func huge() extent {
+	e := full()
+	e.mostRows, e.gets, e.stale, e.manyCycles = 10_000_000, 2000, 1_000_000, 10_000_000
+	return e
 }
 
 func tiny() extent {
 	return extent{
-		notified: 2, handOffs: 2, waiters: 20, idle: 100 * time.Millisecond, glance: 100 * time.Millisecond, polls: 2,
-		leases: 10, ttl: 3 * time.Second, renewals: 1, rounds: 1, round: 10 * time.Millisecond, grants: 10,
+		rounds: 1, round: 10 * time.Millisecond, connections: []int{1, 8, 64},
+		notified: 2, handOffs: 2, lines: []int{4},
+		waiters: 20, idle: 100 * time.Millisecond, glance: 100 * time.Millisecond, polls: 2,
+		held: []int{100}, ttl: 3 * time.Second, renewals: 1, grants: 10,
+		mostRows: 10_000, gets: 5, stale: 200, manyCycles: 100, starts: 1,
 	}
+}
+
+// scale says how large what is measured is, where that depends on a flag.
+func (e extent) scale() string {
+	return fmt.Sprintf("tables of up to %d rows, %d rows to purge, %d cycles before a table is weighed; -huge has %d, %d and %d",
+		e.mostRows, e.stale, e.manyCycles, huge().mostRows, huge().stale, huge().manyCycles)
 }
 
 type bench struct {
 	extent
-	servers    []server
+	places     []*place
+	directory  string // for what is built and fetched
 	only       *regexp.Regexp
 	complaints io.Writer
 	report     report
@@ -135,42 +201,78 @@ type measurement struct {
 	table bool
 }
 
+// measurements are all there are. A new one is a line here; its goal, if it has one, is a line in goals.
 func (b *bench) measurements() []measurement {
 	return []measurement{
+		{"cycles", b.cycles, false},
+		{"calls", b.calls, true},
+		{"renewal", b.renewal, true},
 		{"hand-off", b.handOff, false},
+		{"lines", b.standInLine, false},
+		{"hot-object", b.hotObject, false},
+		{"hot-key", b.hotKey, true},
 		{"waiting", b.waitForMany, true},
 		{"waiting-for-one", b.waitForOne, true},
 		{"renewing", b.renewing, true},
-		{"renewal", b.renewal, true},
-		{"cycles", b.cycles, false},
-		{"refusals", b.refusals, true},
-		{"hot-key", b.hotKey, true},
+		{"rows", b.rows, true},
+		{"purge", b.purge, true},
+		{"size", b.size, true},
+		{"command-line", b.commandLine, true},
+		{"java", b.java, true},
 	}
 }
 
+// measure goes on after a failure: what takes half an hour is not lost by one measurement.
 func (b *bench) measure(ctx context.Context) error {
+	var failures error
 	for _, m := range b.measurements() {
-		for _, s := range b.servers {
-			name := m.name + "/" + s.product
-			if !b.only.MatchString(name) || m.table && s.product == productRedis {
+		for _, p := range b.places {
+			name := m.name + "/" + p.product
+			if !b.only.MatchString(name) || m.table && p.raw == nil || ctx.Err() != nil {
 				continue
 			}
 			began := time.Now()
-			if err := b.on(ctx, s, m.take); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+			if err := errors.Join(m.take(ctx, p), p.clear(context.WithoutCancel(ctx))); err != nil {
+				b.miss(fmt.Sprintf("%s, which failed", name))
+				failures = errors.Join(failures, fmt.Errorf("%s: %w", name, err))
 			}
-			fmt.Fprintf(b.complaints, "bench: %s took %.1f s\n", name, time.Since(began).Seconds())
+			b.say("%s took %.1f s", name, time.Since(began).Seconds())
 		}
+	}
+	return errors.Join(failures, ctx.Err())
+}
+
+// say tells how it goes.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.complaints, "bench: "+format+"\n", args...)
+}
+
+// enter makes a database on each server, and looks at the server and the machine.
+func (b *bench) enter(ctx context.Context, servers []server) error {
+	b.report.Machine = machine(ctx)
+	var err error
+	if b.directory, err = os.MkdirTemp("", "applock-bench-"); err != nil {
+		return err
+	}
+	for _, s := range servers {
+		p, err := newPlace(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.product, err)
+		}
+		b.places = append(b.places, p)
+		described, err := p.describe(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.product, err)
+		}
+		b.report.Machine.Products[s.product] = described
 	}
 	return nil
 }
 
-// on measures in a new database.
-func (b *bench) on(ctx context.Context, s server, take func(context.Context, *place) error) (err error) {
-	p, err := newPlace(ctx, s)
-	if err != nil {
-		return err
+func (b *bench) leave() error {
+	err := os.RemoveAll(b.directory)
+	for _, p := range b.places {
+		err = errors.Join(err, p.remove())
 	}
-	defer func() { err = errors.Join(err, p.remove()) }()
-	return take(ctx, p)
+	return err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
 
@@ -70,18 +71,6 @@ func servers(getenv func(string) string, complaints io.Writer) ([]server, error)
 	return append(found, server{product: productSQLite}), nil
 }
 
-func (s server) version(ctx context.Context) (version string, err error) {
-	p, err := newPlace(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, p.remove()) }()
-	if p.redis != nil {
-		return redisVersion(ctx, p.redis)
-	}
-	return version, p.raw.row(ctx, p.statements.version, nil, &version)
-}
-
 // place is a database of our own, with the schema installed, or a Redis.
 type place struct {
 	server
@@ -109,7 +98,7 @@ func newPlace(ctx context.Context, s server) (p *place, err error) {
 	if err := p.create(ctx); err != nil {
 		return p, err
 	}
-	a, err := p.open(ctx, access{connections: poolSize, name: "by hand", patience: 10 * time.Second})
+	a, err := p.open(ctx, access{connections: manyConnections, name: "by hand", patience: 10 * time.Second})
 	if err != nil {
 		return p, err
 	}
@@ -123,7 +112,35 @@ func newPlace(ctx context.Context, s server) (p *place, err error) {
 			return p, err
 		}
 	}
+	for id := 1; id <= rowOf(manyConnections); id++ {
+		if err := p.raw.exec(ctx, p.statements.insertRow, id); err != nil {
+			return p, err
+		}
+	}
 	return p, nil
+}
+
+// rowOf is the row of a goroutine in bench_row. Row 1 is nobody's.
+func rowOf(goroutine int) int { return goroutine + 2 }
+
+// clear empties the tables.
+func (p *place) clear(ctx context.Context) error {
+	for _, statement := range p.statements.clear {
+		if err := p.raw.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe tells the version of the product, and the settings on which it depends what a commit costs.
+func (p *place) describe(ctx context.Context) (product, error) {
+	if p.redis != nil {
+		return describeRedis(ctx, p.redis)
+	}
+	var d product
+	return d, errors.Join(
+		p.raw.row(ctx, p.statements.version, nil, &d.Version), p.raw.row(ctx, p.statements.settings, nil, &d.Settings))
 }
 
 // create makes the database, and has it dropped in the end.
@@ -168,8 +185,12 @@ func withDatabase(dsn, name string) (string, error) {
 	return parsed.String(), nil
 }
 
-// poolSize is enough for those who compete with each other.
-const poolSize = 8
+const (
+	// poolSize is enough for those who compete with each other, unless it is said how many they are.
+	poolSize = 8
+	// manyConnections is how many there are at the most.
+	manyConnections = 64
+)
 
 // access says how to open a place.
 type access struct {
@@ -297,14 +318,18 @@ func openedOn(handle *sql.DB, a access, client *applock.Client) opened {
 
 // executor runs statements, whose parameters are $1, $2 and so on for PostgreSQL and ? elsewhere.
 type executor interface {
+	// handle is the pool as peers want it.
+	handle() *sql.DB
 	exec(ctx context.Context, statement string, args ...any) error
-	// row reads one row; none is an error that is noRow.
+	// row reads one row; none is an error.
 	row(ctx context.Context, query string, args []any, into ...any) error
+	// count reads all rows, and returns how many they are.
+	count(ctx context.Context, query string, args ...any) (int, error)
 }
 
-func noRow(err error) bool { return errors.Is(err, sql.ErrNoRows) } // pgx's own error is one of those
-
 type pgExecutor struct{ pool *pgxpool.Pool }
+
+func (e pgExecutor) handle() *sql.DB { return stdlib.OpenDBFromPool(e.pool) }
 
 func (e pgExecutor) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := e.pool.Exec(ctx, statement, args...)
@@ -315,13 +340,55 @@ func (e pgExecutor) row(ctx context.Context, query string, args []any, into ...a
 	return e.pool.QueryRow(ctx, query, args...).Scan(into...)
 }
 
-type sqlExecutor struct{ handle *sql.DB }
+func (e pgExecutor) count(ctx context.Context, query string, args ...any) (int, error) {
+	rows, err := e.pool.Query(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	count := 0
+	for rows.Next() {
+		if _, err := rows.Values(); err != nil {
+			return 0, err
+		}
+		count++
+	}
+	return count, rows.Err()
+}
+
+type sqlExecutor struct{ pool *sql.DB }
+
+func (e sqlExecutor) handle() *sql.DB { return e.pool }
+
+func (e sqlExecutor) count(ctx context.Context, query string, args ...any) (int, error) {
+	rows, err := e.pool.QueryContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = rows.Close() }() // Err has told
+	columns, err := rows.Columns()
+	if err != nil {
+		return 0, err
+	}
+	into := make([]any, len(columns))
+	for i := range into {
+		into[i] = new(any)
+	}
+	count := 0
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return 0, err
+		}
+		count++
+	}
+	return count, rows.Err()
+}
 
 func (e sqlExecutor) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := e.handle.ExecContext(ctx, statement, args...)
+	_, err := e.pool.ExecContext(ctx, statement, args...)
 	return err
 }
 
 func (e sqlExecutor) row(ctx context.Context, query string, args []any, into ...any) error {
-	return e.handle.QueryRowContext(ctx, query, args...).Scan(into...)
+	return e.pool.QueryRowContext(ctx, query, args...).Scan(into...)
 }

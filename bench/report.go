@@ -6,16 +6,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -23,119 +20,102 @@ import (
 type report struct {
 	Machine host `json:"machine"`
 	// Smoke is true when so little was measured that the values mean nothing.
-	Smoke   bool      `json:"smoke,omitempty"`
+	Smoke bool `json:"smoke,omitempty"`
+	// Scale says how large what was measured is.
+	Scale   string    `json:"scale"`
 	Figures []*figure `json:"figures"`
+	// Missing says what could not be measured, and why.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // host is where it was measured.
 type host struct {
-	Time       time.Time         `json:"time"`
-	CPU        string            `json:"cpu"`
-	Cores      int               `json:"cores"`
-	Go         string            `json:"go"`
-	Products   map[string]string `json:"products"`
-	LoadBefore string            `json:"load_before"`
-	LoadAfter  string            `json:"load_after"`
+	Time       time.Time          `json:"time"`
+	Commit     string             `json:"commit"`
+	CPU        string             `json:"cpu"`
+	Cores      int                `json:"cores"`
+	System     string             `json:"system"`
+	Go         string             `json:"go"`
+	Products   map[string]product `json:"products"`
+	LoadBefore string             `json:"load_before"`
+	LoadAfter  string             `json:"load_after"`
 }
 
-// figure is one line of the report.
+// product is what was measured.
+type product struct {
+	Version string `json:"version"`
+	// Settings are those on which it depends what a commit costs.
+	Settings string `json:"settings"`
+}
+
+// figure is one line of the report: a value, or one beside another.
 type figure struct {
 	Product string `json:"product"`
 	Name    string `json:"name"`
 	Unit    string `json:"unit"`
-	// Values has one of each run.
+	// Volatile is true for locks that no disk knows of, which are compared with such.
+	Volatile bool `json:"volatile,omitempty"`
+	// Samples is true when each value is one time that was measured, and not what came out of a round.
+	Samples bool `json:"samples,omitempty"`
+	// Values are in the order in which they were measured.
 	Values []float64 `json:"values"`
-	// Baseline says what the same is by hand, and BaselineValues has that of each run.
+	// Baseline says what it is compared with, and BaselineValues has the values of that, measured in turns with Values.
 	Baseline       string    `json:"baseline,omitempty"`
 	BaselineValues []float64 `json:"baseline_values,omitempty"`
-	// AtMost is what it is to reach, 0 if that has not been said.
-	AtMost float64 `json:"at_most,omitempty"`
 }
 
-// note adds a value. The figure says what it is of.
-func (r *report) note(f figure, value float64) {
-	known := r.find(f)
-	known.Values = append(known.Values, value)
+// note adds values. The figure says what they are of.
+func (r *report) note(f figure, values ...float64) { r.compare(f, values, nil) }
+
+// compare is note with what was measured in turns with it.
+func (r *report) compare(f figure, values, baseline []float64) {
+	known := r.find(f.Product, f.Name, f.Baseline)
+	if known == nil {
+		known = &f
+		r.Figures = append(r.Figures, known)
+	}
+	known.Values = append(known.Values, values...)
+	known.BaselineValues = append(known.BaselineValues, baseline...)
 }
 
-// compare is note with what the same is by hand.
-func (r *report) compare(f figure, value, byHand float64) {
-	r.note(f, value)
-	known := r.find(f)
-	known.BaselineValues = append(known.BaselineValues, byHand)
-}
-
-func (r *report) find(f figure) *figure {
+// find returns nil for what was not measured.
+func (r *report) find(product, name, baseline string) *figure {
 	for _, known := range r.Figures {
-		if known.Product == f.Product && known.Name == f.Name {
+		if known.Product == product && known.Name == name && known.Baseline == baseline {
 			return known
 		}
 	}
-	r.Figures = append(r.Figures, &f)
-	return &f
+	return nil
+}
+
+func readJSON(path string) (*report, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the developer named it
+	if err != nil {
+		return nil, err
+	}
+	var r report
+	return &r, json.Unmarshal(text, &r)
 }
 
 func (r *report) writeJSON(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o600)
+	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // for all to read
 }
 
-// print writes a table in Markdown.
-func (r *report) print(out io.Writer) {
-	m := r.Machine
-	fmt.Fprintf(out, "%s, %d cores (%s), %s, load %s before and %s after\n",
-		m.Time.Format("2006-01-02 15:04"), m.Cores, m.CPU, m.Go, m.LoadBefore, m.LoadAfter)
-	for _, product := range slices.Sorted(maps.Keys(m.Products)) {
-		fmt.Fprintf(out, "%s %s\n", product, m.Products[product])
-	}
-	fmt.Fprintln(out)
-	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(table, "| what\t product\t median\t least to most\t to reach\t by hand\t ratio\t")
-	fmt.Fprintln(table, "|---\t---\t---\t---\t---\t---\t---\t")
-	for _, f := range r.Figures {
-		fmt.Fprintf(table, "| %s\t %s\t %s\t %s to %s\t %s\t %s\t %s\t\n",
-			f.Name, f.Product, quantity(median(f.Values), f.Unit), round(slices.Min(f.Values)), round(slices.Max(f.Values)),
-			f.toReach(!r.Smoke), f.byHand(), f.ratio())
-	}
-	_ = table.Flush() // to a terminal or a file that people read
-}
-
-func (f *figure) toReach(judge bool) string {
-	if f.AtMost == 0 {
-		return ""
-	}
-	goal := quantity(f.AtMost, f.Unit)
-	switch {
-	case !judge:
-		return goal
-	case median(f.Values) <= f.AtMost:
-		return goal + ": reached"
-	}
-	return goal + ": missed"
-}
-
-func quantity(value float64, unit string) string { return strings.TrimSpace(round(value) + " " + unit) }
-
-func (f *figure) byHand() string {
-	if len(f.BaselineValues) == 0 {
-		return ""
-	}
-	return f.Baseline + " " + quantity(median(f.BaselineValues), f.Unit)
-}
-
-// ratio is the median of the runs' own ratios: what disturbs one run disturbs both sides.
-func (f *figure) ratio() string {
-	if len(f.BaselineValues) == 0 {
-		return ""
+// ratio is the median of the rounds' own ratios, because what disturbs a round disturbs both sides. Of samples it is that of
+// the medians.
+func (f *figure) ratio() float64 {
+	if f.Samples || len(f.Values) != len(f.BaselineValues) {
+		return median(f.Values) / median(f.BaselineValues)
 	}
 	ratios := make([]float64, len(f.Values))
 	for i, value := range f.Values {
 		ratios[i] = value / f.BaselineValues[i]
 	}
-	return round(median(ratios))
+	return median(ratios)
 }
 
 // round has three significant digits, and all digits of large numbers.
@@ -151,6 +131,8 @@ func round(value float64) string {
 	return text
 }
 
+func quantity(value float64, unit string) string { return strings.TrimSpace(round(value) + " " + unit) }
+
 func median(values []float64) float64 { return percentile(values, 50) }
 
 // percentile returns the value that so many of a hundred do not exceed.
@@ -160,28 +142,46 @@ func percentile(values []float64, percent int) float64 {
 	return sorted[max(place, 1)-1]
 }
 
+func average(values []float64) float64 {
+	sum := 0.0
+	for _, value := range values {
+		sum += value
+	}
+	return sum / float64(len(values))
+}
+
 // milliseconds makes plain numbers of times.
-func milliseconds(times []time.Duration) []float64 {
+func milliseconds(times ...time.Duration) []float64 {
 	values := make([]float64, len(times))
 	for i, each := range times {
-		values[i] = float64(each) / float64(time.Millisecond)
+		values[i] = math.Round(float64(each)/float64(time.Microsecond)) / 1000
 	}
 	return values
 }
 
-func machine(ctx context.Context, servers []server) (host, error) {
-	h := host{
-		Time: time.Now(), CPU: processorName(), Cores: runtime.NumCPU(), Go: runtime.Version(),
-		Products: map[string]string{}, LoadBefore: loadAverage(),
+func machine(ctx context.Context) host {
+	return host{
+		Time: time.Now(), Commit: commit(ctx), CPU: processorName(), Cores: runtime.NumCPU(), System: systemName(), Go: runtime.Version(),
+		Products: map[string]product{}, LoadBefore: loadAverage(),
 	}
-	for _, s := range servers {
-		version, err := s.version(ctx)
-		if err != nil {
-			return h, fmt.Errorf("%s: %w", s.product, err)
-		}
-		h.Products[s.product] = version
+}
+
+// commit is that of the working directory.
+func commit(ctx context.Context) string {
+	said, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
 	}
-	return h, nil
+	return strings.TrimSpace(string(said))
+}
+
+// systemName has the release of the kernel where /proc tells it.
+func systemName() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return runtime.GOOS
+	}
+	return runtime.GOOS + " " + strings.TrimSpace(string(release))
 }
 
 // loadAverage tells how busy the machine has been in the last minute, with others' work as well.

@@ -5,85 +5,113 @@ package main
 // statements are what is done by hand on one product.
 type statements struct {
 	version        string
+	settings       string // on which it depends what a commit costs
 	createDatabase string // of the name %s
 	dropDatabase   string
 	// tables makes bench_row, whose row 1 is handed from hand to hand, and bench_plain, which has a row for each lock.
-	tables []string
+	tables    []string
+	insertRow string // of bench_row, by its number
+	clear     []string
 
-	free   string // hands the row back
+	free   string // hands row 1 back
 	isFree string
 	take   string
+	update string // of a row by its number
 
-	insertPlain string // of the number of who competes
+	insertPlain string // of the name of a lock
 	deletePlain string
 	holder      string // of an object, by primary key
+	page        string // of the locks after an object, so many
 
-	// holdMany has somebody hold the objects bench:0, bench:1 and so on, so many.
-	holdMany string
-	waiters  string // how many are listed
-	waiting  string // the program that one of them belongs to
+	// hold has somebody hold the objects bench:N, bench:N+1 and so on: the first, until how many hours from now, which
+	// may be past, and how many, at most holdAtMost.
+	hold    string
+	waiters string // how many are listed
+	waiting string // the program that one of them belongs to
 	// connections counts those to the database, and questions the statements of all clients of the server.
 	connections string
 	questions   string
+	// sizes tells the bytes of a table's rows and of its indexes, once the server has been told to analyze it.
+	analyze string
+	sizes   string
+	// ours is our table as sizes knows it.
+	ours string
 }
 
+const holdAtMost = 100_000
+
 func statementsOf(product string) statements {
+	var s statements
 	switch product {
 	case productPostgres:
-		return postgresStatements()
+		s = postgresStatements()
 	case productSQLite:
-		return sqliteStatements()
+		s = sqliteStatements()
 	default:
-		return mysqlStatements()
+		s = mysqlStatements()
 	}
+	s.free = "UPDATE bench_row SET holder = 0 WHERE id = 1"
+	s.isFree = "SELECT holder = 0 FROM bench_row WHERE id = 1"
+	s.take = "UPDATE bench_row SET holder = 1 WHERE id = 1 AND holder = 0"
+	return s
 }
 
 func postgresStatements() statements {
 	return statements{
-		version:        "SELECT current_setting('server_version')",
+		version: "SELECT current_setting('server_version')",
+		settings: `SELECT string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings
+			WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'commit_delay',
+				'shared_buffers', 'autovacuum')`,
 		createDatabase: "CREATE DATABASE %s TEMPLATE template0",
 		dropDatabase:   "DROP DATABASE IF EXISTS %s WITH (FORCE)",
 		tables: []string{
 			"CREATE TABLE bench_row (id int PRIMARY KEY, holder int NOT NULL) WITH (fillfactor = 70)",
-			"INSERT INTO bench_row VALUES (1, 0)",
 			"CREATE TABLE bench_plain (object_type text, object_id text, PRIMARY KEY (object_type, object_id))",
 		},
-		free:        "UPDATE bench_row SET holder = 0 WHERE id = 1",
-		isFree:      "SELECT holder = 0 FROM bench_row WHERE id = 1",
-		take:        "UPDATE bench_row SET holder = 1 WHERE id = 1 AND holder = 0",
+		insertRow:   "INSERT INTO bench_row VALUES ($1, 0)",
+		clear:       []string{"TRUNCATE applock.appl_lock, applock.appl_lock_waiter, bench_plain"},
+		update:      "UPDATE bench_row SET holder = holder + 1 WHERE id = $1",
 		insertPlain: "INSERT INTO bench_plain VALUES ('bench', $1)",
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = $1",
 		holder:      "SELECT operator_id FROM applock.appl_lock WHERE object_type = $1 AND object_id = $2",
-		holdMany: `INSERT INTO applock.appl_lock
-			SELECT 'bench', n::text, 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + interval '1 hour'
-			FROM generate_series(0, $1 - 1) AS n, (SELECT clock_timestamp() AS now_ts) AS t`,
+		page: `SELECT * FROM applock.appl_lock
+			WHERE (object_type, object_id) > ($1, $2) AND expires_ts > clock_timestamp() ORDER BY object_type, object_id LIMIT $3`,
+		hold: `INSERT INTO applock.appl_lock
+			SELECT 'bench', n::text, 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + $2::int * interval '1 hour'
+			FROM generate_series($1::int, $1::int + $3::int - 1) AS n, (SELECT clock_timestamp() AS now_ts) AS t`,
 		waiters:     "SELECT count(*) FROM applock.appl_lock_waiter",
 		waiting:     "SELECT client_id FROM applock.appl_lock_waiter LIMIT 1",
 		connections: "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'",
+		sizes:       "SELECT pg_table_size($1::text::regclass), pg_indexes_size($1::text::regclass)",
+		ours:        "applock.appl_lock",
 	}
 }
 
 func mysqlStatements() statements {
 	return statements{
-		version:        "SELECT version()",
+		version: "SELECT version()",
+		settings: `SELECT CONCAT('innodb_flush_log_at_trx_commit = ', @@innodb_flush_log_at_trx_commit,
+			', log_bin = ', @@log_bin, ', sync_binlog = ', @@sync_binlog, ', innodb_flush_method = ', @@innodb_flush_method,
+			', innodb_buffer_pool_size = ', @@innodb_buffer_pool_size DIV 1048576, ' MB')`,
 		createDatabase: "CREATE DATABASE %s",
 		dropDatabase:   "DROP DATABASE IF EXISTS %s",
 		tables: []string{
 			"CREATE TABLE bench_row (id INT PRIMARY KEY, holder INT NOT NULL)",
-			"INSERT INTO bench_row VALUES (1, 0)",
 			"CREATE TABLE bench_plain (object_type VARCHAR(64), object_id VARCHAR(255), PRIMARY KEY (object_type, object_id))" +
 				" CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 			"CREATE TABLE bench_digit (d INT PRIMARY KEY)",
 			"INSERT INTO bench_digit VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
 		},
-		free:        "UPDATE bench_row SET holder = 0 WHERE id = 1",
-		isFree:      "SELECT holder = 0 FROM bench_row WHERE id = 1",
-		take:        "UPDATE bench_row SET holder = 1 WHERE id = 1 AND holder = 0",
+		insertRow:   "INSERT INTO bench_row VALUES (?, 0)",
+		clear:       []string{"TRUNCATE appl_lock", "TRUNCATE appl_lock_waiter", "TRUNCATE bench_plain"},
+		update:      "UPDATE bench_row SET holder = holder + 1 WHERE id = ?",
 		insertPlain: "INSERT INTO bench_plain VALUES ('bench', ?)",
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = ?",
 		holder:      "SELECT operator_id FROM appl_lock WHERE object_type = ? AND object_id = ?",
-		holdMany: `INSERT INTO appl_lock
-			SELECT 'bench', n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR
+		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
+			WHERE object_type = ? AND object_id > ? AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
+		hold: `INSERT INTO appl_lock
+			SELECT 'bench', ? + n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? HOUR
 			FROM (
 				SELECT 10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d AS id
 				FROM bench_digit AS a, bench_digit AS b, bench_digit AS c, bench_digit AS f, bench_digit AS e
@@ -93,28 +121,37 @@ func mysqlStatements() statements {
 		waiting:     "SELECT client_id FROM appl_lock_waiter LIMIT 1",
 		connections: "SELECT count(*) FROM information_schema.processlist WHERE db = database()",
 		questions:   "SHOW GLOBAL STATUS LIKE 'Questions'",
+		analyze:     "ANALYZE TABLE appl_lock, bench_plain",
+		sizes: "SELECT data_length, index_length FROM information_schema.tables" +
+			" WHERE table_schema = database() AND table_name = ?",
+		ours: "appl_lock",
 	}
 }
 
 func sqliteStatements() statements {
 	return statements{
 		version: "SELECT sqlite_version()",
+		settings: `SELECT 'journal_mode = ' || j.journal_mode || ', synchronous = ' || s.synchronous
+			FROM pragma_journal_mode AS j, pragma_synchronous AS s`,
 		tables: []string{
 			"CREATE TABLE bench_row (id INTEGER PRIMARY KEY, holder INTEGER NOT NULL)",
-			"INSERT INTO bench_row VALUES (1, 0)",
 			"CREATE TABLE bench_plain (object_type TEXT, object_id TEXT, PRIMARY KEY (object_type, object_id)) WITHOUT ROWID",
 		},
-		free:        "UPDATE bench_row SET holder = 0 WHERE id = 1",
-		isFree:      "SELECT holder = 0 FROM bench_row WHERE id = 1",
-		take:        "UPDATE bench_row SET holder = 1 WHERE id = 1 AND holder = 0",
+		insertRow:   "INSERT INTO bench_row VALUES (?, 0)",
+		clear:       []string{"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM bench_plain", "VACUUM"},
+		update:      "UPDATE bench_row SET holder = holder + 1 WHERE id = ?",
 		insertPlain: "INSERT INTO bench_plain VALUES ('bench', ?)",
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = ?",
 		holder:      "SELECT operator_id FROM appl_lock WHERE object_type = ? AND object_id = ?",
-		holdMany: `WITH RECURSIVE n (id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?)
+		page: `SELECT * FROM appl_lock
+			WHERE (object_type, object_id) > (?, ?) AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
+		hold: `WITH RECURSIVE n (id) AS (SELECT ?1 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?1 + ?3)
 			INSERT INTO appl_lock
-			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + 3600000000
+			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + ?2 * 3600000000
 			FROM n, (SELECT unixepoch() * 1000000 AS now_ts) AS t`,
 		waiters: "SELECT count(*) FROM appl_lock_waiter",
 		waiting: "SELECT client_id FROM appl_lock_waiter LIMIT 1",
+		sizes:   "SELECT sum(pgsize), 0 FROM dbstat WHERE name = ?",
+		ours:    "appl_lock",
 	}
 }

@@ -15,13 +15,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-const (
-	// maxConnections, maxMegabytes and maxShare are what all the waiters of a client may use.
-	maxConnections = 2
-	maxMegabytes   = 100
-	maxShare       = 5 // of a core, in percent
-	megabyte       = 1 << 20
-)
+const megabyte = 1 << 20
 
 // waitForMany has one client wait for many objects that somebody else holds.
 func (b *bench) waitForMany(ctx context.Context, p *place) error {
@@ -34,7 +28,7 @@ func (b *bench) waitForOne(ctx context.Context, p *place) error {
 }
 
 func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Duration, name string) error {
-	if err := p.raw.exec(ctx, p.statements.holdMany, objects); err != nil {
+	if err := p.raw.exec(ctx, p.statements.hold, 0, 1, objects); err != nil {
 		return err
 	}
 	c := crowd{failures: make(chan error, b.waiters)}
@@ -69,46 +63,46 @@ func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Durat
 	if err != nil {
 		return err
 	}
-	poll, ping, err := b.poll(ctx, p, waiting.driver)
+	polls, pings, err := b.poll(ctx, p, waiting.driver)
 	if err != nil {
 		return err
 	}
-	note := func(what, unit string, value, atMost float64) {
-		b.report.note(figure{Product: p.product, Name: name + ": " + what, Unit: unit, AtMost: atMost}, value)
+	note := func(what, unit string, value float64) {
+		b.report.note(figure{Product: p.product, Name: name + ": " + what, Unit: unit}, value)
 	}
-	note("until all do", "s", gathered.Seconds(), 0)
+	note("until all do", "s", gathered.Seconds())
 	if p.product != productSQLite {
-		note("connections", "", float64(now-before), maxConnections)
+		note("connections", "", float64(now-before))
 	}
-	note("heap and stacks", "MB", float64(int64(full)-int64(empty))/megabyte, maxMegabytes)
-	note("statements", "/s", idling.statements, 0)
-	note("processor, client", "%", idling.here, maxShare)
+	note("heap and stacks", "MB", float64(int64(full)-int64(empty))/megabyte)
+	note("statements", "/s", idling.statements)
+	note("processor, client", "%", idling.here)
 	if p.pid != 0 {
-		note("processor, server", "%", idling.there, 0)
+		note("processor, server", "%", idling.there)
 	}
-	b.report.compare(figure{Product: p.product, Name: name + ": a poll", Unit: "ms", Baseline: "a ping"}, poll, ping)
+	b.report.compare(
+		figure{Product: p.product, Name: name + ": a poll", Unit: "ms", Samples: true, Baseline: "a ping"}, polls, pings)
 	return nil
 }
 
-// poll returns how long a poll for all of them takes, and a ping: the medians.
-func (b *bench) poll(ctx context.Context, p *place, driver db.Driver) (poll, ping float64, err error) {
+// poll returns how long polls for all of them take, and pings.
+func (b *bench) poll(ctx context.Context, p *place, driver db.Driver) (polls, pings []float64, err error) {
 	params := db.PollApplLocksParams{MaxRows: 100}
 	if err := p.raw.row(ctx, p.statements.waiting, nil, &params.ClientID); err != nil {
-		return 0, 0, err
+		return nil, nil, err
 	}
-	var polls, pings []time.Duration
 	for range b.polls {
 		began := time.Now()
 		if _, err := driver.PollApplLocks(ctx, params); err != nil {
-			return 0, 0, err
+			return nil, nil, err
 		}
 		polled := time.Now()
 		if err := p.raw.exec(ctx, "SELECT 1"); err != nil {
-			return 0, 0, err
+			return nil, nil, err
 		}
-		polls, pings = append(polls, polled.Sub(began)), append(pings, time.Since(polled))
+		polls, pings = append(polls, milliseconds(polled.Sub(began))...), append(pings, milliseconds(time.Since(polled))...)
 	}
-	return median(milliseconds(polls)), median(milliseconds(pings)), nil
+	return polls, pings, nil
 }
 
 // crowd is goroutines that wait.
@@ -151,11 +145,16 @@ func (c *crowd) left(ctx context.Context, err error) {
 
 // untilListed returns when the database knows of all.
 func (c *crowd) untilListed(ctx context.Context, p *place, waiters int) error {
+	return p.untilListed(ctx, waiters, c.sleep)
+}
+
+// untilListed waits with sleep, which may know that they are not going to be.
+func (p *place) untilListed(ctx context.Context, waiters int, sleep func(context.Context, time.Duration) error) error {
 	for listed := 0; listed < waiters; {
 		if err := p.raw.row(ctx, p.statements.waiters, nil, &listed); err != nil {
 			return err
 		}
-		if err := c.sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/applock/applock/applock"
+)
+
+const jdoe, asmith = "JDOE", "ASMITH"
+
+// calls compares single calls with the statement to which somebody without applock would come down.
+func (b *bench) calls(ctx context.Context, p *place) (err error) {
+	o, err := p.open(ctx, access{connections: poolSize, name: "calls"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	for goroutine := range poolSize {
+		if _, err := o.client.Get(ctx, getOf(goroutine, jdoe)); err != nil {
+			return err
+		}
+	}
+	lookUp := contender{"select by primary key", func(ctx context.Context, goroutine int) error {
+		var operator string
+		object := called(goroutine)
+		return p.raw.row(ctx, p.statements.holder, []any{object.Type, object.ID}, &operator)
+	}}
+	update := contender{"update by primary key", func(ctx context.Context, goroutine int) error {
+		return p.raw.exec(ctx, p.statements.update, rowOf(goroutine))
+	}}
+	for _, each := range []struct{ ours, byHand contender }{
+		{refused(o.client), lookUp}, {inquired(o.client), lookUp}, {renewed(o.client), update}, {transferred(o.client), update},
+	} {
+		if err := b.pit(ctx, figure{Product: p.product}, poolSize, []contender{each.ours}, []contender{each.byHand}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// called is what a goroutine calls for.
+func called(goroutine int) applock.Object {
+	return applock.Object{Type: "call", ID: strconv.Itoa(goroutine)}
+}
+
+func getOf(goroutine int, operator string) applock.GetRequest {
+	return applock.GetRequest{Object: called(goroutine), Owner: applock.Owner{Operator: operator}}
+}
+
+func refused(client *applock.Client) contender {
+	return contender{"a refused get", func(ctx context.Context, goroutine int) error {
+		_, err := client.Get(ctx, getOf(goroutine, asmith))
+		if errors.Is(err, applock.ErrHeld) {
+			return nil
+		}
+		return fmt.Errorf("not refused: %w", err)
+	}}
+}
+
+func inquired(client *applock.Client) contender {
+	return contender{"inquire", func(ctx context.Context, goroutine int) error {
+		_, err := client.Inquire(ctx, applock.InquireRequest{Object: called(goroutine)})
+		return err
+	}}
+}
+
+func renewed(client *applock.Client) contender {
+	return contender{"a get that renews", func(ctx context.Context, goroutine int) error {
+		_, err := client.Get(ctx, getOf(goroutine, jdoe))
+		return err
+	}}
+}
+
+// transferred hands the object to whoever has it, which is a new grant.
+func transferred(client *applock.Client) contender {
+	return contender{"transfer", func(ctx context.Context, goroutine int) error {
+		_, err := client.Transfer(ctx, applock.TransferRequest{
+			Object: called(goroutine), From: jdoe, To: applock.Owner{Operator: jdoe},
+		})
+		return err
+	}}
+}

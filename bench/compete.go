@@ -1,0 +1,74 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// contender does the same thing over and over, in several goroutines.
+type contender struct {
+	name string
+	once func(ctx context.Context, goroutine int) error
+}
+
+// compete has contenders take turns in so many goroutines, and returns how often a second each of them did it in each round.
+func (b *bench) compete(ctx context.Context, goroutines int, contenders []contender) ([][]float64, error) {
+	rates := make([][]float64, len(contenders))
+	for range b.rounds {
+		for i, each := range contenders {
+			rate, err := each.run(ctx, goroutines, b.round)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", each.name, err)
+			}
+			rates[i] = append(rates[i], rate)
+		}
+	}
+	return rates, nil
+}
+
+func (c contender) run(ctx context.Context, goroutines int, period time.Duration) (float64, error) {
+	counts := make([]int, goroutines)
+	errs := make([]error, goroutines)
+	began := time.Now()
+	var running sync.WaitGroup
+	for goroutine := range goroutines {
+		running.Go(func() {
+			for errs[goroutine] == nil && (time.Since(began) < period || counts[goroutine] == 0) {
+				errs[goroutine] = c.once(ctx, goroutine)
+				counts[goroutine]++
+			}
+		})
+	}
+	running.Wait()
+	sum := 0
+	for _, count := range counts {
+		sum += count
+	}
+	return float64(sum) / time.Since(began).Seconds(), errors.Join(errs...)
+}
+
+// pit has ours and others take turns. The first of ours is compared with all others, the rest with the first of the others. The
+// figure has all but the names; that of ours follows its own.
+func (b *bench) pit(ctx context.Context, f figure, goroutines int, ours, others []contender) error {
+	rates, err := b.compete(ctx, goroutines, append(append([]contender{}, ours...), others...))
+	if err != nil {
+		return err
+	}
+	for i, each := range ours {
+		for j, other := range others {
+			if i > 0 && j > 0 {
+				break
+			}
+			line := f
+			line.Unit, line.Baseline = "/s", other.name
+			line.Name += each.name
+			b.report.compare(line, rates[i], rates[len(ours)+j])
+		}
+	}
+	return nil
+}

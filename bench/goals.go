@@ -1,0 +1,160 @@
+//go:build unix
+
+package main
+
+import "fmt"
+
+// goal is one cell of what the project set out to reach.
+type goal struct {
+	row     string // as people call it
+	product string
+	// figure names what is judged, and the best is the first of them that was measured.
+	figures []string
+	// baseline says that it is the ratio to this; if it is empty, the value itself.
+	baseline string
+	unit     string
+	// atLeast is true when more is better.
+	atLeast     bool
+	must, hoped float64
+}
+
+// cell is where a goal differs from those beside it.
+type cell struct {
+	product     string
+	must, hoped float64
+}
+
+func (g goal) on(cells ...cell) []goal {
+	goals := make([]goal, len(cells))
+	for i, each := range cells {
+		goals[i] = g
+		goals[i].product, goals[i].must, goals[i].hoped = each.product, each.must, each.hoped
+	}
+	return goals
+}
+
+func everyTable(must, hoped float64) []cell {
+	return []cell{
+		{productPostgres, must, hoped}, {productMariaDB, must, hoped}, {productMySQL, must, hoped}, {productSQLite, must, hoped},
+	}
+}
+
+const (
+	getAndReleaseFigure = "cycles, 8 connections: get and release"
+	inJavaFigure        = "cycles in Java, 8 threads: our procedures"
+)
+
+// missed is the verdict that has to be explained.
+const missed = "**missed**"
+
+// goals are the cells in the order of the table. A measurement that is to reach something has a line here.
+func goals() []goal {
+	var all []goal
+	add := func(g goal, cells ...cell) { all = append(all, g.on(cells...)...) }
+	add(goal{
+		row: "get and release, 8 connections", figures: []string{getAndReleaseFigure}, baseline: "insert and delete", atLeast: true,
+	}, cell{productPostgres, 0.85, 0.95}, cell{productMariaDB, 0.7, 0.9}, cell{productMySQL, 0.65, 0.9}, cell{productSQLite, 0.85, 0.95})
+	add(goal{
+		row: "a lease, 8 connections", figures: []string{"cycles, 8 connections: a lease"}, baseline: "insert and delete", atLeast: true,
+	}, cell{productPostgres, 1.05, 1.2})
+	add(goal{
+		row: "a refused get", figures: []string{"a refused get"}, baseline: "select by primary key", atLeast: true,
+	}, cell{productPostgres, 0.6, 0.75}, cell{productMariaDB, 0.45, 0.6}, cell{productMySQL, 0.4, 0.6}, cell{productSQLite, 0.7, 0.8})
+	all = append(all, besidePeers()...)
+	all = append(all, handOffs()...)
+	waiting := fmt.Sprintf("%d wait, an object each: ", full().waiters)
+	add(goal{row: "10,000 waiters: connections", figures: []string{waiting + "connections"}},
+		cell{productPostgres, 2, 2}, cell{productMariaDB, 2, 2}, cell{productMySQL, 2, 2})
+	add(goal{row: "10,000 waiters: memory", figures: []string{waiting + "heap and stacks"}, unit: "MB"}, everyTable(100, 60)...)
+	add(goal{
+		row: "a get among many rows, p50", figures: []string{"a get of 10^7 rows", "a get of 10^6 rows", "a get of 10^5 rows"},
+		baseline: "of 10^3 rows",
+	}, everyTable(1.25, 1.1)...)
+	add(goal{row: "gets during a purge, p99", figures: []string{"gets during a purge, p99"}, baseline: "without"}, everyTable(2, 1.3)...)
+	return all
+}
+
+func besidePeers() []goal {
+	var all []goal
+	inGo := goal{row: "get and release, 8 connections", figures: []string{getAndReleaseFigure}, atLeast: true}
+	inJava := goal{row: "get and release in Java, 8 threads", figures: []string{inJavaFigure}, atLeast: true}
+	for _, each := range []struct {
+		goal     goal
+		peer     string
+		products []string
+	}{
+		{inGo, "pglock", []string{productPostgres}},
+		{inGo, "goose's locker", []string{productPostgres, productMariaDB, productMySQL}},
+		{inJava, "ShedLock", []string{productPostgres, productMariaDB}},
+		{inJava, "JdbcLockRegistry", []string{productPostgres, productMariaDB}},
+	} {
+		each.goal.baseline = each.peer
+		for _, product := range each.products {
+			all = append(all, each.goal.on(cell{product, 1.3, 1.5})...)
+		}
+	}
+	return all
+}
+
+func handOffs() []goal {
+	var all []goal
+	for _, each := range []struct {
+		goal goal
+		cell cell
+	}{
+		{goal{figures: []string{"hand-off, two clients"}, baseline: "two commits"}, cell{productPostgres, 1.2, 1}},
+		{goal{figures: []string{"hand-off, redislock"}, unit: "ms"}, cell{productRedis, 1, 0.5}},
+		{goal{figures: []string{"hand-off, pgadvisory"}, unit: "ms"}, cell{productPostgres, 1, 0.5}},
+		{goal{figures: []string{"hand-off, two clients, polling"}, unit: "ms"}, cell{productMySQL, 8, 8}},
+		{goal{figures: []string{"hand-off, two clients, polling"}, unit: "ms"}, cell{productSQLite, 8, 8}},
+	} {
+		each.goal.row = each.goal.figures[0] + ", p50"
+		all = append(all, each.goal.on(each.cell)...)
+	}
+	return all
+}
+
+// judge tells what was measured, in words, and whether that reaches the goal.
+func (g goal) judge(r *report) (measured, verdict string) {
+	for i, name := range g.figures {
+		f := r.findFor(g.product, name, g.baseline)
+		if f == nil {
+			continue
+		}
+		value := median(f.Values)
+		if g.baseline != "" {
+			value = f.ratio()
+		}
+		measured = quantity(value, g.unit)
+		if i > 0 {
+			measured += " (" + name + ")"
+		}
+		switch {
+		case r.Smoke:
+			return measured, "not judged"
+		case g.atLeast && value >= g.must, !g.atLeast && value <= g.must:
+			return measured, "reached"
+		}
+		return measured, missed
+	}
+	return "", "not measured"
+}
+
+// why says what is known of a goal that is missed: what the limit is, and what would have to change.
+func (g goal) why() string {
+	return reasons()[g.row+"/"+g.product]
+}
+
+func reasons() map[string]string {
+	return map[string]string{}
+}
+
+// findFor also finds a figure by its value alone, when it has some baseline and nobody asks for which.
+func (r *report) findFor(product, name, baseline string) *figure {
+	for _, f := range r.Figures {
+		if f.Product == product && f.Name == name && (baseline == "" || f.Baseline == baseline) {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"cirello.io/pglock"
+	bsm "github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/pressly/goose/v3/lock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/getlock"
+	"github.com/applock/applock/applock/pgadvisory"
+	"github.com/applock/applock/applock/redislock"
+)
+
+// peers are the locks of others that a product keeps in a table, each on the pool of what is done by hand, which is the first.
+func (p *place) peers(ctx context.Context, goroutines int) ([]peer, error) {
+	byHand := peer{"insert and delete", func(ctx context.Context, id string) error {
+		if err := p.raw.exec(ctx, p.statements.insertPlain, id); err != nil {
+			return err
+		}
+		return p.raw.exec(ctx, p.statements.deletePlain, id)
+	}}
+	switch p.product {
+	case productPostgres:
+		byPglock, err := p.pglock()
+		if err != nil {
+			return nil, err
+		}
+		byGoose, err := p.goose(ctx, goroutines, lock.NewPostgresTableLocker)
+		return []peer{byHand, byPglock, byGoose}, err
+	case productMariaDB, productMySQL:
+		byGoose, err := p.goose(ctx, goroutines, lock.NewMySQLTableLocker)
+		return []peer{byHand, byGoose}, err
+	}
+	return []peer{byHand}, nil
+}
+
+// pglock is used with pgx, as applock is, which it calls unsafe because it knows lib/pq.
+func (p *place) pglock() (peer, error) {
+	client, err := pglock.UnsafeNew(p.raw.handle())
+	if err != nil {
+		return peer{}, err
+	}
+	return peer{"pglock", func(ctx context.Context, id string) error {
+		held, err := client.AcquireContext(ctx, id, pglock.FailIfLocked())
+		if err != nil {
+			return err
+		}
+		return client.ReleaseContext(ctx, held)
+	}}, client.TryCreateTable()
+}
+
+// goose has the locker that goose takes for its migrations. One of them is one lock.
+func (p *place) goose(
+	ctx context.Context, goroutines int, locker func(...lock.TableLockerOption) (lock.Locker, error),
+) (peer, error) {
+	handle := p.raw.handle()
+	lockers := map[string]lock.Locker{}
+	for goroutine := range goroutines {
+		made, err := locker(lock.WithTableLockID(int64(goroutine) + 1))
+		if err != nil {
+			return peer{}, err
+		}
+		lockers[strconv.Itoa(goroutine)] = made
+	}
+	byGoose := peer{"goose's locker", func(ctx context.Context, id string) error {
+		if err := lockers[id].Lock(ctx, handle); err != nil {
+			return err
+		}
+		return lockers[id].Unlock(ctx, handle)
+	}}
+	return byGoose, byGoose.cycle(ctx, "0") // makes the table, which not all can make at once
+}
+
+// backend is leases that are not on the table, and the same by others.
+type backend struct {
+	name string
+	// open returns leases as a program of its own has them, on so many sessions where there are sessions.
+	open func(sessions int) (leases *applock.Leases, closeIt func() error, err error)
+	// relay hands over by hand, in the way of the first of the peers.
+	relay func(ctx context.Context) (relay, error)
+	peers []peer
+}
+
+// backends returns those of a product.
+func (p *place) backends() []backend {
+	switch p.product {
+	case productPostgres:
+		pool, _ := p.raw.(pgExecutor)
+		return []backend{{
+			name: "pgadvisory",
+			open: func(sessions int) (*applock.Leases, func() error, error) {
+				leases, err := pgadvisory.New(pgadvisory.Config{DSN: p.dsn, Sessions: sessions})
+				return leases, leases.Close, err
+			},
+			relay: func(ctx context.Context) (relay, error) {
+				return p.queueing(ctx, "SELECT pg_advisory_lock(1)", "SELECT pg_advisory_unlock(1)")
+			},
+			peers: []peer{{"pg_advisory_lock", pool.advisory}},
+		}}
+	case productMariaDB, productMySQL:
+		pool, _ := p.raw.(sqlExecutor)
+		return []backend{{
+			name: "getlock",
+			open: func(sessions int) (*applock.Leases, func() error, error) {
+				leases, err := getlock.New(getlock.Config{DSN: p.dsn, Sessions: sessions})
+				return leases, leases.Close, err
+			},
+			relay: func(ctx context.Context) (relay, error) {
+				return p.queueing(ctx, "SELECT GET_LOCK('bench', 60)", "SELECT RELEASE_LOCK('bench')")
+			},
+			peers: []peer{{"GET_LOCK", pool.getLock}},
+		}}
+	case productRedis:
+		byBSM := &redisPeer{bsm.New(p.redis)}
+		return []backend{{
+			name: "redislock",
+			open: func(int) (*applock.Leases, func() error, error) {
+				leases, err := redislock.New(redislock.Config{Client: p.redis, Namespace: "applock_bench"})
+				return leases, leases.Close, err
+			},
+			relay: func(context.Context) (relay, error) { return byBSM, nil },
+			peers: []peer{{"bsm/redislock", byBSM.cycle}, byRedsync(p.redis)},
+		}}
+	}
+	return nil
+}
+
+// advisory takes and releases a session's advisory lock, which nothing on disk knows of.
+func (e pgExecutor) advisory(ctx context.Context, id string) error {
+	conn, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", id); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "SELECT pg_advisory_unlock(hashtext($1))", id)
+	return err
+}
+
+// getLock takes and releases a session's named lock.
+func (e sqlExecutor) getLock(ctx context.Context, id string) error {
+	conn, err := e.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	if _, err := conn.ExecContext(ctx, "SELECT GET_LOCK(?, 60)", id); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "SELECT RELEASE_LOCK(?)", id)
+	return err
+}
+
+// redisPeer is the lock library without ours. Who waits asks every 10 ms.
+type redisPeer struct{ client *bsm.Client }
+
+const redisTTL = time.Minute
+
+func (r *redisPeer) handOver(ctx context.Context, _ int) (time.Duration, error) {
+	const key = "applock_bench:by_hand"
+	held, err := r.client.Obtain(ctx, key, redisTTL, nil)
+	if err != nil {
+		return 0, err
+	}
+	var next *bsm.Lock
+	took, err := handOverByHand(ctx, func(ctx context.Context) (err error) {
+		next, err = r.client.Obtain(ctx, key, redisTTL, &bsm.Options{RetryStrategy: bsm.LinearBackoff(askingByHand)})
+		return err
+	}, held.Release)
+	if err != nil {
+		return 0, err
+	}
+	return took, next.Release(ctx)
+}
+
+func (r *redisPeer) cycle(ctx context.Context, id string) error {
+	held, err := r.client.Obtain(ctx, "applock_bench:"+id, redisTTL, &bsm.Options{RetryStrategy: bsm.LinearBackoff(askingByHand)})
+	if err != nil {
+		return err
+	}
+	return held.Release(ctx)
+}
+
+func byRedsync(client *redis.Client) peer {
+	maker := redsync.New(goredis.NewPool(client))
+	return peer{"redsync", func(ctx context.Context, id string) error {
+		mutex := maker.NewMutex("applock_bench:redsync:"+id, redsync.WithExpiry(redisTTL), redsync.WithTries(6000),
+			redsync.WithRetryDelay(askingByHand))
+		if err := mutex.LockContext(ctx); err != nil {
+			return err
+		}
+		released, err := mutex.UnlockContext(ctx)
+		if err == nil && !released {
+			err = errors.New("the lock is another's")
+		}
+		return err
+	}}
+}
+
+// openRedis connects to a server, of which a place needs nothing else.
+func openRedis(dsn string) (*redis.Client, error) {
+	options, err := redis.ParseURL(dsn)
+	if err != nil {
+		return nil, errors.New("the DSN of Redis cannot be parsed") // which may hold a password
+	}
+	options.PoolSize = manyConnections
+	return redis.NewClient(options), nil
+}
+
+func describeRedis(ctx context.Context, client *redis.Client) (product, error) {
+	info, err := client.Info(ctx, "server").Result()
+	if err != nil {
+		return product{}, err
+	}
+	described := product{Version: "unknown"}
+	if match := regexp.MustCompile(`redis_version:(\S+)`).FindStringSubmatch(info); match != nil {
+		described.Version = match[1]
+	}
+	var settings []string
+	for _, name := range []string{"appendonly", "appendfsync", "save"} {
+		values, err := client.ConfigGet(ctx, name).Result()
+		if err != nil {
+			return described, err
+		}
+		settings = append(settings, fmt.Sprintf("%s = %q", name, values[name]))
+	}
+	described.Settings = strings.Join(settings, ", ")
+	return described, nil
+}

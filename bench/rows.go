@@ -1,0 +1,270 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+const (
+	fewRows  = 1000
+	pageSize = 1000
+	// heldHours is until when from now what is filled in is held, and staleHours until when before.
+	heldHours, staleHours = 100, -10_000
+)
+
+// fill has somebody hold the objects bench:FROM up to and without bench:BELOW, until so many hours from now.
+func (b *bench) fill(ctx context.Context, p *place, hours, from, below int) error {
+	for at := from; at < below; at += holdAtMost {
+		if err := p.raw.exec(ctx, p.statements.hold, at, hours, min(holdAtMost, below-at)); err != nil {
+			return err
+		}
+		if done := at + holdAtMost; done < below {
+			b.say("%s has %d of %d rows", p.product, done, below)
+		}
+	}
+	return nil
+}
+
+// rows compares gets from a table that grows with gets from a small one, and a page of the list with the same by hand.
+func (b *bench) rows(ctx context.Context, p *place) (err error) {
+	small, err := newPlace(ctx, p.server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, small.remove()) }()
+	if err := b.fill(ctx, small, heldHours, 0, fewRows); err != nil {
+		return err
+	}
+	few, err := small.open(ctx, access{connections: 1, name: "few rows"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, few.close()) }()
+	many, err := p.open(ctx, access{connections: 1, name: "many rows"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, many.close()) }()
+	filled := 0
+	for rows := 10 * fewRows; rows <= b.mostRows; rows *= 10 {
+		if err := b.fill(ctx, p, heldHours, filled, rows); err != nil {
+			return err
+		}
+		filled = rows
+		name := fmt.Sprintf("a get of 10^%d rows", int(math.Round(math.Log10(float64(rows)))))
+		if err := b.getAmong(ctx, figure{Product: p.product, Name: name}, many.client, rows, few.client); err != nil {
+			return err
+		}
+	}
+	return b.listPage(ctx, p, many.driver, filled)
+}
+
+// getAmong renews locks at random on one connection. The value of a round is the median.
+func (b *bench) getAmong(ctx context.Context, f figure, many *applock.Client, rows int, few *applock.Client) error {
+	once := func(client *applock.Client, rows int) (float64, error) {
+		var times []time.Duration
+		for range b.gets {
+			request := applock.GetRequest{
+				Object: applock.Object{Type: "bench", ID: strconv.Itoa(rand.IntN(rows))}, Owner: applock.Owner{Operator: jdoe},
+			}
+			began := time.Now()
+			if _, err := client.Get(ctx, request); err != nil {
+				return 0, err
+			}
+			times = append(times, time.Since(began))
+		}
+		return median(milliseconds(times...)), nil
+	}
+	f.Unit, f.Baseline = "ms", "of 10^3 rows"
+	for range b.rounds {
+		large, err := once(many, rows)
+		if err != nil {
+			return err
+		}
+		small, err := once(few, fewRows)
+		if err != nil {
+			return err
+		}
+		b.report.compare(f, []float64{large}, []float64{small})
+	}
+	return nil
+}
+
+// listPage reads pages from anywhere in the table.
+func (b *bench) listPage(ctx context.Context, p *place, driver db.Driver, rows int) error {
+	f := figure{
+		Product: p.product, Name: fmt.Sprintf("a page of %d of the list, of %d rows", pageSize, rows), Unit: "ms",
+		Baseline: "select in key order", Samples: true,
+	}
+	for range max(b.polls, b.rounds) {
+		after := strconv.Itoa(rand.IntN(rows / 2))
+		began := time.Now()
+		page, err := driver.ListApplLocks(ctx, db.ListApplLocksParams{AfterType: "bench", AfterID: after, MaxRows: pageSize})
+		if err != nil {
+			return err
+		}
+		listed := time.Now()
+		count, err := p.raw.count(ctx, p.statements.page, "bench", after, pageSize)
+		if err != nil {
+			return err
+		}
+		b.report.compare(f, milliseconds(listed.Sub(began)), milliseconds(time.Since(listed)))
+		if len(page) != count {
+			return fmt.Errorf("the list has %d locks after %s, and the table %d", len(page), after, count)
+		}
+	}
+	return nil
+}
+
+// purge has rows purged while gets run, in turns with gets alone.
+func (b *bench) purge(ctx context.Context, p *place) (err error) {
+	o, err := p.open(ctx, access{connections: poolSize, name: "purge"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	var rates []float64
+	for round := range b.rounds {
+		each := b.stale / b.rounds
+		if err := b.fill(ctx, p, staleHours, round*each, (round+1)*each); err != nil {
+			return err
+		}
+		without, err := getsDuring(ctx, o.client, func(ctx context.Context) error { return sleep(ctx, 2*b.round) })
+		if err != nil {
+			return err
+		}
+		during, err := getsDuring(ctx, o.client, func(ctx context.Context) error {
+			began := time.Now()
+			purged, err := o.client.Purge(ctx, applock.PurgeRequest{})
+			rates = append(rates, float64(purged.Purged)/time.Since(began).Seconds())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		f := figure{Product: p.product, Name: "gets during a purge, p99", Unit: "ms", Baseline: "without"}
+		b.report.compare(f, []float64{percentile(during, 99)}, []float64{percentile(without, 99)})
+		f.Name = "gets during a purge, p50"
+		b.report.compare(f, []float64{median(during)}, []float64{median(without)})
+	}
+	b.report.note(figure{Product: p.product, Name: "purge beside gets, rows", Unit: "/s"}, rates...)
+	return nil
+}
+
+// getsDuring returns how long gets take, of 4 goroutines that take and release, while something else is done.
+func getsDuring(ctx context.Context, client *applock.Client, meanwhile func(context.Context) error) ([]float64, error) {
+	const callers = 4
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	type answer struct {
+		times []time.Duration
+		err   error
+	}
+	answers := make(chan answer, callers)
+	for caller := range callers {
+		go func() {
+			var a answer
+			request := getOf(caller, jdoe)
+			for a.err == nil {
+				began := time.Now()
+				var grant applock.Grant
+				if grant, a.err = client.Get(ctx, request); a.err != nil {
+					break
+				}
+				a.times = append(a.times, time.Since(began))
+				_, a.err = client.Release(ctx, applock.ReleaseRequest{Object: request.Object, Operator: jdoe, Fence: grant.Fence})
+				select {
+				case <-done:
+					answers <- a
+					return
+				default:
+				}
+			}
+			answers <- a
+		}()
+	}
+	err := meanwhile(ctx)
+	close(done)
+	var times []float64
+	for range callers {
+		a := <-answers
+		err = errors.Join(err, a.err)
+		times = append(times, milliseconds(a.times...)...)
+	}
+	return times, err
+}
+
+// size looks at what a table takes up after many cycles, beside one into which rows are inserted and deleted.
+func (b *bench) size(ctx context.Context, p *place) (err error) {
+	const objects = 1000
+	o, err := p.open(ctx, access{connections: poolSize, name: "size"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	peers, err := p.peers(ctx, poolSize)
+	if err != nil {
+		return err
+	}
+	ours, byHand := getAndRelease(o.client), peers[0]
+	const chunk = 2000
+	for done := 0; done < b.manyCycles; done += chunk {
+		for _, each := range []peer{ours, byHand} {
+			if err := each.often(ctx, min(chunk, b.manyCycles-done), objects); err != nil {
+				return err
+			}
+		}
+		if done > 0 && done%100_000 == 0 {
+			b.say("%s has made %d of %d cycles", p.product, done, b.manyCycles)
+		}
+	}
+	if p.statements.analyze != "" {
+		if err := p.raw.exec(ctx, p.statements.analyze); err != nil {
+			return err
+		}
+	}
+	var sizes [2][2]int64
+	for i, name := range []string{p.statements.ours, "bench_plain"} {
+		if err := p.raw.row(ctx, p.statements.sizes, []any{name}, &sizes[i][0], &sizes[i][1]); err != nil {
+			return err
+		}
+	}
+	for i, part := range []string{"table", "index"} {
+		if sizes[1][i] == 0 {
+			continue // the table is the index
+		}
+		f := figure{
+			Product: p.product, Name: fmt.Sprintf("size of the %s after %d cycles of %d objects", part, b.manyCycles, objects),
+			Unit: "KB", Baseline: "inserted and deleted",
+		}
+		b.report.compare(f, []float64{float64(sizes[0][i]) / 1024}, []float64{float64(sizes[1][i]) / 1024})
+	}
+	return nil
+}
+
+// often takes and releases so often, in poolSize goroutines, each of which has its share of so many objects.
+func (p peer) often(ctx context.Context, times, objects int) error {
+	errs := make([]error, poolSize)
+	var running sync.WaitGroup
+	for goroutine := range poolSize {
+		running.Go(func() {
+			for i := goroutine; i < times && errs[goroutine] == nil; i += poolSize {
+				errs[goroutine] = p.cycle(ctx, strconv.Itoa(i%objects))
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}

@@ -397,26 +397,34 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
--- Locks      S1 locks the object's one row (exclusive, no gap) and decides; held to the end of the caller's
---            transaction, also after HELD. S2, which tells who holds it, and S3, which tells until when a
---            renewal with the grant's own ttl goes, lock the same row.
--- Race-free  Refused, and free again at the second look: then it begins again, thirty times at most. In a storm of 32
+-- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S1: the object's one row
+--            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
+--            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes,
+--            lock the same row.
+-- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
+--            it has locked the row: free, and of a lesser fence. If not, S1 decides as if there had been no S0.
+--            S0 is a plain read, which fixes a snapshot: it is for the row form, which no function or trigger can use,
+--            under autocommit and when no transaction is open. Whether one is tells SET TRANSACTION, which otherwise changes
+--            nothing: READ WRITE is for the one transaction that S0 is. (MariaDB would tell by @@in_transaction, MySQL
+--            has no such variable.)
+--            Refused, and free again at the second look: then it begins again, thirty times at most. In a storm of 32
 --            callers on two objects a sixth of the looks comes too late, so that three rounds were not enough.
 --            Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
 --            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
 --            one that inserted rolls back, InnoDB may make all but one of those who wait a deadlock's victim.
---            Expired row, two callers: S1 locks the row that it judges; its decision comes out of it through
---            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT.
---            Release while S1 waits: a released row has no operator, so that it is free for S1, too, whose
+--            Expired row, two callers: S0b or S1 locks the row that it judges. S1's decision comes out of it through
+--            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT. S0b changes the fence when it does anything,
+--            so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
+--            Release while S0b or S1 waits: a released row has no operator, so that it is free for them, too, whose
 --            time is older than the release; a released grant never comes back.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
 --            unless the ttl is 7 days. A grant that somebody has ended in between is not answered: then S2
 --            tells who holds the object now, or S1 decides once more, as if the caller had called again.
---            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the grant.
--- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
+--            REPEATABLE READ: in a transaction only locking reads, so the caller's snapshot is not older than the grant.
+-- Differs    In a transaction, and from a function or trigger, a refusal locks the row until that transaction ends, and waits
+--            for one that is changing the row: a plain read would fix the caller's snapshot too early. The time is read
 --            before a wait, so that a grant may begin up to 1 s before its answer; what is left of it is the
 --            whole ttl even so, because it is rounded up. No 40001: InnoDB judges the newest row. What a
 --            session's settings can do: procedures/README.md.
@@ -427,6 +435,7 @@ CREATE PROCEDURE get_appl_lock_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_top_level BOOLEAN,
     OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -439,159 +448,218 @@ COMMENT 'Internal to applock: the operation get_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(p_department_id);
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 0;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_decision BIGINT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_old_operator_id = NULL;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        DO LAST_INSERT_ID(v_insert_id);
-        RESIGNAL;
-    END;
+    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     -- The ttl of a new grant, and what is left of it at first.
     SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF p_seconds_left NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
+    -- One look at arguments that are as they are stored: each instruction of a routine costs. (A blank equals nothing at all.)
+    IF (
+        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
+        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
+        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
+        AND CHAR_LENGTH(COALESCE(RTRIM(p_department_id), '')) <= 64
+        AND p_seconds_left BETWEEN 1 AND 315360000
+    ) IS NOT TRUE THEN
+        SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
+        SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
+        SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+        IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
+            CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
+        ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
+            CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHAR_LENGTH(p_object_id), 255);
+        ELSEIF CHAR_LENGTH(p_operator_id) NOT BETWEEN 1 AND 64 THEN
+            CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
+        ELSEIF CHAR_LENGTH(RTRIM(p_department_id)) > 64 THEN
+            CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(RTRIM(p_department_id)), 64);
+        ELSEIF p_seconds_left NOT BETWEEN 1 AND 315360000 THEN
+            CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
+        END IF;
     END IF;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    WHILE v_round < 30 DO
-        SET v_round = v_round + 1;
-        SET v_now = UTC_TIMESTAMP(6);
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-
-        -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
-        -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
-        -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
-        -- with a ttl that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
-        INSERT INTO appl_lock (
-            object_type,
-            object_id,
-            operator_id,
-            department_id,
-            fence,
-            acquired_ts,
-            lock_ts,
-            expires_ts
-        )
-        VALUES (
-            v_object_type,
-            v_object_id,
-            v_operator_id,
-            COALESCE(v_department_id, ''),
-            LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now) * 4 + 1) DIV 4,
-            v_now,
-            v_now,
-            p_expires_ts
-        )
-        ON DUPLICATE KEY UPDATE
-            fence = LAST_INSERT_ID(CASE
-                WHEN expires_ts <= v_now OR operator_id = ''
-                    THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
-                WHEN operator_id <> v_operator_id THEN fence * 4
-                WHEN p_ttl_seconds IS NULL
-                    AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
-                    THEN fence * 4 + 3
-                ELSE fence * 4 + 2
-            END),
-            -- Not before the release that S1 has waited for.
-            acquired_ts = IF(fence MOD 4 = 1, GREATEST(v_now, expires_ts), acquired_ts),
-            operator_id = IF(fence MOD 4 = 1, v_operator_id, operator_id),
-            department_id = CASE fence MOD 4
-                WHEN 0 THEN department_id
-                WHEN 1 THEN COALESCE(v_department_id, '')
-                ELSE COALESCE(v_department_id, department_id)
-            END,
-            -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
-            expires_ts = CASE fence MOD 4
-                WHEN 0 THEN expires_ts
-                WHEN 3 THEN v_now + INTERVAL
-                    GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) SECOND
-                ELSE p_expires_ts
-            END,
-            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
-            lock_ts = CASE fence MOD 4
-                WHEN 0 THEN lock_ts
-                WHEN 1 THEN acquired_ts
-                ELSE GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
-            END,
-            fence = fence DIV 4;
-        SET v_decision = LAST_INSERT_ID();
-        IF v_decision MOD 4 IN (1, 2) THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_lock_fl = 'Y';
-            SET p_outcome = IF(v_decision MOD 4 = 1, 'ACQUIRED', 'RENEWED');
-            SET p_old_operator_id = '';
-            SET p_old_department_id = '';
-            SET p_fence = v_decision DIV 4;
-            LEAVE main;
-        END IF;
-
-        -- S2: held by somebody else?
-        SELECT
-            l.operator_id,
-            l.department_id,
-            l.expires_ts,
-            (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id NOT IN (v_operator_id, '')
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        IF p_old_operator_id IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_lock_fl = 'N';
-            SET p_outcome = 'HELD';
-            SET p_fence = 0;
-            LEAVE main;
-        END IF;
-
-        -- S3: until when has S1 renewed this grant?
-        IF v_decision MOD 4 = 3 THEN
-            SELECT '', '', l.expires_ts, (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000
-            INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+    -- S0: where no snapshot of the caller's can come of it, a plain read: what is it likely to be? 1568: a transaction is open.
+    IF p_top_level AND @@SESSION.autocommit THEN
+        BEGIN
+            DECLARE EXIT HANDLER FOR 1568 BEGIN END;
+            SET TRANSACTION READ WRITE;
+            SELECT
+                CASE
+                    WHEN l.operator_id = '' OR l.expires_ts <= v_now THEN 'FREE'
+                    WHEN l.operator_id <> p_operator_id THEN 'HELD'
+                END,
+                l.operator_id,
+                l.department_id,
+                l.fence,
+                l.expires_ts
+            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
             FROM appl_lock AS l
-            WHERE l.object_type = v_object_type
-                AND l.object_id = v_object_id
-                AND l.operator_id = v_operator_id
-                AND l.fence = v_decision DIV 4
-                AND l.expires_ts > UTC_TIMESTAMP(6)
-            FOR UPDATE;
-            IF p_old_operator_id IS NOT NULL THEN
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id;
+        END;
+        IF p_outcome = 'HELD' THEN
+            SET p_lock_fl = 'N';
+            SET p_fence = 0;
+            SET p_seconds_left = (TIMESTAMPDIFF(MICROSECOND, v_now, p_expires_ts) + 999999) DIV 1000000;
+            LEAVE main;
+        END IF;
+    END IF;
+
+    BEGIN
+        DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+        DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+        DECLARE v_round INT DEFAULT 1;
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            RESIGNAL;
+        END;
+
+        SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+        IF p_outcome = 'FREE' THEN
+            SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+            SET p_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+
+            -- S0b: take what is still free.
+            UPDATE appl_lock AS l
+            SET l.operator_id = p_operator_id,
+                l.department_id = COALESCE(RTRIM(p_department_id), ''),
+                l.fence = p_fence,
+                l.acquired_ts = GREATEST(v_now, l.expires_ts),
+                l.lock_ts = l.acquired_ts,
+                l.expires_ts = p_expires_ts
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND (l.operator_id = '' OR l.expires_ts <= v_now)
+                AND l.fence < p_fence;
+            IF ROW_COUNT() > 0 THEN
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                SET p_lock_fl = 'Y';
+                SET p_outcome = 'ACQUIRED';
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+                LEAVE main;
+            END IF;
+            SET p_outcome = NULL;
+        END IF;
+
+        REPEAT
+            SET v_now = UTC_TIMESTAMP(6);
+            SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+
+            -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
+            -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
+            -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
+            -- with a ttl that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
+            INSERT INTO appl_lock (
+                object_type,
+                object_id,
+                operator_id,
+                department_id,
+                fence,
+                acquired_ts,
+                lock_ts,
+                expires_ts
+            )
+            VALUES (
+                p_object_type,
+                p_object_id,
+                p_operator_id,
+                COALESCE(RTRIM(p_department_id), ''),
+                LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now) * 4 + 1) DIV 4,
+                v_now,
+                v_now,
+                p_expires_ts
+            )
+            ON DUPLICATE KEY UPDATE
+                fence = LAST_INSERT_ID(CASE
+                    WHEN expires_ts <= v_now OR operator_id = ''
+                        THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
+                    WHEN operator_id <> p_operator_id THEN fence * 4
+                    WHEN p_ttl_seconds IS NULL
+                        AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
+                        THEN fence * 4 + 3
+                    ELSE fence * 4 + 2
+                END),
+                -- Not before the release that S1 has waited for.
+                acquired_ts = IF(fence MOD 4 = 1, GREATEST(v_now, expires_ts), acquired_ts),
+                operator_id = IF(fence MOD 4 = 1, p_operator_id, operator_id),
+                department_id = CASE fence MOD 4
+                    WHEN 0 THEN department_id
+                    WHEN 1 THEN COALESCE(RTRIM(p_department_id), '')
+                    ELSE COALESCE(RTRIM(p_department_id), department_id)
+                END,
+                -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
+                expires_ts = CASE fence MOD 4
+                    WHEN 0 THEN expires_ts
+                    WHEN 3 THEN v_now + INTERVAL
+                        GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) SECOND
+                    ELSE p_expires_ts
+                END,
+                -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
+                lock_ts = CASE fence MOD 4
+                    WHEN 0 THEN lock_ts
+                    WHEN 1 THEN acquired_ts
+                    ELSE GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
+                END,
+                fence = fence DIV 4;
+            SET p_fence = LAST_INSERT_ID();
+            IF p_fence MOD 4 IN (1, 2) THEN
                 SET SESSION innodb_lock_wait_timeout = v_timeout;
                 DO LAST_INSERT_ID(v_insert_id);
                 SET p_lock_fl = 'Y';
-                SET p_outcome = 'RENEWED';
-                SET p_fence = v_decision DIV 4;
+                SET p_outcome = IF(p_fence MOD 4 = 1, 'ACQUIRED', 'RENEWED');
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+                SET p_fence = p_fence DIV 4;
                 LEAVE main;
             END IF;
-        END IF;
-    END WHILE;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
+
+            -- S2: held by somebody else?
+            SELECT
+                'N',
+                'HELD',
+                l.operator_id,
+                l.department_id,
+                0,
+                l.expires_ts,
+                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
+            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+            FROM appl_lock AS l
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id NOT IN (p_operator_id, '')
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+            FOR UPDATE;
+
+            -- S3: until when has S1 renewed this grant?
+            IF p_outcome IS NULL AND p_fence MOD 4 = 3 THEN
+                SELECT
+                    'Y',
+                    'RENEWED',
+                    '',
+                    '',
+                    l.fence,
+                    l.expires_ts,
+                    (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000
+                INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+                FROM appl_lock AS l
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id
+                    AND l.operator_id = p_operator_id
+                    AND l.fence = p_fence DIV 4
+                    AND l.expires_ts > UTC_TIMESTAMP(6)
+                FOR UPDATE;
+            END IF;
+            IF p_outcome IS NOT NULL THEN
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                DO LAST_INSERT_ID(v_insert_id);
+                LEAVE main;
+            END IF;
+            SET v_round = v_round + 1;
+        UNTIL v_round > 30 END REPEAT;
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
+    END;
 END;
 -- +goose StatementEnd
 
@@ -619,7 +687,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, FALSE,
         p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END;
@@ -649,7 +717,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, TRUE,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SELECT
@@ -1424,8 +1492,8 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 -- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
 --            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
---            judged on the newest row once it is locked; a later grant never matches. What it did comes
---            out of it through LAST_INSERT_ID(expr), not through ROW_COUNT.
+--            judged on the newest row once it is locked; a later grant never matches. It takes the operator
+--            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Two releases: the second finds a row without an operator and answers FREE, also if its time is
 --            older than the first one's end of the grant.
 --            A get that has not committed yet: waits for it, because its outcome decides.
@@ -1449,82 +1517,79 @@ COMMENT 'Internal to applock: the operation release_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 0;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_holds BOOLEAN;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_holds = NULL;
+    DECLARE v_round INT DEFAULT 1;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        DO LAST_INSERT_ID(v_insert_id);
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF p_fence < 1 THEN
-        CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+    -- One look at arguments that are as they are stored: each instruction of a routine costs. (A blank equals nothing at all.)
+    IF (
+        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
+        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
+        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
+        AND COALESCE(p_fence, 1) >= 1
+    ) IS NOT TRUE THEN
+        SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
+        SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
+        SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+        IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
+        ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHAR_LENGTH(p_object_id), 255);
+        ELSEIF CHAR_LENGTH(p_operator_id) NOT BETWEEN 1 AND 64 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
+        ELSEIF p_fence < 1 THEN
+            CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+        END IF;
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    SET p_old_operator_id = '';
-    SET p_old_department_id = '';
-    WHILE v_round < 30 DO
-        SET v_round = v_round + 1;
-        SET v_now = UTC_TIMESTAMP(6);
-
+    REPEAT
         -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
-        -- older time than v_now.
-        DO LAST_INSERT_ID(0);
+        -- older time than that of this statement.
         UPDATE appl_lock AS l
-        SET l.fence = LAST_INSERT_ID(l.fence),
-            l.operator_id = '',
+        SET l.operator_id = '',
             l.department_id = '',
-            l.expires_ts = v_now
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
+            l.expires_ts = UTC_TIMESTAMP(6)
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.operator_id = p_operator_id
             AND l.fence = COALESCE(p_fence, l.fence)
-            AND l.expires_ts > v_now;
-        IF LAST_INSERT_ID() > 0 THEN
+            AND l.expires_ts > UTC_TIMESTAMP(6);
+        IF ROW_COUNT() > 0 THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
             SET p_return_cd = 'Y';
             SET p_outcome = 'RELEASED';
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
             LEAVE main;
         END IF;
 
-        -- S2: who holds it?
-        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = COALESCE(p_fence, l.fence)
-        INTO p_old_operator_id, p_old_department_id, v_holds
+        -- S2: who holds it? When it is this grant after all, S1 tries again.
+        SELECT
+            IF(l.operator_id = p_operator_id AND l.fence = COALESCE(p_fence, l.fence), '', 'HELD'),
+            l.operator_id,
+            l.department_id
+        INTO p_outcome, p_old_operator_id, p_old_department_id
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
             AND l.operator_id <> ''
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
-        IF v_holds IS NULL OR NOT v_holds THEN
+        IF p_outcome <> '' THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_return_cd = IF(v_holds IS NULL, 'Y', 'N');
-            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
+            SET p_return_cd = IF(p_outcome = 'FREE', 'Y', 'N');
+            SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
+            SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
             LEAVE main;
         END IF;
-        SET p_old_operator_id = '';
-        SET p_old_department_id = '';
-    END WHILE;
+        SET v_round = v_round + 1;
+    UNTIL v_round > 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: the object changed hands during the call; call again';
 END;
 -- +goose StatementEnd

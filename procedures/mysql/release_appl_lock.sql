@@ -12,8 +12,8 @@
 -- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
 --            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
---            judged on the newest row once it is locked; a later grant never matches. What it did comes
---            out of it through LAST_INSERT_ID(expr), not through ROW_COUNT.
+--            judged on the newest row once it is locked; a later grant never matches. It takes the operator
+--            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Two releases: the second finds a row without an operator and answers FREE, also if its time is
 --            older than the first one's end of the grant.
 --            A get that has not committed yet: waits for it, because its outcome decides.
@@ -39,82 +39,79 @@ COMMENT 'Internal to applock: the operation release_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 0;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_holds BOOLEAN;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_holds = NULL;
+    DECLARE v_round INT DEFAULT 1;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        DO LAST_INSERT_ID(v_insert_id);
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF p_fence < 1 THEN
-        CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+    -- One look at arguments that are as they are stored: each instruction of a routine costs. (A blank equals nothing at all.)
+    IF (
+        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
+        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
+        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
+        AND COALESCE(p_fence, 1) >= 1
+    ) IS NOT TRUE THEN
+        SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
+        SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
+        SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+        IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
+        ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHAR_LENGTH(p_object_id), 255);
+        ELSEIF CHAR_LENGTH(p_operator_id) NOT BETWEEN 1 AND 64 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
+        ELSEIF p_fence < 1 THEN
+            CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+        END IF;
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    SET p_old_operator_id = '';
-    SET p_old_department_id = '';
-    WHILE v_round < 30 DO
-        SET v_round = v_round + 1;
-        SET v_now = UTC_TIMESTAMP(6);
-
+    REPEAT
         -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
-        -- older time than v_now.
-        DO LAST_INSERT_ID(0);
+        -- older time than that of this statement.
         UPDATE appl_lock AS l
-        SET l.fence = LAST_INSERT_ID(l.fence),
-            l.operator_id = '',
+        SET l.operator_id = '',
             l.department_id = '',
-            l.expires_ts = v_now
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
+            l.expires_ts = UTC_TIMESTAMP(6)
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.operator_id = p_operator_id
             AND l.fence = COALESCE(p_fence, l.fence)
-            AND l.expires_ts > v_now;
-        IF LAST_INSERT_ID() > 0 THEN
+            AND l.expires_ts > UTC_TIMESTAMP(6);
+        IF ROW_COUNT() > 0 THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
             SET p_return_cd = 'Y';
             SET p_outcome = 'RELEASED';
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
             LEAVE main;
         END IF;
 
-        -- S2: who holds it?
-        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = COALESCE(p_fence, l.fence)
-        INTO p_old_operator_id, p_old_department_id, v_holds
+        -- S2: who holds it? When it is this grant after all, S1 tries again.
+        SELECT
+            IF(l.operator_id = p_operator_id AND l.fence = COALESCE(p_fence, l.fence), '', 'HELD'),
+            l.operator_id,
+            l.department_id
+        INTO p_outcome, p_old_operator_id, p_old_department_id
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
             AND l.operator_id <> ''
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
-        IF v_holds IS NULL OR NOT v_holds THEN
+        IF p_outcome <> '' THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_return_cd = IF(v_holds IS NULL, 'Y', 'N');
-            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
+            SET p_return_cd = IF(p_outcome = 'FREE', 'Y', 'N');
+            SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
+            SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
             LEAVE main;
         END IF;
-        SET p_old_operator_id = '';
-        SET p_old_department_id = '';
-    END WHILE;
+        SET v_round = v_round + 1;
+    UNTIL v_round > 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: the object changed hands during the call; call again';
 END$$
 

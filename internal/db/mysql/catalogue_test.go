@@ -35,6 +35,10 @@ func typeName(parameter db.Parameter) string {
 	}[parameter.Type]
 }
 
+// looking is the operation whose core has one parameter more: that the call comes from no function or trigger, so that it may
+// read before it decides. The row form knows, because neither may have its result set.
+const looking = "get_appl_lock"
+
 // hasRowForm tells of an operation that the row form is a routine of its own.
 func hasRowForm(operation db.Operation) bool { return operation.RowForm() != operation.Name }
 
@@ -47,7 +51,11 @@ func signatures(operation db.Operation) []string {
 		}
 		return fmt.Sprintf("procedure %s%s(%s)", operation.Name, suffix, strings.Join(texts, ", "))
 	}
-	all := []string{signature("", operation.Parameters), signature("_core", operation.Parameters)}
+	core := signature("_core", operation.Parameters)
+	if operation.Name == looking {
+		core = strings.Replace(core, ", OUT", ", IN p_top_level tinyint, OUT", 1)
+	}
+	all := []string{signature("", operation.Parameters), core}
 	if hasRowForm(operation) {
 		all = append(all, signature("_row", operation.InParameters()))
 	}
@@ -250,7 +258,7 @@ func TestRoutinesAreSafe(t *testing.T) {
 		}
 		for _, parameter := range column(t, handle, `
 			SELECT CONCAT(specific_name, '.', parameter_name) FROM information_schema.parameters
-			WHERE specific_schema = DATABASE() AND data_type NOT IN ('bigint', 'datetime')
+			WHERE specific_schema = DATABASE() AND data_type NOT IN ('bigint', 'datetime', 'tinyint')
 				AND NOT (character_set_name <=> 'utf8mb4' AND collation_name <=> 'utf8mb4_bin')`) {
 			t.Errorf("%s is not utf8mb4_bin", parameter)
 		}
@@ -306,8 +314,11 @@ func rowFrame(operation db.Operation) (declarations, answer string) {
 // wrapper returns a body that calls the core; prefix is what its OUT arguments begin with.
 func wrapper(operation db.Operation, prefix, declarations, answer string) string {
 	var arguments []string
-	for _, parameter := range operation.Parameters {
+	for i, parameter := range operation.Parameters {
 		name := parameter.Name
+		if operation.Name == looking && i == len(operation.InParameters()) {
+			arguments = append(arguments, strings.ToUpper(fmt.Sprint(prefix == "v_")))
+		}
 		if parameter.Direction == db.Out {
 			name = prefix + strings.TrimPrefix(name, "p_")
 		}

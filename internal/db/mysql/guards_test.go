@@ -606,6 +606,143 @@ func TestFailedAssertFixesNoSnapshot(t *testing.T) {
 	})
 }
 
+// Goal: outside a transaction a refusal takes no lock and waits for none. Method: get what somebody else holds, whose
+// transaction is just renewing it.
+func TestRefusalOutsideATransactionLocksNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, getCall, "1", "JDOE")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "1", "JDOE")
+			if row := mustQuery(t, place.SQL, getCall, "1", "ASMITH")[0]; row["p_outcome"] != "HELD" || row["p_old_operator_id"] != "JDOE" {
+				t.Errorf("get: %v, want HELD by JDOE", row)
+			}
+		})
+	})
+}
+
+// Goal: a refusal does not fix what the caller sees where it could: in a transaction, with or without autocommit, and in
+// a stored function, which is one statement of the caller's. Method: after a refusal somebody else writes and releases
+// another object; a get of that one comes with the data.
+func TestRefusalFixesNoSnapshot(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for name, begin := range map[string]string{"transaction": "START TRANSACTION", "no autocommit": "SET autocommit = 0"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				place := placeWithData(t, product)
+				conn, err := place.SQL.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = conn.Close() }() // gives it back to the pool
+				mustQuery(t, conn, begin)
+				mustQuery(t, conn, getCall, "held", "ASMITH")
+				mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
+				mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
+				mustQuery(t, conn, getCall, "2", "ASMITH")
+				if rows := value(t, conn, "SELECT COUNT(*) FROM data"); rows != "1" {
+					t.Errorf("the new holder sees %s rows of the former one, want 1", rows)
+				}
+				mustQuery(t, conn, "ROLLBACK")
+				mustQuery(t, conn, "SET autocommit = 1")
+			})
+		}
+		t.Run("function", func(t *testing.T) {
+			t.Parallel()
+			place := placeWithData(t, product)
+			mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
+				BEGIN
+					CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g);
+					DO GET_LOCK(DATABASE(), 60);
+					CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g);
+					RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
+				END`)
+			conn, err := place.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }() // gives it back to the pool
+			mustQuery(t, conn, "DO GET_LOCK(DATABASE(), 60)")
+			seen := make(chan []map[string]any, 1)
+			go func() {
+				rows, err := contract.RowsByColumn(t.Context(), place.SQL, "SELECT second_try() AS seen")
+				if err != nil {
+					t.Error(err)
+				}
+				seen <- rows
+			}()
+			untilInState(t, place.SQL, "User lock")
+			mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
+			mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
+			mustQuery(t, conn, "DO RELEASE_LOCK(DATABASE())")
+			if rows := <-seen; len(rows) != 1 || fmt.Sprint(rows[0]["seen"]) != "1" {
+				t.Errorf("the function has seen %v rows of the former holder, want 1", rows)
+			}
+		})
+	})
+}
+
+// placeWithData has a table of data, and two objects that JDOE holds: held and 2.
+func placeWithData(t *testing.T, product string) contract.Place {
+	t.Helper()
+	place := newPlace(t, product)
+	mustQuery(t, place.SQL, "CREATE TABLE data (value INTEGER NOT NULL)")
+	mustQuery(t, place.SQL, getCall, "held", "JDOE")
+	mustQuery(t, place.SQL, getCall, "2", "JDOE")
+	return place
+}
+
+// untilInState returns when a session of the database is in a state.
+func untilInState(t *testing.T, handle *sql.DB, state string) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(pollInterval) {
+		if value(t, handle, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state = ?", state) != "0" {
+			return
+		}
+	}
+	t.Fatalf("no session is in the state %s", state)
+}
+
+// Goal: what a look has found free is judged once more when its row is locked: nobody loses a grant to it, and no fence
+// goes backwards. Method: another session comes between the look and the update.
+func TestFreeIsJudgedWhenLocked(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		const year = 31_536_000_000_000 // of microseconds
+		for name, test := range map[string]struct{ change, outcome, holder, fence string }{
+			"nobody": {"DO 0;", "ACQUIRED", "", "0"},
+			"taken":  {"UPDATE appl_lock SET operator_id = 'BROWN', expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR;", "HELD", "BROWN", "0"},
+			"taken and released, by a clock that goes before": {
+				fmt.Sprintf("UPDATE appl_lock SET fence = fence + %d;", year), "ACQUIRED", "", fmt.Sprint(year),
+			},
+			"purged": {"DELETE FROM appl_lock;", "ACQUIRED", "", "0"},
+		} {
+			mustQuery(t, handle, "DELETE FROM appl_lock")
+			mustQuery(t, handle, getCall, "1", "JDOE")
+			mustQuery(t, handle, releaseCall, "1", "JDOE")
+			before := value(t, handle, "SELECT fence FROM appl_lock")
+			undo := interrupt(t, handle, "get_appl_lock_core", "-- S0b:", test.change)
+			row := mustQuery(t, handle, getCall, "1", "ASMITH")[0]
+			undo()
+			if row["p_outcome"] != test.outcome || row["p_old_operator_id"] != test.holder {
+				t.Errorf("%s: %v, want %s by %q", name, row, test.outcome, test.holder)
+			}
+			if test.outcome == "HELD" {
+				continue
+			}
+			if value(t, handle, "SELECT fence > ? + ? AND fence = ? FROM appl_lock", before, test.fence, row["p_fence"]) != "1" {
+				t.Errorf("%s: fence %v after %s", name, row["p_fence"], before)
+			}
+		}
+	})
+}
+
 // Goal: a page of a list costs its own rows, also the last of many and that of a type in the middle.
 // Method: count the index entries that the server reads.
 func TestListReadsItsPageOnly(t *testing.T) {

@@ -1,8 +1,11 @@
 package mysql_test
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/db"
@@ -122,4 +125,136 @@ func handledReads(t *testing.T, conn contract.Querier) int {
 		reads += status(t, conn, "Handler_read_"+way)
 	}
 	return reads
+}
+
+// counted is what tells the work of a call: the statements inside it, each of which opens its table anew, the rows that it
+// finds by key, reads in order, writes and changes, and what it sorts.
+func counted() []string {
+	return []string{
+		"Com_call_procedure", "Com_set_option", "Com_do", "Com_select", "Com_insert", "Com_update", "Com_delete",
+		"Handler_read_key", "Handler_read_first", "Handler_read_next", "Handler_read_rnd_next", "Handler_write", "Handler_update", "Handler_delete",
+		"Sort_rows",
+	}
+}
+
+// Goal: an operation on one object is so many statements, each with one probe of the primary key, and a page is a range
+// that is not sorted. Neither creeps up: what the test records is what an operation costs, and does not depend on how many
+// rows there are. Method: count for the session, in a table of a thousand rows and in one of 65536.
+func TestWorkOfAnOperation(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, rows := range []int{1000, 65536} {
+			t.Run(fmt.Sprint(rows), func(t *testing.T) {
+				t.Parallel()
+				handle := newPlace(t, product).SQL
+				fillBoth(t, handle, rows)
+				analyzeBoth(t, handle)
+				conn, err := handle.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = conn.Close() }() // gives it back to the pool
+				for _, step := range stepsOfWork(t) {
+					requireWork(t, conn, product, step)
+				}
+			})
+		}
+	})
+}
+
+// requireWork tries again what others disturb: after DDL anywhere in the server it reads the routines again. Work that has
+// grown is never as little as it should be.
+func requireWork(t *testing.T, conn contract.Querier, product string, step stepOfWork) {
+	t.Helper()
+	want := cmp.Or(step.work[product], step.work["both"])
+	var got string
+	for range 20 {
+		for _, statement := range step.before {
+			mustQuery(t, conn, statement)
+		}
+		if got = workOf(t, conn, step.statement); got == want {
+			return
+		}
+	}
+	t.Errorf("%s\n got %s\nwant %s", step.statement, got, want)
+}
+
+// workOf says what a statement makes the server do, without what counting costs.
+func workOf(t *testing.T, conn contract.Querier, statement string) string {
+	t.Helper()
+	counts := func() map[string]int {
+		now := map[string]int{}
+		for _, row := range mustQuery(t, conn, "SHOW SESSION STATUS WHERE Variable_name IN ('"+strings.Join(counted(), "', '")+"')") {
+			count, err := strconv.Atoi(fmt.Sprint(row["Value"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now[fmt.Sprint(row["Variable_name"])] = count
+		}
+		return now
+	}
+	idle := counts()
+	before := counts()
+	mustQuery(t, conn, statement)
+	after := counts()
+	var work []string
+	for _, name := range counted() {
+		if more := after[name] - before[name] - (before[name] - idle[name]); more != 0 {
+			work = append(work, fmt.Sprintf("%s %d", name, more))
+		}
+	}
+	return strings.Join(work, ", ")
+}
+
+// stepOfWork is a statement, what makes the state that it finds, and the work that it is to be, by product where they differ.
+type stepOfWork struct {
+	before    []string
+	statement string
+	work      map[string]string
+}
+
+func stepsOfWork(t *testing.T) []stepOfWork {
+	t.Helper()
+	const (
+		gone = "DELETE FROM appl_lock WHERE object_type = 'customer' AND object_id = '00500'"
+		free = `INSERT INTO appl_lock VALUES ('customer', '00500', '', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+			ON DUPLICATE KEY UPDATE operator_id = '', fence = 1, expires_ts = UTC_TIMESTAMP(6)`
+		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)
+			ON DUPLICATE KEY UPDATE operator_id = 'JDOE', fence = 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
+				expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR`
+		old        = "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
+		oldWaiters = "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
+	)
+	both := func(work string) map[string]string { return map[string]string{"both": work} }
+	renewal := fmt.Sprintf("CALL renew_appl_locks('%s')", document(t,
+		db.RenewableGrant{ObjectType: "customer", ObjectID: "00500", OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000}))
+	return []stepOfWork{
+		// Nobody has ever held it.
+		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 1, Handler_write 1")},
+		// Free.
+		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 2, Com_update 1, Handler_read_key 2, Handler_update 1")},
+		// A renewal.
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		// A renewal that keeps a ttl other than 7 days.
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		// Refused.
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 1, Com_select 2, Handler_read_key 1")},
+		// In a transaction.
+		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 1, Com_insert 1, Handler_read_key 1, Handler_write 1, Handler_update 1")},
+		// Refused in a transaction.
+		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1")},
+		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
+		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 2, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60)", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60)", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{held}, renewal, map[string]string{"mariadb": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 19, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 6, Handler_read_rnd_next 15, Handler_write 7, Handler_update 1, Sort_rows 2"}},
+		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 2, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		{[]string{held}, "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
+		{nil, "CALL list_appl_locks('customer', NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
+		{[]string{old, oldWaiters}, "CALL purge_appl_locks_row(1, 10)", both("Com_call_procedure 2, Com_select 41, Com_delete 20, Handler_read_key 82, Handler_delete 20")},
+	}
 }

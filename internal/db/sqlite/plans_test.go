@@ -188,7 +188,7 @@ func (e *explaining) ExecContext(ctx context.Context, query string, args ...any)
 
 func (e *explaining) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	e.explain(ctx, query, args)
-	return e.DBTX.QueryContext(ctx, query, args...) //nolint:rowserrcheck // the generated code does both
+	return e.DBTX.QueryContext(ctx, query, args...)
 }
 
 func (e *explaining) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {

@@ -25,7 +25,7 @@ func (b *bench) calls(ctx context.Context, p *place) (err error) {
 			return err
 		}
 	}
-	lookUp := contender{"select by primary key", func(ctx context.Context, goroutine int) error {
+	lookUp := contender{lookUpName, func(ctx context.Context, goroutine int) error {
 		var operator string
 		object := called(goroutine)
 		return p.raw.row(ctx, p.statements.holder, []any{object.Type, object.ID}, &operator)
@@ -53,7 +53,7 @@ func getOf(goroutine int, operator string) applock.GetRequest {
 }
 
 func refused(client *applock.Client) contender {
-	return contender{"a refused get", func(ctx context.Context, goroutine int) error {
+	return contender{refusalRow, func(ctx context.Context, goroutine int) error {
 		_, err := client.Get(ctx, getOf(goroutine, asmith))
 		if errors.Is(err, applock.ErrHeld) {
 			return nil

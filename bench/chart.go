@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// bar is one of a chart: the median, and a line from the least to the most.
+// bar is one of a chart: the median, and a line from the 5th to the 95th percentile, which are the ends of a few values.
 type bar struct {
 	product, name string
 	ours          bool
@@ -30,7 +30,7 @@ func (r *report) chart(title string, wanted func(*figure) bool) string {
 	bars := r.bars(wanted)
 	top := 1e-9
 	for _, each := range bars {
-		top = max(top, min(slices.Max(each.values), beyond*median(each.values)))
+		top = max(top, min(percentile(each.values, 95), beyond*median(each.values)))
 	}
 	x := func(value float64) float64 { return labelWidth + (chartWidth-labelWidth-70)*min(value, top)/top }
 	var svg strings.Builder
@@ -51,8 +51,8 @@ func (r *report) chart(title string, wanted func(*figure) bool) string {
 		fmt.Fprintf(&svg, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`,
 			labelWidth, y, x(middle)-labelWidth, barHeight-4, colour)
 		fmt.Fprintf(&svg, `<line x1="%.1f" x2="%.1f" y1="%[3]d" y2="%[3]d" stroke="black"/>`,
-			x(slices.Min(each.values)), x(slices.Max(each.values)), y+barHeight/2-2)
-		fmt.Fprintf(&svg, `<text x="%.1f" y="%d">%s</text>`+"\n", max(x(middle), x(slices.Max(each.values)))+4, y+12, round(middle))
+			x(percentile(each.values, 5)), x(percentile(each.values, 95)), y+barHeight/2-2)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d">%s</text>`+"\n", x(max(middle, percentile(each.values, 95)))+4, y+12, round(middle))
 	}
 	svg.WriteString("</svg>\n")
 	return svg.String()

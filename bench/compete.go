@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -52,18 +53,15 @@ func (c contender) run(ctx context.Context, goroutines int, period time.Duration
 	return float64(sum) / time.Since(began).Seconds(), errors.Join(errs...)
 }
 
-// pit has ours and others take turns. The first of ours is compared with all others, the rest with the first of the others. The
-// figure has all but the names; that of ours follows its own.
+// pit has ours and others take turns, and compares each of ours with each of the others. The figure has all but the names; that of
+// ours follows its own.
 func (b *bench) pit(ctx context.Context, f figure, goroutines int, ours, others []contender) error {
-	rates, err := b.compete(ctx, goroutines, append(append([]contender{}, ours...), others...))
+	rates, err := b.compete(ctx, goroutines, slices.Concat(ours, others))
 	if err != nil {
 		return err
 	}
 	for i, each := range ours {
 		for j, other := range others {
-			if i > 0 && j > 0 {
-				break
-			}
 			line := f
 			line.Unit, line.Baseline = "/s", other.name
 			line.Name += each.name

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -93,18 +92,28 @@ func (r *report) judged() [][]string {
 	return lines
 }
 
-// missed tells why, where that is known.
+// missed tells why, where that is known, each reason once.
 func (r *report) missed() string {
-	var text strings.Builder
+	var reasons []string
+	cells := map[string][]string{}
 	for _, g := range goals() {
-		if _, verdict := g.judge(r); verdict == missed && g.why() != "" {
-			fmt.Fprintf(&text, "- %s, %s, against %s: %s\n", g.row, g.product, cmp.Or(g.baseline, "the value"), g.why())
+		why := g.why()
+		if _, verdict := g.judge(r); verdict != missed || why == "" {
+			continue
 		}
+		if cells[why] == nil {
+			reasons = append(reasons, why)
+		}
+		cells[why] = append(cells[why], fmt.Sprintf("%s (%s, against %s)", g.row, g.product, g.baseline))
+	}
+	var text strings.Builder
+	for _, why := range reasons {
+		fmt.Fprintf(&text, "\n- %s: %s.\n", strings.Join(cells[why], "; "), why)
 	}
 	if text.Len() == 0 {
 		return ""
 	}
-	return "\nWhy it is missed, where that is known:\n\n" + text.String()
+	return "\nWhy it is missed, where that is known:\n" + text.String()
 }
 
 // lines has a line for each of some figures.

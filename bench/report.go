@@ -4,11 +4,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -102,7 +104,9 @@ func (r *report) writeJSON(path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // for all to read
+	numbers := regexp.MustCompile(`\[[-\d.,\s]*\]`)
+	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte { return bytes.Join(bytes.Fields(list), nil) }) // on one line
+	return os.WriteFile(path, append(text, '\n'), 0o644)                                                         //nolint:gosec // for all to read
 }
 
 // ratio is the median of the rounds' own ratios, because what disturbs a round disturbs both sides. Of samples it is that of

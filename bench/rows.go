@@ -153,7 +153,7 @@ func (b *bench) purge(ctx context.Context, p *place) (err error) {
 		if err != nil {
 			return err
 		}
-		f := figure{Product: p.product, Name: "gets during a purge, p99", Unit: "ms", Baseline: "without"}
+		f := figure{Product: p.product, Name: purgeRow, Unit: "ms", Baseline: "without"}
 		b.report.compare(f, []float64{percentile(during, 99)}, []float64{percentile(without, 99)})
 		f.Name = "gets during a purge, p50"
 		b.report.compare(f, []float64{median(during)}, []float64{median(without)})

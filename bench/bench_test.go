@@ -155,6 +155,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Goal: a table of more rows than one statement makes has each of them once. Method: fill and count, on SQLite.
+func TestFill(t *testing.T) {
+	p, err := newPlace(t.Context(), server{product: productSQLite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.remove(); err != nil {
+			t.Error(err)
+		}
+	}()
+	b := bench{complaints: new(bytes.Buffer)}
+	const from, below = 5, 2*holdAtMost + 10
+	if err := b.fill(t.Context(), p, heldHours, from, below); err != nil {
+		t.Fatal(err)
+	}
+	if count, err := p.raw.count(t.Context(), p.statements.page, "bench", "", 10*holdAtMost); err != nil || count != below-from {
+		t.Errorf("%d rows are held, %v", count, err)
+	}
+}
+
 // Goal: no reason is given for what nobody asks. Method: each is that of a goal.
 func TestReasonsHaveGoals(t *testing.T) {
 	all := goals()

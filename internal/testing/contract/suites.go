@@ -268,7 +268,7 @@ func contention(t *testing.T, backend Backend) {
 func takeTurn(ctx context.Context, place Place, operator string) error {
 	request := applock.GetRequest{Object: customer("hot"), Owner: applock.Owner{Operator: operator}, TTL: time.Minute}
 	grant, err := place.Client.Get(ctx, request)
-	for errors.Is(err, applock.ErrHeld) {
+	for errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrBusy) { // busy: a second in the queue of the row
 		time.Sleep(5 * time.Millisecond)
 		grant, err = place.Client.Get(ctx, request)
 	}
@@ -282,7 +282,11 @@ func takeTurn(ctx context.Context, place Place, operator string) error {
 	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE protected SET value = %d", value+1)); err != nil {
 		return err
 	}
-	released, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: request.Object, Operator: operator, Fence: grant.Fence})
+	release := applock.ReleaseRequest{Object: request.Object, Operator: operator, Fence: grant.Fence}
+	released, err := place.Client.Release(ctx, release)
+	for errors.Is(err, applock.ErrBusy) {
+		released, err = place.Client.Release(ctx, release)
+	}
 	if err == nil && released.Outcome != applock.OutcomeReleased {
 		err = errors.New("the lock was gone before its release")
 	}

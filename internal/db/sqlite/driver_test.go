@@ -47,6 +47,8 @@ func newPlace(t testing.TB) contract.Place {
 		Table:     "appl_lock",
 		Executors: map[string]contract.Executor{"facade": contract.Facade(client)},
 		Advance: func(ctx context.Context, duration time.Duration) error {
+			// Fences do not move: they come to lie in the past as time passes, which SQLite counts in milliseconds.
+			time.Sleep(2 * time.Millisecond)
 			_, err := handle.ExecContext(ctx, `
 				UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1;
 				UPDATE appl_lock_waiter SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1`,

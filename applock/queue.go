@@ -148,10 +148,12 @@ type turns struct {
 	last   time.Time // when a turn ended
 	quota  int
 	handed int
-	// ended is when the last row ended, and round how long it took from the end of the one before to the beginning of the
-	// last.
+	// ended is when the last row ended, and round how long it takes from the end of one to the beginning of the next: the last
+	// time or, if that was much shorter, lately. Who was lucky once is not to be so again.
 	ended time.Time
 	round time.Duration
+	// credit is what those have waited already whose turn did not come in the last row, because another program got in between.
+	credit time.Duration
 	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, and rivals when one of
 	// them was seen to get it from another one, while this program waited.
 	pause     time.Time
@@ -161,7 +163,7 @@ type turns struct {
 
 const (
 	// leastRow is how long a row lasts at least where others are known to want the object, and longRow where they are not.
-	leastRow = 250 * time.Millisecond
+	leastRow = 50 * time.Millisecond
 	longRow  = 2 * time.Second
 	// rowGap is how long nobody here may have it within a row.
 	rowGap = 100 * time.Millisecond
@@ -177,7 +179,7 @@ const (
 func (t *turns) taken(waiting int) {
 	if t.began.IsZero() {
 		if !t.ended.IsZero() {
-			t.round = time.Since(t.ended)
+			t.round = max(time.Since(t.ended), t.round*19/20)
 		}
 		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
 		return
@@ -187,13 +189,16 @@ func (t *turns) taken(waiting int) {
 
 // refused notes that somebody else has it.
 func (t *turns) refused() {
-	t.end()
 	t.outsiders = time.Now()
+	if !t.began.IsZero() {
+		t.end()
+		t.credit = t.round * time.Duration(max(0, t.quota-t.handed)) / time.Duration(t.quota+1)
+	}
 }
 
 func (t *turns) end() {
 	if !t.began.IsZero() {
-		t.began, t.ended = time.Time{}, time.Now()
+		t.began, t.ended, t.credit = time.Time{}, time.Now(), 0
 	}
 }
 
@@ -203,7 +208,7 @@ func (t *turns) delay() time.Duration {
 	if t.ended.IsZero() || t.round <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
 		return 0
 	}
-	waited := min(1, float64(time.Since(t.ended))/float64(t.round))
+	waited := min(1, float64(time.Since(t.ended)+t.credit)/float64(t.round))
 	return time.Duration((1 - waited) * float64(courtesy))
 }
 

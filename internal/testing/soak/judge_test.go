@@ -37,8 +37,10 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 
 // verdict is what a soak has shown of a backend.
 type verdict struct {
-	holds     int
-	overlaps  []string
+	holds    int
+	overlaps []overlap
+	// unheard are overlaps with a holder whose session had just been cut, who had not heard of it yet.
+	unheard   int
 	losses    int
 	unfounded []string // losses without a cause
 	worstWait float64  // in fair turns
@@ -47,9 +49,18 @@ type verdict struct {
 	idle float64
 }
 
-// judge reads the journals. A loss has a cause if something was done to the worker, or it had no processor, while the lease
+// overlap is two holds that were live at the same time.
+type overlap struct{ before, after record }
+
+func (o overlap) String() string {
+	return fmt.Sprintf("%s: worker %d with fence %d until %d, worker %d with fence %d from %d",
+		o.before.Object, o.before.Worker, o.before.Fence, o.before.To, o.after.Worker, o.after.Fence, o.after.From)
+}
+
+// judge reads the journals. Where locks are those of sessions, a holder may go on for as long as hearing after something was
+// done to it: its server has freed everything at once. A loss has a cause if something was done to the worker, or it had no processor, while the lease
 // should have been renewed: within two TTLs before.
-func judge(records []record, ttl time.Duration, waiters int) verdict {
+func judge(records []record, ttl time.Duration, waiters int, hearing time.Duration) verdict {
 	var v verdict
 	holds := map[string][]record{}
 	var disturbed []record
@@ -65,13 +76,20 @@ func judge(records []record, ttl time.Duration, waiters int) verdict {
 			waits = append(waits, time.Duration(r.To-r.From)*time.Microsecond)
 		}
 	}
-	for object, of := range holds {
-		v.overlaps = append(v.overlaps, overlapsOf(object, of)...)
-	}
 	during := func(r record, before time.Duration) bool {
 		return slices.ContainsFunc(disturbed, func(d record) bool {
 			return d.Worker == r.Worker && d.From <= r.To && d.To >= r.From-before.Microseconds()
 		})
+	}
+	for _, of := range holds {
+		for _, o := range overlapsOf(of) {
+			moment := record{Worker: o.before.Worker, From: o.after.From, To: o.after.From}
+			if hearing > 0 && during(moment, hearing) {
+				v.unheard++
+				continue
+			}
+			v.overlaps = append(v.overlaps, o)
+		}
 	}
 	for _, r := range records {
 		switch {
@@ -89,13 +107,12 @@ func judge(records []record, ttl time.Duration, waiters int) verdict {
 }
 
 // overlapsOf returns pairs of holds of one object that were live at the same time.
-func overlapsOf(object string, holds []record) []string {
+func overlapsOf(holds []record) []overlap {
 	slices.SortFunc(holds, func(a, b record) int { return cmp.Compare(a.From, b.From) })
-	var overlaps []string
+	var overlaps []overlap
 	for i := 1; i < len(holds); i++ {
 		if before, after := holds[i-1], holds[i]; after.From < before.To {
-			overlaps = append(overlaps, fmt.Sprintf("%s: worker %d with fence %d until %d, worker %d with fence %d from %d",
-				object, before.Worker, before.Fence, before.To, after.Worker, after.Fence, after.From))
+			overlaps = append(overlaps, overlap{before, after})
 			holds[i].To = max(after.To, before.To)
 		}
 	}
@@ -148,7 +165,7 @@ func TestJudge(t *testing.T) {
 	lost := record{Kind: kindLost, Worker: 1, Object: "own:1", From: 100 * second, To: 100 * second}
 	late := record{Kind: kindOverdue, Worker: 1, From: 100 * second, To: 104 * second}
 	stop := record{Kind: kindChaos, Worker: 1, From: 90 * second, To: 101 * second}
-	judged := func(records ...record) verdict { return judge(records, 9*time.Second, 1) }
+	judged := func(records ...record) verdict { return judge(records, 9*time.Second, 1, 0) }
 	if v := judged(live(1, 0, 10), live(2, 10, 20), live(1, 20, 21)); v.holds != 3 || len(v.overlaps) != 0 {
 		t.Errorf("one after the other: %+v", v)
 	}
@@ -157,6 +174,17 @@ func TestJudge(t *testing.T) {
 	}
 	if v := judged(live(1, 0, 10), live(2, 1, 2), live(1, 3, 4)); len(v.overlaps) != 2 {
 		t.Errorf("two within a third one: %+v", v)
+	}
+	cut := record{Kind: kindChaos, Worker: 1, From: 8 * second, To: 8 * second}
+	for hearing, want := range map[time.Duration]int{0: 0, 500 * time.Millisecond: 0, 2 * time.Second: 1} {
+		v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, hearing)
+		if v.unheard != want || len(v.overlaps) != 1-want {
+			t.Errorf("a cut session of which the holder hears within %s: %+v", hearing, v)
+		}
+	}
+	cut.Worker = 2
+	if v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, 2*time.Second); len(v.overlaps) != 1 {
+		t.Errorf("the session of the other one is cut: %+v", v)
 	}
 	if v := judged(lost); v.losses != 1 || len(v.unfounded) != 1 {
 		t.Errorf("a loss without a cause: %+v", v)

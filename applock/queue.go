@@ -148,12 +148,9 @@ type turns struct {
 	last   time.Time // when a turn ended
 	quota  int
 	handed int
-	// ended is when the last row ended, and round how long it takes from the end of one to the beginning of the next: the last
-	// time or, if that was much shorter, lately. Who was lucky once is not to be so again.
-	ended time.Time
-	round time.Duration
-	// credit is what those have waited already whose turn did not come in the last row, because another program got in between.
-	credit time.Duration
+	// ended is when the last row ended, and length how long it was.
+	ended  time.Time
+	length time.Duration
 	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, and rivals when one of
 	// them was seen to get it from another one, while this program waited.
 	pause     time.Time
@@ -178,9 +175,6 @@ const (
 // taken notes that a waiter of this program has the object, while so many others of it wait.
 func (t *turns) taken(waiting int) {
 	if t.began.IsZero() {
-		if !t.ended.IsZero() {
-			t.round = max(time.Since(t.ended), t.round*19/20)
-		}
 		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
 		return
 	}
@@ -189,27 +183,26 @@ func (t *turns) taken(waiting int) {
 
 // refused notes that somebody else has it.
 func (t *turns) refused() {
+	t.end()
 	t.outsiders = time.Now()
-	if !t.began.IsZero() {
-		t.end()
-		t.credit = t.round * time.Duration(max(0, t.quota-t.handed)) / time.Duration(t.quota+1)
-	}
 }
 
 func (t *turns) end() {
 	if !t.began.IsZero() {
-		t.began, t.ended, t.credit = time.Time{}, time.Now(), 0
+		t.ended, t.length = time.Now(), time.Since(t.began)
+		t.began = time.Time{}
 	}
 }
 
-// delay is how much later than others this program is to ask for an object that is free. Where others are not known to wait
-// beside it, nobody is to gain by that.
+// delay is how much later than others this program is to ask for an object that is free: the less, the more lengths of its last
+// row have passed since. (Its own rounds would be no measure: who had to wait for long would be the more patient for it.) Where
+// others are not known to wait beside it, nobody is to gain by that.
 func (t *turns) delay() time.Duration {
-	if t.ended.IsZero() || t.round <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
+	if t.length <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
 		return 0
 	}
-	waited := min(1, float64(time.Since(t.ended)+t.credit)/float64(t.round))
-	return time.Duration((1 - waited) * float64(courtesy))
+	share := float64(t.length) / float64(t.length+time.Since(t.ended))
+	return time.Duration(share * share * float64(courtesy))
 }
 
 // isPast reports whether the last turn and the pause after it are of no interest any more.

@@ -106,15 +106,16 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 	newPlace(t, dsn)
 	e := newExplained(t, dsn)
 	call(t, e.pool, "ALTER TABLE applock.appl_lock SET (autovacuum_enabled = off)")
-	for _, size := range []struct{ rows, deeper int }{{1000, 0}, {1_000_000, 2}} {
+	// A larger table has a deeper index, and whether a page of the map of free space is looked at depends on what was there before.
+	for _, size := range []struct{ rows, more int }{{1000, 2}, {1_000_000, 4}} {
 		call(t, e.pool, "TRUNCATE applock.appl_lock")
 		call(t, e.pool, fillLocks, size.rows, live)
 		call(t, e.pool, analyze)
 		for _, probe := range probes() {
 			statements, pages, bytes := e.cost(t, probe)
-			if statements != probe.statements || pages > probe.pages+size.deeper || bytes > probe.bytes+probe.bytes/5 {
+			if statements != probe.statements || pages > probe.pages+size.more || bytes > probe.bytes+probe.bytes/5 {
 				t.Errorf("%s, %d rows: %d statements, the greatest of them of %d pages, %d bytes of log, want %d, at most %d and %d",
-					probe.name, size.rows, statements, pages, bytes, probe.statements, probe.pages+size.deeper, probe.bytes)
+					probe.name, size.rows, statements, pages, bytes, probe.statements, probe.pages+size.more, probe.bytes)
 			}
 		}
 	}

@@ -75,6 +75,9 @@ func TestCompletionIsBounded(t *testing.T) {
 		"list|--operator|o01":    "o01000",
 	} {
 		got := u.must(t, append([]string{"__complete"}, strings.Split(args, "|")...)...)
+		for press := 0; got.stdout == ":4\n" && press < 20; press++ { // a busy machine offers nothing in time, and one presses again
+			got = u.must(t, append([]string{"__complete"}, strings.Split(args, "|")...)...)
+		}
 		lines := strings.Split(strings.TrimSuffix(got.stdout, "\n:4\n"), "\n")
 		if len(lines) > completionRows || lines[len(lines)-1] != last {
 			t.Errorf("%s offers %d, the last is %q, want %q", args, len(lines), lines[len(lines)-1], last)

@@ -258,8 +258,8 @@ func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 	isBehind := answered && took < batch.interval/attemptsPerInterval &&
 		took*time.Duration(len(p.holds)) > batch.interval/2*time.Duration(grants)
 	switch {
-	case grants == p.size && isBehind:
-		p.size = max(p.size, min(2*p.size, mostBehind))
+	case grants == p.size && isBehind && p.size < mostBehind:
+		p.size = min(2*p.size, mostBehind)
 	case grants == p.size && took < batch.limit/8:
 		p.size = min(2*p.size, mostCall)
 	case isBehind && took > batch.limit/2 && grants > mostBehind:

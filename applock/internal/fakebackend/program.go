@@ -27,8 +27,9 @@ func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (appl
 }
 
 // poll returns which of the objects are free, and when the next one is to be.
-func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer applock.PollAnswer, err error) {
-	err = b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
+func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (applock.PollAnswer, error) {
+	var answer applock.PollAnswer // not a named result: a call that arrives late writes it after this one has returned
+	err := b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
 		answer = applock.PollAnswer{}
 		for object := range waited {
 			left := time.Until(b.grants[object].ExpiresAt)

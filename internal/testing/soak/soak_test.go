@@ -42,6 +42,9 @@ const (
 	shortLeases  = 40
 	ttl          = 9 * time.Second
 	hotObjects   = 4
+	// longUse is the longest hold in peace: a fair turn of all contenders is some five seconds then. shortUse is that in the war.
+	longUse  = 600 * time.Millisecond
+	shortUse = 20 * time.Millisecond
 	// workerLimit is for hangs.
 	workerLimit = 5 * time.Minute
 )
@@ -326,11 +329,11 @@ func soak(t *testing.T, b backend, dsn string, leases int, long time.Duration, s
 	perSecond := float64(idle.requests()-before) / long.Seconds()
 	idle.end()
 
-	peace := newCrew(t, b, dsn, orders{Hot: 1, Seed: seed})
+	peace := newCrew(t, b, dsn, orders{Hot: 1, LongestUse: longUse, Seed: seed})
 	pause(t.Context(), long)
 	worst := judge(peace.end(), ttl, processes*contenders, 0).worstWait
 
-	war := newCrew(t, b, dsn, orders{Leases: leases / processes, TTL: ttl, Hot: hotObjects, Seed: seed})
+	war := newCrew(t, b, dsn, orders{Leases: leases / processes, TTL: ttl, Hot: hotObjects, LongestUse: shortUse, Seed: seed})
 	random := mathrand.New(mathrand.NewPCG(seed, 0))
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		war.disturb(random)

@@ -22,9 +22,10 @@ type orders struct {
 	Leases  int
 	// TTL is zero in the idle phase, in which nobody waits either.
 	TTL time.Duration
-	// Hot is how many objects are fought for.
-	Hot  int
-	Seed uint64
+	// Hot is how many objects are fought for, and LongestUse for how long one is held at the most.
+	Hot        int
+	LongestUse time.Duration
+	Seed       uint64
 }
 
 // worker is one of the processes.
@@ -42,7 +43,6 @@ const (
 	contenders = 4
 	maxHold    = time.Hour
 	hotTTL     = 3 * time.Second
-	longestUse = 20 * time.Millisecond
 	stallTick  = 100 * time.Millisecond
 )
 
@@ -154,7 +154,7 @@ func (w *worker) contend(ctx context.Context, random *rand.Rand) {
 		}
 		from := time.Now()
 		w.write(record{Kind: kindWaited, From: micros(began), To: micros(from)})
-		w.use(lease, from, time.Duration(random.Int64N(int64(longestUse))))
+		w.use(lease, from, time.Duration(random.Int64N(int64(w.LongestUse))))
 	}
 }
 

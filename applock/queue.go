@@ -167,7 +167,7 @@ const (
 	// othersPause is how long the object is left alone: some polls of those who have waited for less than a minute. courtesy
 	// is by how much a program asks later whose last row has just ended.
 	othersPause = 50 * time.Millisecond
-	courtesy    = 2 * othersPause
+	courtesy    = 4 * othersPause
 	// remembered is for how long others are known.
 	remembered = time.Minute
 )
@@ -223,7 +223,7 @@ func (t *turns) isOver() bool {
 func (l *Leases) isFreeForOthers(state *objectState) bool {
 	if l.isShared && state.turns.isOver() {
 		state.turns.end()
-		l.leaveToOthers(state, othersPause)
+		l.leaveToOthers(state, othersPause+state.turns.delay()) // else it would ask before those who delay, too
 	}
 	return time.Now().Before(state.turns.pause)
 }

@@ -14,8 +14,9 @@ import (
 )
 
 // Goal: nobody starves between programs: whoever waits has the object within three fair turns, which is the time in which each
-// worker has it once; where programs only poll, some unlucky ones in a thousand wait a little longer. Method: workers in several programs that hold it again and again, evenly and in one program against a
-// single one in another, on a backend that only answers polls and on one that sends messages.
+// worker has it once; where programs only poll, some unlucky ones in a thousand wait a little longer. Method: workers in several
+// programs that hold it again and again, evenly and in one program against a single one in another, on a backend that only
+// answers polls and on one that sends messages.
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
 	const holds, rounds = 300 * time.Millisecond, 40
@@ -35,7 +36,7 @@ func TestFairTurns(t *testing.T) {
 					fair := time.Duration(total) * (holds + time.Millisecond)
 					longest := 3 * fair
 					if !messages {
-						longest = 6 * fair
+						longest = 4 * fair
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), rounds*fair)
 					defer cancel()

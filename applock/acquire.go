@@ -301,6 +301,9 @@ type answer struct {
 func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]Grant, error)) ([]*Lease, error) {
 	l.background.begin() // Close lets it end, while the backend is still there to be told
 	defer l.background.done()
+	if l.afterRenewals(ctx); ctx.Err() != nil {
+		return nil, context.Cause(ctx) // nothing has been sent
+	}
 	started := time.Now() // before the request, so that it never lasts longer here than there
 	asking, cancel := l.untilShutdown(context.WithoutCancel(ctx))
 	answers := make(chan answer, 1)

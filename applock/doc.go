@@ -72,10 +72,12 @@
 //     never [ErrHeld], whoever has the object now.
 //   - A release fails: it is repeated for 5 s. Then the lease is over here, and the object is free when the lock expires.
 //   - A transfer has no answer: the lease is lost, and the object is the new owner's or free.
+//   - Renewals come late, or a call of them has no answer: whoever takes something new waits for a moment first, a second at the
+//     most, so that a program does not take more than it can keep.
 //   - The process dies: the object is free after TTL, or after MaxHold without one.
 //   - The process is stopped beyond the deadline: the lease is lost as soon as the process runs again.
 //   - The backend is unreachable: who holds goes on until the deadline. Who waits, or comes to wait, goes on for 30 s, as long
-//     as its context and MaxWait allow, and then gets the error; who asks once gets it at once.
+//     as its context and MaxWait allow, and then gets the error; who asks once gets it at once, or after that moment.
 //   - Another transaction is changing the lock (ErrBusy, ErrRetry, ErrContention): that is waited for like a holder.
 //   - The time is up: [ErrHeld] if somebody was seen to hold the object, here or by an answer; else what the last answer was; and
 //     else, when there was none, [ErrUnreachable] or the cause of the caller's context. An outage is never ErrHeld.

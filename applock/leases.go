@@ -41,7 +41,9 @@ type Leases struct {
 	// watching is true while the clocks are compared.
 	watching bool
 	paces    map[int]*pace
-	closed   bool
+	// putOffUntil is until when what is wanted waits for what is renewed.
+	putOffUntil time.Time
+	closed      bool
 
 	background background
 	// wallClock is the clock that goes on while the machine sleeps.

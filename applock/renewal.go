@@ -166,6 +166,8 @@ type batch struct {
 	renewals []Renewal
 	limit    time.Duration
 	interval time.Duration // the least of the holds'
+	// isLate is true if one of them has less left than half of what it is to get.
+	isLate bool
 }
 
 // due returns the next batch that is due: each hold for its ttl, but not beyond its end. Those whose attempts have failed
@@ -216,6 +218,7 @@ func (b *batch) add(h *hold, now time.Time) {
 		b.holds[h.grant.Object] = h
 		b.renewals = append(b.renewals, Renewal{Grant: h.grant, TTL: term})
 		b.limit, b.interval = min(b.limit, h.attemptLimit()), min(b.interval, h.interval)
+		b.isLate = b.isLate || h.deadline.Sub(now) < term/2
 	default: // a call is changing it
 	}
 }
@@ -240,6 +243,9 @@ func (p *pace) renew(batch batch) {
 	asked := time.Now()
 	err := l.renewBatch(ctx, batch, asked)
 	p.fit(batch, time.Since(asked), err == nil || errors.Is(err, errPassedOver))
+	if batch.isLate || ctx.Err() != nil {
+		l.putOff(min(batch.interval/attemptsPerInterval, retryAfter))
+	}
 	if err != nil {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 	}
@@ -266,6 +272,30 @@ func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 		p.size = mostBehind
 	case !isBehind && took > batch.limit/2 && grants > leastCall:
 		p.size = max(grants/2, leastCall)
+	}
+}
+
+// putOff has new grants wait for a moment, because renewals come late: what is held goes before what is wanted.
+func (l *Leases) putOff(moment time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.putOffUntil = time.Now().Add(moment)
+}
+
+// afterRenewals waits for the moment of putOff, once: whoever takes something is delayed, and not kept from it.
+func (l *Leases) afterRenewals(ctx context.Context) {
+	l.mutex.Lock()
+	moment := time.Until(l.putOffUntil)
+	l.mutex.Unlock()
+	if moment <= 0 {
+		return
+	}
+	timer := time.NewTimer(moment)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-l.stopped.Done():
 	}
 }
 

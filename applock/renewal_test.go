@@ -306,6 +306,57 @@ func TestManyLeasesOfAnOverloadedServer(t *testing.T) {
 	}
 }
 
+// Goal: what is held goes before what is wanted: a program whose callers keep the server so busy that renewals come late, has its
+// callers wait for a moment, and then go on. Method: leases whose renewal costs much more while others take something, beside callers
+// who do so again and again.
+func TestRenewalsGoBeforeNewGrants(t *testing.T) {
+	t.Parallel()
+	const callers, minutes = 3, 1
+	var mutex sync.Mutex
+	var taken time.Time
+	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		mutex.Lock()
+		defer mutex.Unlock()
+		switch call.Operation {
+		case fakebackend.Take:
+			taken = time.Now()
+			return fakebackend.Fault{Before: 50 * time.Millisecond}
+		case fakebackend.Renew:
+			each := time.Millisecond
+			if time.Since(taken) < 100*time.Millisecond {
+				each *= 10
+			}
+			return fakebackend.Fault{Before: time.Duration(call.Grants) * each}
+		}
+		return fakebackend.Fault{}
+	})
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		held := manyLeases(t, leases, "held", 1000, 9*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), minutes*time.Minute)
+		defer cancel()
+		var cycles [callers]int
+		var group sync.WaitGroup
+		for i := range callers {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					lease, err := leases.Acquire(ctx, anHour(applock.Object{Type: "wanted", ID: fmt.Sprint(i)}))
+					if err == nil {
+						cycles[i]++
+						_ = lease.Release(context.WithoutCancel(ctx))
+					}
+				}
+			})
+		}
+		group.Wait()
+		requireAlive(t, held)
+		for i, n := range cycles {
+			if n < minutes*60 { // one a second, which is the longest moment
+				t.Errorf("caller %d had %d turns", i, n)
+			}
+		}
+	})
+}
+
 // Goal: two connections that are dead cost no lease. Method: of the calls of each interval the first two get no answer.
 func TestTwoDeadConnections(t *testing.T) {
 	t.Parallel()

@@ -127,6 +127,8 @@ type MissingGrantsRequest struct{}
 // MissingGrantsResult is what MissingGrants has found.
 type MissingGrantsResult struct {
 	Missing []MissingGrant
+	// Known is false where nobody can tell: on Db2 and SQLite.
+	Known bool
 }
 
 // MissingGrants returns who may call some of a role's operations and not the others, as after an upgrade that brings
@@ -141,6 +143,7 @@ func MissingGrants(ctx context.Context, client *applock.Client, _ MissingGrantsR
 			return nil
 		}
 		rights, err := target.Rights(ctx)
+		result.Known = err == nil
 		for _, lack := range migrate.Lacks(rights) {
 			result.Missing = append(result.Missing, MissingGrant{To: lack.Grantee, Role: string(lack.Role), Operations: lack.Operations})
 		}

@@ -117,7 +117,8 @@ type MissingGrant struct {
 	To string
 	// Role is the one that they have the first right of.
 	Role string
-	// Operations are those that the role has and they have in neither form.
+	// Operations are those that the role has and they have in neither form, and the forms that they lack who have both of
+	// other operations.
 	Operations []string
 }
 

@@ -242,9 +242,7 @@ func (r *rehearsal) deleteRows(ctx context.Context, limit time.Duration) (left b
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	err = onTarget(bounded, r.client, "delete the rows of type "+r.object.Type, func(handle db.Handle, target migrate.Target) error {
-		// The type is made of letters and digits.
-		statement := "DELETE FROM " + target.Qualify("appl_lock") + " WHERE object_type = '" + r.object.Type + "'"
-		_, err := target.DB.ExecContext(bounded, statement)
+		_, err := target.DB.ExecContext(bounded, target.DeleteType, r.object.Type)
 		return handle.Interpret(bounded, err)
 	})
 	if errors.Is(err, applock.ErrPrivilege) {

@@ -224,6 +224,10 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 			statement: "REVOKE INSERT, UPDATE ON applock.appl_lock FROM " + operator,
 		},
 		{
+			name: "everybody may add to the schema", do: []string{"GRANT CREATE ON SCHEMA applock TO PUBLIC"},
+			check: "rights", text: "schema applock may be added to by everybody", statement: "REVOKE CREATE ON SCHEMA applock FROM PUBLIC",
+		},
+		{
 			name: "the primary key is lost", do: []string{"ALTER TABLE applock.appl_lock DROP CONSTRAINT appl_lock_pk"},
 			check: "tables", text: "index appl_lock_pk is missing", repair: "migrate repair",
 		},
@@ -268,6 +272,10 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 			check: "rights", text: "procedure transfer_appl_lock may be executed by everybody (" + nobody + ")", repair: "migrate repair",
 		},
 		{
+			name: "a routine has lost its grants", do: []string{"REVOKE EXECUTE ON PROCEDURE release_appl_lock_row FROM " + operator},
+			check: "grants", text: operator + ", as operator, may not call release_appl_lock_row", repair: "grant --to " + operator + " --as operator",
+		},
+		{
 			name: "a grant of a role is missing", do: []string{
 				"REVOKE EXECUTE ON PROCEDURE inquire_appl_lock FROM " + operator, "REVOKE EXECUTE ON PROCEDURE inquire_appl_lock_row FROM " + operator,
 			},
@@ -275,7 +283,7 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 		},
 		{
 			name: "an operator may change the table", do: []string{"GRANT SELECT, INSERT, UPDATE ON appl_lock TO " + operator},
-			check: "rights", text: "table appl_lock may be changed by " + operator + "@% past the procedures (INSERT, UPDATE)",
+			check: "rights", text: "table appl_lock may be changed by " + operator + " past the procedures (INSERT, UPDATE)",
 			statement: "REVOKE INSERT, UPDATE ON appl_lock FROM '" + operator + "'@'%'",
 		},
 		{
@@ -404,6 +412,19 @@ func (p place) rows(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(rows)
+}
+
+// Goal: who migrates where another program's goose has noted its steps is told that, and not to use a later program. Method: such
+// a step in a file.
+func TestUpBesideForeignSteps(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	withFile(t, u, func(exec func(string)) {
+		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (20240101120000, true)")
+	})
+	const told = "appl_lock_goose has step 20240101120000, which is none of applock"
+	u.run(t, "migrate", "up").check(t, exitError, told)
+	u.run(t, "migrate", "status").check(t, exitNo, "mend it with the SQL: DELETE FROM appl_lock_goose WHERE version_id = 20240101120000")
 }
 
 // Goal: Ctrl-C leaves nothing behind. Method: a signal as soon as there is a row of the round, which lasts longer than a second.

@@ -67,5 +67,5 @@ func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
 	return migrate.ReadRights(ctx, s.Handle, `SELECT CASE WHEN Host IN ('', '%') THEN User ELSE CONCAT(User, '@', Host) END, Routine_name
 		FROM mysql.procs_priv
 		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0
-			AND User NOT IN ('', 'PUBLIC')`)
+			AND NOT (User = '' OR User = 'PUBLIC' AND Host = '')`)
 }

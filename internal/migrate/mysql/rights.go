@@ -20,17 +20,27 @@ type right struct {
 }
 
 // everybody reports whether it is a right of all: MariaDB's PUBLIC has it, or the account without a name.
-func (r right) everybody() bool { return r.user == "" || r.user == "PUBLIC" }
+func (r right) everybody() bool { return r.user == "" || r.isPublic() }
+
+func (r right) isPublic() bool { return r.user == "PUBLIC" && r.host == "" }
 
 // account is who has the right, as statements name it. PUBLIC is no name.
 func (r right) account() string {
 	switch {
-	case r.user == "PUBLIC":
+	case r.isPublic():
 		return r.user
 	case r.host == "": // a role of MariaDB
 		return quote(r.user)
 	}
 	return quote(r.user) + "@" + quote(r.host)
+}
+
+// grantee is who has the right, as one that it is granted to is named.
+func (r right) grantee() string {
+	if r.host == "" || r.host == "%" {
+		return r.user
+	}
+	return r.user + "@" + r.host
 }
 
 // inspectRights finds what everybody may do, and who may change a table past the procedures. The account that asks and
@@ -40,7 +50,7 @@ func (s site) inspectRights(
 ) ([]migrate.Finding, error) {
 	onProcedures, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE
 		FROM mysql.procs_priv
-		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND User IN ('', 'PUBLIC')
+		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND (User = '' OR User = 'PUBLIC' AND Host = '')
 			AND FIND_IN_SET('Execute', Proc_priv) > 0`)
 	if err != nil {
 		return nil, err
@@ -123,7 +133,7 @@ func (s site) changedBy(is right) []migrate.Finding {
 	privileges := strings.Join(changes, ", ")
 	return []migrate.Finding{{
 		Part: migrate.PartRights, Name: "table " + is.name,
-		Problem:   fmt.Sprintf("may be changed by %s@%s past the procedures (%s)", is.user, is.host, privileges),
+		Problem:   fmt.Sprintf("may be changed by %s past the procedures (%s)", is.grantee(), privileges),
 		Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(is.name), is.account()),
 	}}
 }

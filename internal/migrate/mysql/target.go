@@ -68,9 +68,11 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
 		},
-		Look:          look,
-		Clock:         "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
-		Stale:         s.stale(),
+		Look:  look,
+		Clock: "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		Stale: s.stale(),
+
+		DeleteType:    "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = ?",
 		SessionLocker: &migrationLock{site: s},
 	}, nil
 }

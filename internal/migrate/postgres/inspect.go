@@ -44,21 +44,11 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		return nil, s.Interpret(ctx, err)
 	}
 	owner := tables["appl_lock"].owner
-	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
+	findings, err := s.inspectTables(ctx, client, want.Tables)
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
-	findings := migrate.MissingIndexes(want.Tables, indexes, s.qualify)
-	names := []string{migrate.VersionTable}
-	for _, table := range want.Tables {
-		names = append(names, table.Name)
-	}
-	writers, err := s.writers(ctx, client, names)
-	if err != nil {
-		return nil, s.Interpret(ctx, err)
-	}
-	findings = append(findings, writers...)
-	for _, name := range names {
+	for _, name := range names(want.Tables) {
 		findings = append(findings, s.rightsOn("table", name, owner, tables[name])...)
 	}
 	for _, routine := range want.Routines {
@@ -102,6 +92,40 @@ func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Fi
 		})
 	}
 	return findings
+}
+
+// names are those of the tables, goose's included.
+func names(tables []migrate.Table) []string {
+	names := []string{migrate.VersionTable}
+	for _, table := range tables {
+		names = append(names, table.Name)
+	}
+	return names
+}
+
+// inspectTables compares the indexes, and who may change a table or add to the schema.
+func (s site) inspectTables(ctx context.Context, client database.DBTxConn, tables []migrate.Table) ([]migrate.Finding, error) {
+	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	findings := migrate.MissingIndexes(tables, indexes, s.qualify)
+	writers, err := s.writers(ctx, client, names(tables))
+	if err != nil {
+		return nil, err
+	}
+	open, err := migrate.ReadNames(ctx, client, `SELECT n.nspname
+		FROM pg_namespace AS n
+		CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+		WHERE n.oid = to_regnamespace($1) AND a.grantee = 0 AND a.privilege_type = 'CREATE'`, s.Schema)
+	if len(open) > 0 {
+		writers = append(writers, migrate.Finding{
+			Part: migrate.PartRights, Name: "schema " + s.Schema,
+			Problem:   "may be added to by everybody (PUBLIC), who could put functions before those that the procedures call",
+			Statement: "REVOKE CREATE ON SCHEMA " + s.Schema + " FROM PUBLIC",
+		})
+	}
+	return append(findings, writers...), err
 }
 
 // writers finds who may change a table past the routines, but for its owner.

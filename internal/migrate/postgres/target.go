@@ -62,7 +62,9 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Look:  look,
 		Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 		Stale: s.stale(),
-		Close: handle.DB.Close,
+
+		DeleteType: "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = $1",
+		Close:      handle.DB.Close,
 	}, nil
 }
 

@@ -117,7 +117,8 @@ type MissingGrant struct {
 	To string
 	// Role is the one that they have the first right of.
 	Role string
-	// Operations are those that the role has and they have in neither form.
+	// Operations are those that the role has and they have in neither form, and the forms that they lack who have both of
+	// other operations.
 	Operations []string
 }
 
@@ -127,6 +128,8 @@ type MissingGrantsRequest struct{}
 // MissingGrantsResult is what MissingGrants has found.
 type MissingGrantsResult struct {
 	Missing []MissingGrant
+	// Known is false where nobody can tell: on Db2 and SQLite.
+	Known bool
 }
 
 // MissingGrants returns who may call some of a role's operations and not the others, as after an upgrade that brings
@@ -141,6 +144,7 @@ func MissingGrants(ctx context.Context, client *applock.Client, _ MissingGrantsR
 			return nil
 		}
 		rights, err := target.Rights(ctx)
+		result.Known = err == nil
 		for _, lack := range migrate.Lacks(rights) {
 			result.Missing = append(result.Missing, MissingGrant{To: lack.Grantee, Role: string(lack.Role), Operations: lack.Operations})
 		}

@@ -147,14 +147,34 @@ func Uninstall(ctx context.Context, client *applock.Client, request UninstallReq
 	})
 }
 
+// Part is what of an installation a finding is about.
+type Part = migrate.Part
+
+// The parts of an installation.
+const (
+	// PartSteps is what appl_lock_goose notes.
+	PartSteps = migrate.PartSteps
+	// PartTables are the tables, their columns and indexes.
+	PartTables = migrate.PartTables
+	// PartRoutines are the procedures and functions, with their texts.
+	PartRoutines = migrate.PartRoutines
+	// PartOwners are the accounts with whose rights routines run.
+	PartOwners = migrate.PartOwners
+	// PartRights are the rights that nobody shall have.
+	PartRights = migrate.PartRights
+)
+
 // Finding is something that is not as the applied steps have left it, after a restore for example.
 type Finding struct {
+	Part Part
 	// Name is what it is about, such as "procedure get_appl_lock".
 	Name string
 	// Problem goes on from there, such as "is missing". It is for people.
 	Problem string
 	// Repairable is true for what Repair mends. Of what it does not mend, a backup may have the rest.
 	Repairable bool
+	// Statement is SQL that mends what somebody may have meant so: Repair leaves that to people. Empty for the others.
+	Statement string
 }
 
 // StatusRequest is what Status tells. Its zero value is usable.
@@ -165,9 +185,11 @@ type StatusResult struct {
 	// Steps are all that this program knows, in order, each with the time when it was applied, and those that only the
 	// database has.
 	Steps []Migration
-	// Findings is what is not as the applied steps have left it: tables and routines that are missing or different, on
-	// PostgreSQL also another owner, and rights that everybody has. On Db2 the texts of routines are not compared.
+	// Findings is what is not as the applied steps have left it: tables, indexes and routines that are missing or different,
+	// other owners, rights that everybody has, and those of others to change a table.
 	Findings []Finding
+	// Compared are the parts that have been compared wholly. On Db2 and SQLite they are not all.
+	Compared []Part
 	// Newer is not nil where the database is ahead of this program. There are no findings then.
 	Newer *NewerError
 }
@@ -186,7 +208,7 @@ func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (Statu
 			result.Newer.Contract = contractOf(ctx, client)
 			return nil
 		}
-		result.Findings = findings(found)
+		result.Findings, result.Compared = findings(found), target.Compares
 		return err
 	})
 	return result, err
@@ -203,8 +225,8 @@ type RepairResult struct {
 	Left []Finding
 }
 
-// Repair puts back what Status finds and can be put back: routines, their owner, and the rights that everybody shall not
-// have. It touches no lock and grants nothing. A routine that is as it should be it leaves alone, with its grants; one
+// Repair puts back what Status finds and can be put back: indexes, routines, their owner, and the rights that everybody
+// shall not have. It touches no lock and grants nothing. A routine that is as it should be it leaves alone, with its grants; one
 // that is different is replaced, and on MySQL and MariaDB the grants on it alone are lost. It may run again and again, also
 // at once. Where no step is applied it returns ErrSchema.
 func Repair(ctx context.Context, client *applock.Client, _ RepairRequest) (RepairResult, error) {
@@ -240,7 +262,9 @@ func migrations(steps []migrate.Migration) []Migration {
 func findings(found []migrate.Finding) []Finding {
 	var all []Finding
 	for _, finding := range found {
-		all = append(all, Finding{Name: finding.Name, Problem: finding.Problem, Repairable: len(finding.Mend) > 0})
+		all = append(all, Finding{
+			Part: finding.Part, Name: finding.Name, Problem: finding.Problem, Repairable: len(finding.Mend) > 0, Statement: finding.Statement,
+		})
 	}
 	return all
 }

@@ -29,6 +29,10 @@ const (
 	outcomeRepaired    applock.Outcome = "REPAIRED"
 	outcomeUninstalled applock.Outcome = "UNINSTALLED"
 
+	outcomeOK     applock.Outcome = "OK"
+	outcomeNote   applock.Outcome = "NOTE"
+	outcomeFailed applock.Outcome = "FAILED"
+
 	outcomePlayed applock.Outcome = "PLAYED"
 )
 

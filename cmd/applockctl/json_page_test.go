@@ -157,6 +157,7 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "list --waiting")
 	run(u, "demo")
 	run(u, "ping")
+	run(u, "verify")
 	for _, statement := range []string{
 		"INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (1000, true)", "DROP TABLE appl_lock_waiter",
 	} {
@@ -198,6 +199,7 @@ func everyFailure(t *testing.T, run func(u user, command string, args ...string)
 		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (3, true)")
 	})
 	run(damaged, "migrate status")
+	run(damaged, "verify")
 	run(newer, "migrate status")
 	run(sqliteUser(t), "migrate uninstall", "--yes")
 }

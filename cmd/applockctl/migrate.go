@@ -142,8 +142,11 @@ func (a *app) report(operation string, findings []migrate.Finding) {
 
 // wayOut says what mends something.
 func (a *app) wayOut(finding migrate.Finding) string {
-	if finding.Repairable {
+	switch {
+	case finding.Repairable:
 		return "mend it with: " + a.commandLine("migrate", "repair")
+	case finding.Statement != "":
+		return "mend it with the SQL: " + finding.Statement
 	}
 	return "restore it from a backup"
 }

@@ -15,8 +15,8 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Use:   "status [--exit-code]",
 		Short: "Print all steps and what is not as they have left it",
 		Long: `Prints all steps and when each was applied, that it is pending, or that this program does not know it.
-Then it compares what is there with what the applied steps have left: tables, procedures and their text,
-and on PostgreSQL owner and rights. It changes nothing.
+Then it compares what is there with what the applied steps have left: tables, indexes, procedures and their
+text, owners, and rights that nobody should have. It changes nothing. "verify" looks at the rest, too.
 
 The exit code is 1 if something is missing or different, after a restore for example: stderr says what,
 and the command that mends it. It is also 1 if this program is older than the schema, and with
@@ -76,8 +76,8 @@ func (a *app) migrateRepairCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "repair",
 		Short: "Put back what a restore has lost",
-		Long: `Puts back what "migrate status" finds: procedures that are missing or different, and on PostgreSQL
-their owner and the rights that everybody shall not have. It touches no lock and grants nothing. What is
+		Long: `Puts back what "migrate status" finds: indexes that are missing, procedures that are missing or different,
+their owner, and the rights that everybody shall not have. It touches no lock and grants nothing. What is
 as it should be it leaves alone, with its grants; on MySQL and MariaDB the grants on a procedure that it
 has to replace are lost. It may be run again at any time. The exit code is 1 if something is left that it
 cannot mend.

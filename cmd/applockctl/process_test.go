@@ -103,6 +103,11 @@ func TestProcess(t *testing.T) {
 		"RunSignals":            testRunSignals,
 		"RunLost":               testRunLost,
 		"RunKilled":             testRunKilled,
+		"VerifyFindsHarm":       testVerifyFindsHarm,
+		"VerifyHealthy":         testVerifyHealthy,
+		"VerifyInterrupted":     testVerifyInterrupted,
+		"VerifyInBetween":       testVerifyInBetween,
+		"VerifyAsOthers":        testVerifyAsOthers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -125,6 +125,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.listCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),
+		a.verifyCommand(),
 		a.grantCommand(),
 		a.revokeCommand(),
 		a.demoCommand(),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pressly/goose/v3/database"
@@ -14,14 +15,29 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+// Part is what of an installation a finding is about.
+type Part string
+
+// The parts of an installation.
+const (
+	PartSteps    Part = "steps"
+	PartTables   Part = "tables"
+	PartRoutines Part = "routines"
+	PartOwners   Part = "owners"
+	PartRights   Part = "rights"
+)
+
 // Finding is something that is not as the applied migrations have left it.
 type Finding struct {
+	Part Part
 	// Name is what it is about, such as "procedure get_appl_lock".
 	Name string
 	// Problem goes on from there, such as "is missing".
 	Problem string
-	// Mend are the statements that mend it, for one transaction; none where only a backup helps.
+	// Mend are the statements that mend it, for one transaction; none where only a backup helps, or Statement.
 	Mend []string
+	// Statement mends what somebody may have meant so: it is for people to decide on.
+	Statement string
 }
 
 // Installation is what the applied migrations leave.
@@ -36,11 +52,23 @@ type Installation struct {
 type Table struct {
 	Name    string
 	Columns []string
+	Indexes []Index
+}
+
+// Index is one of a table, or its primary key.
+type Index struct {
+	Name string
+	// Columns are in parentheses.
+	Columns string
+	Primary bool
 }
 
 var (
 	createTable = regexp.MustCompile(`(?ms)^CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(\n(.*?)^\)`)
 	column      = regexp.MustCompile(`(?m)^    ([a-z]\w*) `)
+	primaryKey  = regexp.MustCompile(`(?m)^    CONSTRAINT (\w+) PRIMARY KEY (\(.*?\))`)
+	index       = regexp.MustCompile(`(?m)^    INDEX (\w+) (\(.*?\))`)
+	createIndex = regexp.MustCompile(`(?m)^CREATE INDEX (\w+) ON (\w+) (\(.*?\))`)
 )
 
 // installation reads what the migrations leave that are applied.
@@ -56,24 +84,102 @@ func installation(target Target, steps []Migration) (Installation, error) {
 		}
 		up, _, _ := strings.Cut(string(text), downAnnotation)
 		found.Texts = append(found.Texts, up)
-		for _, created := range createTable.FindAllStringSubmatch(up, -1) {
-			table := Table{Name: created[1]}
-			for _, name := range column.FindAllStringSubmatch(created[2], -1) {
-				table.Columns = append(table.Columns, name[1])
-			}
-			found.Tables = append(found.Tables, table)
-		}
+		found.Tables = append(found.Tables, tablesOf(up)...)
 	}
 	found.Routines = InstalledBy(found.Texts, target.Split)
 	return found, nil
 }
 
+// tablesOf returns the tables that a migration creates.
+func tablesOf(up string) []Table {
+	var tables []Table
+	for _, created := range createTable.FindAllStringSubmatch(up, -1) {
+		table := Table{Name: created[1]}
+		for _, name := range column.FindAllStringSubmatch(created[2], -1) {
+			table.Columns = append(table.Columns, name[1])
+		}
+		for _, key := range primaryKey.FindAllStringSubmatch(created[2], -1) {
+			table.Indexes = append(table.Indexes, Index{Name: key[1], Columns: key[2], Primary: true})
+		}
+		for _, inside := range index.FindAllStringSubmatch(created[2], -1) {
+			table.Indexes = append(table.Indexes, Index{Name: inside[1], Columns: inside[2]})
+		}
+		for _, behind := range createIndex.FindAllStringSubmatch(up, -1) {
+			if behind[2] == table.Name {
+				table.Indexes = append(table.Indexes, Index{Name: behind[1], Columns: behind[3]})
+			}
+		}
+		tables = append(tables, table)
+	}
+	return tables
+}
+
 // inspect compares what is there with what the applied migrations leave. It changes nothing.
 func inspect(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
-	want, err := installation(target, steps)
+	ours := slices.DeleteFunc(slices.Clone(steps), foreign)
+	want, err := installation(target, ours)
 	if err != nil {
 		return nil, err
 	}
+	if newestOf(ours) == 0 {
+		if target.Repeatable {
+			return nil, nil
+		}
+		return unnoted(ctx, target, client, ours)
+	}
+	findings, err := inspectInstalled(ctx, target, client, want)
+	return append(inspectSteps(target, steps), findings...), err
+}
+
+// lastOfOurs is the greatest number that a step of ours can have: five digits.
+const lastOfOurs = 99999
+
+// foreign reports whether a step is not ours: another program's goose has noted it in our table.
+func foreign(step Migration) bool { return step.Version > lastOfOurs }
+
+// inspectSteps compares what the version table notes.
+func inspectSteps(target Target, steps []Migration) []Finding {
+	newest := newestOf(slices.DeleteFunc(slices.Clone(steps), foreign))
+	var findings []Finding
+	for _, step := range steps {
+		finding := Finding{Part: PartSteps, Name: fmt.Sprintf("step %d", step.Version)}
+		switch {
+		case foreign(step):
+			finding.Problem = "is none of applock, and noted in " + VersionTable + ": another program's goose has used that table"
+			finding.Statement = fmt.Sprintf("DELETE FROM %s WHERE version_id = %d", target.Qualify(VersionTable), step.Version)
+		case step.AppliedAt.IsZero() && step.Version < newest:
+			finding.Problem = "is not noted in " + VersionTable + ", and a later one is"
+		default:
+			continue
+		}
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// unnoted finds the tables of an installation that the version table knows nothing of.
+func unnoted(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
+	text, err := fs.ReadFile(target.Migrations, steps[0].Name)
+	if err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for _, table := range tablesOf(string(text)) {
+		problem, err := problemOf(ctx, target, client, table)
+		if err != nil {
+			return nil, err
+		}
+		if problem != problemMissing {
+			findings = append(findings, Finding{
+				Part: PartSteps, Name: "table " + table.Name, Problem: "is there, and no step is noted in " + VersionTable,
+			})
+		}
+	}
+	return findings, nil
+}
+
+// inspectInstalled compares the tables and, where there are all, what the dialect can tell.
+func inspectInstalled(ctx context.Context, target Target, client database.DBTxConn, want Installation) ([]Finding, error) {
 	var findings []Finding
 	for _, table := range want.Tables {
 		problem, err := problemOf(ctx, target, client, table)
@@ -81,15 +187,55 @@ func inspect(ctx context.Context, target Target, client database.DBTxConn, steps
 			return nil, err
 		}
 		if problem != "" {
-			findings = append(findings, Finding{Name: "table " + table.Name, Problem: problem})
+			findings = append(findings, Finding{Part: PartTables, Name: "table " + table.Name, Problem: problem})
 		}
 	}
 	// Without the tables there is nothing that the routines could work on.
-	if len(want.Tables) == 0 || len(findings) > 0 || target.Inspect == nil {
+	if len(findings) > 0 || target.Inspect == nil {
 		return findings, nil
 	}
 	return target.Inspect(ctx, client, want)
 }
+
+// MissingIndexes returns a finding for each index that is not there. Qualify is the target's.
+func MissingIndexes(tables []Table, there map[string]bool, qualify func(table string) string) []Finding {
+	var findings []Finding
+	for _, table := range tables {
+		for _, index := range table.Indexes {
+			if there[index.Name] {
+				continue
+			}
+			mend := fmt.Sprintf("CREATE INDEX %s ON %s %s", index.Name, qualify(table.Name), index.Columns)
+			if index.Primary {
+				mend = fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s PRIMARY KEY %s", qualify(table.Name), index.Name, index.Columns)
+			}
+			findings = append(findings, Finding{
+				Part: PartTables, Name: "index " + index.Name, Problem: problemMissing, Mend: []string{mend},
+			})
+		}
+	}
+	return findings
+}
+
+// ReadNames returns the texts that a query answers, as a set.
+func ReadNames(ctx context.Context, client database.DBTxConn, query string, args ...any) (names map[string]bool, err error) {
+	rows, err := client.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	names = map[string]bool{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names[name] = true
+	}
+	return names, rows.Err()
+}
+
+const problemMissing = "is missing"
 
 // problemOf asks the table itself, in the same way everywhere. One that may not be read is there: callers need no right
 // on it.
@@ -106,7 +252,7 @@ func problemOf(ctx context.Context, target Target, client database.DBTxConn, tab
 	case db.KindPrivilege:
 		return "", nil
 	case db.KindSchema:
-		return "is missing", nil
+		return problemMissing, nil
 	case db.KindOther:
 		return fmt.Sprintf("is not the one that was installed: %v", err), nil
 	default:
@@ -137,7 +283,7 @@ func Repair(ctx context.Context, target Target) (mended, left []Finding, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := newer(steps); err != nil {
+	if err := newerOfOurs(steps); err != nil {
 		return nil, nil, err
 	}
 	if steps[0].AppliedAt.IsZero() {
@@ -211,7 +357,10 @@ type NewerError struct {
 
 // Error says which program is wanted.
 func (e *NewerError) Error() string {
-	if e.Contract == 0 {
+	switch {
+	case e.Version > lastOfOurs:
+		return fmt.Sprintf("%s has step %d, which is none of applock: another program's goose has used that table", VersionTable, e.Version)
+	case e.Contract == 0:
 		return fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it", e.Version)
 	}
 	return fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it, with contract >= %d",
@@ -224,6 +373,11 @@ func newer(steps []Migration) error {
 		return &NewerError{Version: last.Version}
 	}
 	return nil
+}
+
+// newerOfOurs is newer for one who can do beside steps of others.
+func newerOfOurs(steps []Migration) error {
+	return newer(slices.DeleteFunc(slices.Clone(steps), foreign))
 }
 
 // newerThan is newer for one who is about to apply migrations: it asks for the newest version only.

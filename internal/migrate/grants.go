@@ -30,12 +30,14 @@ type Right struct{ Grantee, Routine string }
 
 // Lack is what a grantee's role has and the grantee has not.
 type Lack struct {
-	Grantee    string
-	Role       db.Role
+	Grantee string
+	Role    db.Role
+	// Operations are those that are there in no form, and the forms that one lacks who has others in both.
 	Operations []string
 }
 
-// Lacks returns who has an incomplete role, in the order of the grantees. An operation is there in either of its forms.
+// Lacks returns who has an incomplete role, in the order of the grantees. An operation is there in either of its forms, but
+// for who has both of another: on MySQL and MariaDB a procedure that was made anew has lost its grants.
 func Lacks(rights []Right) []Lack {
 	granted := map[string][]string{}
 	var grantees []string
@@ -77,13 +79,26 @@ func rolesOf(routines []string) []db.Role {
 }
 
 func missing(role db.Role, routines []string) []string {
-	var missing []string
+	var none, one []string
+	both := false
 	for _, operation := range role.Allowed() {
-		if !slices.Contains(routines, operation.Name) && !slices.Contains(routines, operation.RowForm()) {
-			missing = append(missing, operation.Name)
+		name, row := operation.Name, operation.RowForm()
+		hasName, hasRow := slices.Contains(routines, name), slices.Contains(routines, row)
+		switch {
+		case !hasName && !hasRow:
+			none = append(none, name)
+		case !hasName:
+			one = append(one, name)
+		case !hasRow:
+			one = append(one, row)
+		default:
+			both = both || name != row
 		}
 	}
-	return missing
+	if both {
+		return append(none, one...)
+	}
+	return none
 }
 
 // ReadRights returns what a query of grantees and routines answers for a schema.

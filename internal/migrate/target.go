@@ -49,6 +49,19 @@ type Target struct {
 	Split func(block string) []string
 	// Inspect compares the routines, and what else the dialect can tell; nil where there is nothing but tables.
 	Inspect func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
+	// Repeatable is true where a step may be applied to what it has left before.
+	Repeatable bool
+	// Compares are the parts that Inspect can tell everything of.
+	Compares []Part
+	// Look tells what lies between the program and the tables; nil where that is not known how.
+	Look func(ctx context.Context, conn *sql.Conn) (Surroundings, error)
+	// Clock is the query for the server's time, in microseconds since 1970; empty where that is this host's.
+	Clock string
+	// Stale is the query that looks at the first rows of appl_lock, at most StaleRows: how many it has seen, how many of them
+	// have been free for longer than its argument, in seconds, and for how many seconds the oldest of these.
+	Stale string
+	// DeleteType is the statement that deletes the rows of an object type, its argument.
+	DeleteType string
 	// Close releases what Target has opened; nil where that is nothing.
 	Close func() error
 }
@@ -234,7 +247,7 @@ func Status(ctx context.Context, target Target) ([]Migration, error) {
 // Findings returns what is not as the applied migrations have left it, and an error where the database has one that this
 // program does not know: then it cannot tell. It changes nothing.
 func Findings(ctx context.Context, target Target, steps []Migration) ([]Finding, error) {
-	if err := newer(steps); err != nil {
+	if err := newerOfOurs(steps); err != nil {
 		return nil, err
 	}
 	return inspect(ctx, target, target.DB, steps)

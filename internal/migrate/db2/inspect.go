@@ -37,7 +37,9 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		if there[routine.Name] {
 			continue
 		}
-		finding := migrate.Finding{Name: strings.ToLower(routine.Kind) + " " + routine.Name, Problem: "is missing"}
+		finding := migrate.Finding{
+			Part: migrate.PartRoutines, Name: strings.ToLower(routine.Kind) + " " + routine.Name, Problem: "is missing",
+		}
 		for _, statement := range routine.Statements {
 			finding.Mend = append(finding.Mend, strings.TrimSpace(statement.Text))
 		}

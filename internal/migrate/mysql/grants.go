@@ -62,9 +62,10 @@ func quote(name string) string {
 	return "'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(name) + "'"
 }
 
-// rights returns who may call what.
+// rights returns who may call what, but for everybody.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
 	return migrate.ReadRights(ctx, s.Handle, `SELECT CASE WHEN Host IN ('', '%') THEN User ELSE CONCAT(User, '@', Host) END, Routine_name
 		FROM mysql.procs_priv
-		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`)
+		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0
+			AND NOT (User = '' OR User = 'PUBLIC' AND Host = '')`)
 }

@@ -43,10 +43,13 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			mode = found[1]
 		}
 	}
+	findings, err := s.inspectTables(ctx, client, want.Tables, there)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
 	alive := map[string]bool{}
-	var findings []migrate.Finding
 	for _, routine := range want.Routines {
-		problem := "is missing"
+		part, problem := migrate.PartRoutines, "is missing"
 		if is, found := there[routine.Name]; found {
 			if err := s.read(ctx, client, routine.Name, &is); err != nil {
 				return nil, s.Interpret(ctx, err)
@@ -57,16 +60,39 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 					return nil, err
 				}
 			}
-			problem = is.problem(routine.Definition(), mode, alive[is.definer])
+			part, problem = is.problem(routine.Definition(), mode, alive[is.definer])
 		}
 		if problem == "" {
 			continue
 		}
 		findings = append(findings, migrate.Finding{
-			Name: "procedure " + routine.Name, Problem: problem, Mend: replacing(routine, mode),
+			Part: part, Name: "procedure " + routine.Name, Problem: problem, Mend: replacing(routine, mode),
 		})
 	}
 	return findings, nil
+}
+
+// inspectTables compares the indexes of the tables, and who may change them or call anything, if that can be seen.
+func (s site) inspectTables(
+	ctx context.Context, client database.DBTxConn, tables []migrate.Table, routines map[string]installed,
+) ([]migrate.Finding, error) {
+	indexes, err := migrate.ReadNames(ctx, client, `
+		SELECT DISTINCT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pk') ELSE index_name END
+		FROM information_schema.statistics
+		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE())`, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	findings := migrate.MissingIndexes(tables, indexes, s.qualify)
+	names := []string{migrate.VersionTable}
+	for _, table := range tables {
+		names = append(names, table.Name)
+	}
+	rights, err := s.inspectRights(ctx, client, names, routines)
+	if db.KindOf(s.Interpret(ctx, err)) == db.KindPrivilege {
+		return findings, nil
+	}
+	return append(findings, rights...), err
 }
 
 // procedures returns those of the database, without their texts.
@@ -111,18 +137,18 @@ func (s site) isAlive(ctx context.Context, client database.DBTxConn, account str
 }
 
 // problem returns what is wrong, or nothing.
-func (is installed) problem(source, mode string, alive bool) string {
+func (is installed) problem(source, mode string, alive bool) (migrate.Part, string) {
 	switch {
 	case !alive:
-		return fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
+		return migrate.PartOwners, fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
 	case is.security != "DEFINER":
-		return "has the rights of its caller"
+		return migrate.PartRoutines, "has the rights of its caller"
 	case is.mode != mode:
-		return fmt.Sprintf("has the sql_mode %q", is.mode)
+		return migrate.PartRoutines, fmt.Sprintf("has the sql_mode %q", is.mode)
 	case is.text.Valid && !same(is.text.String, source):
-		return "has another text than this program installs"
+		return migrate.PartRoutines, "has another text than this program installs"
 	}
-	return ""
+	return "", ""
 }
 
 // same compares parameters and body: what stands between them each server puts in an order of its own.

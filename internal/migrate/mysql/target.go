@@ -53,17 +53,26 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	}
 	versions = versionStore{Store: versions, table: s.versionTable()}
 	return migrate.Target{
-		DB:            handle.DB,
-		Migrations:    fsys,
-		Versions:      versions,
-		HasVersions:   s.connectedHasVersions,
-		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
-		Remove:        s.remove,
-		Rights:        s.rights,
-		Interpret:     s.Interpret,
-		Qualify:       s.qualify,
-		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE expires_ts > UTC_TIMESTAMP(6)",
-		Inspect:       s.inspect,
+		DB:          handle.DB,
+		Migrations:  fsys,
+		Versions:    versions,
+		HasVersions: s.connectedHasVersions,
+		Prepare:     func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Remove:      s.remove,
+		Rights:      s.rights,
+		Interpret:   s.Interpret,
+		Qualify:     s.qualify,
+		LiveLocks:   "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE expires_ts > UTC_TIMESTAMP(6)",
+		Inspect:     s.inspect,
+		Repeatable:  true,
+		Compares: []migrate.Part{
+			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
+		},
+		Look:  look,
+		Clock: "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		Stale: s.stale(),
+
+		DeleteType:    "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = ?",
 		SessionLocker: &migrationLock{site: s},
 	}, nil
 }

@@ -44,17 +44,18 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		return nil, s.Interpret(ctx, err)
 	}
 	owner := tables["appl_lock"].owner
-	var findings []migrate.Finding
-	names := []string{migrate.VersionTable}
-	for _, table := range want.Tables {
-		names = append(names, table.Name)
+	findings, err := s.inspectTables(ctx, client, want.Tables)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
 	}
-	for _, name := range names {
+	for _, name := range names(want.Tables) {
 		findings = append(findings, s.rightsOn("table", name, owner, tables[name])...)
 	}
 	for _, routine := range want.Routines {
 		is, found := routines[routine.Name+"("+argumentsOf(routine)+")"]
-		finding := migrate.Finding{Name: strings.ToLower(routine.Kind) + " " + routine.Name, Mend: s.creating(routine)}
+		finding := migrate.Finding{
+			Part: migrate.PartRoutines, Name: strings.ToLower(routine.Kind) + " " + routine.Name, Mend: s.creating(routine),
+		}
 		switch {
 		case !found:
 			finding.Problem = "is missing"
@@ -80,17 +81,82 @@ func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Fi
 	if is.open {
 		verb := map[bool]string{true: "used", false: "executed"}[kind == "table"]
 		findings = append(findings, migrate.Finding{
-			Name: kind + " " + name, Problem: "may be " + verb + " by everybody (PUBLIC)",
+			Part: migrate.PartRights, Name: kind + " " + name, Problem: "may be " + verb + " by everybody (PUBLIC)",
 			Mend: []string{"REVOKE ALL ON " + about + " FROM PUBLIC"},
 		})
 	}
 	if is.owner != owner {
 		findings = append(findings, migrate.Finding{
-			Name: kind + " " + name, Problem: fmt.Sprintf("belongs to %s, and the table appl_lock to %s", is.owner, owner),
+			Part: migrate.PartOwners, Name: kind + " " + name, Problem: fmt.Sprintf("belongs to %s, and the table appl_lock to %s", is.owner, owner),
 			Mend: []string{"ALTER " + about + " OWNER TO " + pgx.Identifier{owner}.Sanitize()},
 		})
 	}
 	return findings
+}
+
+// names are those of the tables, goose's included.
+func names(tables []migrate.Table) []string {
+	names := []string{migrate.VersionTable}
+	for _, table := range tables {
+		names = append(names, table.Name)
+	}
+	return names
+}
+
+// inspectTables compares the indexes, and who may change a table or add to the schema.
+func (s site) inspectTables(ctx context.Context, client database.DBTxConn, tables []migrate.Table) ([]migrate.Finding, error) {
+	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	findings := migrate.MissingIndexes(tables, indexes, s.qualify)
+	writers, err := s.writers(ctx, client, names(tables))
+	if err != nil {
+		return nil, err
+	}
+	open, err := migrate.ReadNames(ctx, client, `SELECT n.nspname
+		FROM pg_namespace AS n
+		CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+		WHERE n.oid = to_regnamespace($1) AND a.grantee = 0 AND a.privilege_type = 'CREATE'`, s.Schema)
+	if len(open) > 0 {
+		writers = append(writers, migrate.Finding{
+			Part: migrate.PartRights, Name: "schema " + s.Schema,
+			Problem:   "may be added to by everybody (PUBLIC), who could put functions before those that the procedures call",
+			Statement: "REVOKE CREATE ON SCHEMA " + s.Schema + " FROM PUBLIC",
+		})
+	}
+	return append(findings, writers...), err
+}
+
+// writers finds who may change a table past the routines, but for its owner.
+func (s site) writers(ctx context.Context, client database.DBTxConn, tables []string) (findings []migrate.Finding, err error) {
+	rows, err := client.QueryContext(ctx, `
+		SELECT c.relname, r.rolname, string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type)
+		FROM pg_class AS c
+		CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		JOIN pg_roles AS r ON r.oid = a.grantee
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p') AND a.grantee <> c.relowner
+			AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
+		GROUP BY c.relname, r.rolname
+		ORDER BY c.relname, r.rolname`, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var table, writer, privileges string
+		if err := rows.Scan(&table, &writer, &privileges); err != nil {
+			return nil, err
+		}
+		if slices.Contains(tables, table) {
+			findings = append(findings, migrate.Finding{
+				Part: migrate.PartRights, Name: "table " + table,
+				Problem:   fmt.Sprintf("may be changed by %s past the procedures (%s)", writer, privileges),
+				Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(table), roleName(writer)),
+			})
+		}
+	}
+	return findings, rows.Err()
 }
 
 // tables returns those of the schema.

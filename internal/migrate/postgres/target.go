@@ -52,13 +52,24 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Rights:        s.rights,
 		SessionLocker: migrationLock{s},
 		Interpret:     s.Interpret,
-		Qualify:       func(table string) string { return s.Schema + "." + table },
+		Qualify:       s.qualify,
 		LiveLocks:     "SELECT count(*) FROM " + s.Schema + ".appl_lock WHERE expires_ts > clock_timestamp()",
 		Split:         migrate.SplitPostgres,
 		Inspect:       s.inspect,
-		Close:         handle.DB.Close,
+		Compares: []migrate.Part{
+			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
+		},
+		Look:  look,
+		Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		Stale: s.stale(),
+
+		DeleteType: "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = $1",
+		Close:      handle.DB.Close,
 	}, nil
 }
+
+// qualify puts the schema before the name of a table.
+func (s site) qualify(table string) string { return s.Schema + "." + table }
 
 // versionTable has the schema it is about in its name, so that several schemas of one database are migrated
 // independently.

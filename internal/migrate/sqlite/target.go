@@ -44,6 +44,12 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Interpret: s.Interpret,
 		Qualify:   func(table string) string { return table },
 		LiveLocks: "SELECT count(*) FROM appl_lock WHERE expires_ts > CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+		Inspect:   s.inspect,
+		Compares:  []migrate.Part{migrate.PartSteps, migrate.PartTables},
+		Look:      s.look,
+		Stale:     stale(),
+
+		DeleteType: "DELETE FROM appl_lock WHERE object_type = ?",
 		Remove: func(ctx context.Context) error {
 			_, err := s.DB.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
 			return s.Interpret(ctx, err)

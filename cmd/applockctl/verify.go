@@ -1,0 +1,381 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+)
+
+// defaultStale is twice what a purge leaves: who purges every month has nothing older.
+const defaultStale = 2 * applock.DefaultPurgeAge
+
+// verifyAnswer is one thing that was looked at. Repair is a command of this program, Statement is SQL.
+type verifyAnswer struct {
+	Outcome   applock.Outcome `json:"outcome"`
+	Check     string          `json:"check"`
+	Text      string          `json:"text"`
+	Repair    string          `json:"repair"`
+	Statement string          `json:"statement"`
+}
+
+func (v verifyAnswer) fields() []field {
+	found := v.Text
+	switch {
+	case v.Repair != "":
+		found += "; mend it with: " + v.Repair
+	case v.Statement != "":
+		found += "; mend it with the SQL: " + v.Statement
+	}
+	return []field{{title: "OUTCOME", value: v.Outcome}, {title: "CHECK", value: word(v.Check)}, {title: "FOUND", value: word(found)}}
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	stale := duration(defaultStale)
+	command := &cobra.Command{
+		Use:   "verify [--older-than 60d]",
+		Short: "Check a live installation from end to end",
+		Long: `Looks at everything that has to be right before programs can rely on the locks, and prints a line each: OK,
+NOTE for what is good to know, or FAILED with the command that mends it. Exit code 0 if nothing has FAILED,
+else 1. Run it as the account that migrates; what another one may not see is a NOTE.
+
+Compared are the steps, tables, indexes, procedures with their texts, the accounts that they run as, rights
+that nobody should have, and the grants of each role. Then it looks whether the server is a replica or read
+only, whether a pooler or a cluster is in between, at the clocks (which no lock depends on), and among the
+first 10,000 rows for those of objects that have been free for longer than --older-than.
+
+At the end it plays one round on the database: get, a refusal, renew, inquire, list, transfer, a lost grant,
+release, and the end of a lock of one second. That is a round of its own, not the scenarios of the tests,
+which need a clock that can be turned. It plays with objects of a random type that begins with verify_, and
+deletes their rows, also after Ctrl-C. It changes nothing else. Not all of it is there on Db2.`,
+		Example: `  applockctl verify
+  applockctl verify --output json
+  applockctl --quiet verify --older-than 90d || echo "look at the locks"`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.verify(ctx, time.Duration(stale))
+		}),
+	}
+	command.Flags().Var(&stale, "older-than", "after how long the row of a free object should have been purged")
+	return command
+}
+
+func (a *app) verify(ctx context.Context, stale time.Duration) error {
+	return a.call(ctx, "verify", func(ctx context.Context, s session) error {
+		v := &verifier{app: a, session: s, stale: stale}
+		if err := v.connection(ctx); err != nil {
+			return err
+		}
+		for _, check := range v.checks() {
+			s.restart()
+			if err := check.look(ctx); err != nil {
+				if ctx.Err() != nil || noAnswer(err) {
+					return err
+				}
+				v.fail(check.name, "cannot be checked: "+err.Error())
+			}
+		}
+		return v.print()
+	})
+}
+
+// noAnswer reports whether there was no answer that could be judged.
+func noAnswer(err error) bool {
+	return errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrClosed)
+}
+
+// verifier looks at an installation and keeps what it finds.
+type verifier struct {
+	app     *app
+	session session
+	stale   time.Duration
+	answers []verifyAnswer
+	product string
+	// installed is true where there is something to work with.
+	installed bool
+	// missing is who has an incomplete role, and blind is true for an account that may not see that.
+	missing    migrate.MissingGrantsResult
+	missingErr error
+	blind      bool
+}
+
+// check is one look, by the name of what it finds first.
+type check struct {
+	name string
+	look func(ctx context.Context) error
+}
+
+func (v *verifier) checks() []check {
+	return []check{
+		{"steps", v.status},
+		{"contract", v.contract},
+		{"grants", v.grants},
+		{"surroundings", v.surroundings},
+		{"purge", v.purge},
+		{"round", v.round},
+	}
+}
+
+func (v *verifier) add(outcome applock.Outcome, name, text string) *verifyAnswer {
+	v.answers = append(v.answers, verifyAnswer{Outcome: outcome, Check: name, Text: oneLine(redactText(text))})
+	return &v.answers[len(v.answers)-1]
+}
+
+func (v *verifier) ok(name, text string)   { v.add(outcomeOK, name, text) }
+func (v *verifier) note(name, text string) { v.add(outcomeNote, name, text) }
+
+// fail adds what is wrong, and returns it for the way to mend it.
+func (v *verifier) fail(name, text string) *verifyAnswer { return v.add(outcomeFailed, name, text) }
+
+// print prints what was found, and turns a failure into the answer no.
+func (v *verifier) print() error {
+	p := v.app.newPrinter(verifyAnswer{})
+	good := true
+	for _, answer := range v.answers {
+		failed := answer.Outcome == outcomeFailed
+		good = good && !failed
+		if v.app.quiet && !failed {
+			continue
+		}
+		if err := p.print(answer); err != nil {
+			return err
+		}
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	return yesIf(good)
+}
+
+func (v *verifier) connection(ctx context.Context) error {
+	server, err := v.session.Ping(ctx)
+	if err != nil {
+		return err
+	}
+	v.product = server.Product
+	v.ok("connection", server.Product+" "+server.Version)
+	return nil
+}
+
+// status compares what is there with the steps.
+func (v *verifier) status(ctx context.Context) error {
+	v.missing, v.missingErr = migrate.MissingGrants(ctx, v.session.Client, migrate.MissingGrantsRequest{})
+	v.blind = errors.Is(v.missingErr, applock.ErrPrivilege)
+	status, err := migrate.Status(ctx, v.session.Client, migrate.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	v.steps(status)
+	if status.Newer != nil {
+		v.note("schema", "not compared: only a program that knows all steps can tell")
+		return nil
+	}
+	v.findings(status.Findings)
+	for _, part := range []migrate.Part{migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights} {
+		if !slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == part }) {
+			v.good(part, status.Compared)
+		}
+	}
+	return nil
+}
+
+// steps tells which steps are applied, and fails for those that are pending, or unknown.
+func (v *verifier) steps(status migrate.StatusResult) {
+	var applied int
+	// Tables that no step is noted of are in the way of the steps.
+	unnoted := slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == migrate.PartSteps })
+	for _, step := range status.Steps {
+		switch {
+		case step.Unknown:
+		case step.AppliedAt.IsZero() && unnoted:
+		case step.AppliedAt.IsZero():
+			v.fail("steps", fmt.Sprintf("step %d, %s, is pending", step.Version, step.Name)).Repair = v.app.commandLine("migrate", "up")
+		default:
+			applied++
+		}
+	}
+	v.installed = applied > 0
+	if status.Newer != nil {
+		v.fail("steps", status.Newer.Error())
+	}
+	v.ok("steps", count(applied, "step")+" applied")
+}
+
+// findings fails for what is not as the steps have left it.
+func (v *verifier) findings(findings []migrate.Finding) {
+	for _, finding := range findings {
+		failed := v.fail(string(finding.Part), finding.Name+" "+finding.Problem)
+		switch {
+		case finding.Repairable:
+			failed.Repair = v.app.commandLine("migrate", "repair")
+		case finding.Statement != "":
+			failed.Statement = finding.Statement
+		default:
+			failed.Text += "; restore it from a backup"
+		}
+	}
+}
+
+// good tells of a part without a finding what that means.
+func (v *verifier) good(part migrate.Part, compared []migrate.Part) {
+	name := string(part)
+	switch {
+	case !v.installed:
+		v.note(name, notInstalled)
+	case v.blind && (part == migrate.PartOwners || part == migrate.PartRights):
+		v.note(name, mayNotRead)
+	case !slices.Contains(compared, part):
+		v.note(name, "not checked on "+v.product)
+	default:
+		v.ok(name, "as the steps have left them")
+	}
+}
+
+func (v *verifier) contract(ctx context.Context) error {
+	if !v.installed {
+		v.note("contract", notInstalled)
+		return nil
+	}
+	version, err := v.session.Version(ctx)
+	if errors.Is(err, applock.ErrSchema) {
+		text := fmt.Sprintf("the procedures have contract %d, and %d is needed", version.Contract, applock.ContractVersion)
+		v.fail("contract", text).Repair = v.app.commandLine("migrate", "repair")
+		return nil
+	}
+	if err == nil {
+		v.ok("contract", fmt.Sprintf("version %d, and %d is needed", version.Contract, applock.ContractVersion))
+	}
+	return err
+}
+
+// mayNotRead is why nothing is said of rights.
+const mayNotRead = "not checked: this account may not read the database mysql"
+
+// notInstalled is why nothing is said of what is not there.
+const notInstalled = "not checked: no step is known to be applied"
+
+// grants tells who has an incomplete role.
+func (v *verifier) grants(context.Context) error {
+	switch {
+	case v.blind:
+		v.note("grants", mayNotRead)
+		return nil
+	case v.missingErr != nil:
+		return v.missingErr
+	case !v.missing.Known:
+		v.note("grants", "not checked on "+v.product)
+		return nil
+	}
+	for _, missing := range v.missing.Missing {
+		text := fmt.Sprintf("%s, as %s, may not call %s", missing.To, missing.Role, strings.Join(missing.Operations, ", "))
+		v.fail("grants", text).Repair = v.app.commandLine("grant", "--to", quote(missing.To), "--as", missing.Role)
+	}
+	if len(v.missing.Missing) == 0 {
+		v.ok("grants", "nobody has a part of a role only")
+	}
+	return nil
+}
+
+// surroundings tells what lies in between.
+func (v *verifier) surroundings(ctx context.Context) error {
+	found, err := migrate.Surroundings(ctx, v.session.Client, migrate.SurroundingsRequest{})
+	if errors.Is(err, errors.ErrUnsupported) {
+		v.note("surroundings", "not checked on "+v.product)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if found.ReadOnly != "" {
+		v.fail("primary", found.ReadOnly).Statement = found.EndReadOnly
+	} else {
+		v.ok("primary", "the server takes changes")
+	}
+	if found.Isolation != "" {
+		v.note("isolation", found.Isolation)
+	}
+	if found.Between != "" {
+		v.note("between", found.Between)
+	} else {
+		v.ok("between", "neither a pooler nor a cluster")
+	}
+	if found.RoundTrip > 0 {
+		v.note("clock", clockWords(found.Ahead, found.RoundTrip))
+	}
+	return nil
+}
+
+// clockWords tells how a server's clock differs from this host's, as far as a round trip lets it be seen.
+func clockWords(ahead, roundTrip time.Duration) string {
+	within := (roundTrip / 2).Round(time.Microsecond)
+	if ahead.Abs() <= within {
+		return fmt.Sprintf("the server's is this host's, within %s", within)
+	}
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	return fmt.Sprintf("the server's is %s %s this host's, give or take %s; no lock depends on that",
+		ahead.Abs().Round(time.Microsecond), side, within)
+}
+
+// purge looks for what nobody has purged.
+func (v *verifier) purge(ctx context.Context) error {
+	if !v.installed {
+		v.note("purge", notInstalled)
+		return nil
+	}
+	found, err := migrate.Stale(ctx, v.session.Client, migrate.StaleRequest{FreeFor: v.stale})
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		v.note("purge", "not checked on "+v.product)
+		return nil
+	case errors.Is(err, applock.ErrPrivilege):
+		v.note("purge", "not checked: this account may not read the table appl_lock")
+		return nil
+	case err != nil:
+		return err
+	}
+	limit := duration(v.stale)
+	looked := count(int(found.Looked), "row")
+	if found.Rows == 0 {
+		v.ok("purge", fmt.Sprintf("none of %s looked at has been free for longer than %s", looked, limit.String()))
+		return nil
+	}
+	longest := duration(found.Longest)
+	text := fmt.Sprintf("%d of %s looked at should have been purged: free for longer than %s, the oldest for %s",
+		found.Rows, looked, limit.String(), longest.String())
+	v.fail("purge", text).Repair = v.app.commandLine("purge", "--older-than", limit.String())
+	return nil
+}
+
+// round plays on the database itself.
+func (v *verifier) round(ctx context.Context) error {
+	if !v.installed {
+		v.note("round", notInstalled)
+		return nil
+	}
+	v.session.pause() // each of its calls has its own limit
+	result, err := migrate.Rehearse(ctx, v.session.Client, migrate.RehearseRequest{Timeout: time.Duration(v.app.timeout)})
+	if err != nil {
+		return err
+	}
+	if result.Failure != "" {
+		v.fail("round", result.Failure)
+	} else {
+		v.ok("round", count(result.Played, "step")+" played, with the answers that they should have")
+	}
+	if result.Left {
+		v.note("round", "the rows of type "+result.ObjectType+" are left to the purge: this account may not delete them")
+	}
+	return nil
+}

@@ -1,0 +1,519 @@
+package main
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+// place is an installation that somebody damages.
+type place struct {
+	binary
+	// product is the server, empty for a file.
+	product server
+	// exec runs statements past the program.
+	exec func(t *testing.T, statements ...string)
+}
+
+// table returns a table's name as statements have it.
+func (p place) table(name string) string {
+	if p.product == postgresServer {
+		return "applock." + name
+	}
+	return name
+}
+
+// procedure returns how a product's statements name a procedure.
+func (p place) procedure(name string) string {
+	if p.product == postgresServer {
+		return "PROCEDURE applock." + name
+	}
+	return "PROCEDURE " + name
+}
+
+// onEveryPlace runs a test on an installation of its own on each product.
+func onEveryPlace(t *testing.T, b binary, test func(t *testing.T, p place)) {
+	t.Helper()
+	install := func(t *testing.T, p place) {
+		t.Helper()
+		if got := p.run(t.Context(), "migrate", "up"); got.code != exitYes {
+			t.Fatalf("migrate up: %s", got.stderr)
+		}
+		test(t, p)
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		p := place{binary: b}
+		path := filepath.Join(t.TempDir(), "applock.db")
+		p.dsn = "sqlite:" + path
+		p.exec = func(t *testing.T, statements ...string) {
+			t.Helper()
+			withFile(t, userOf(p.dsn), func(exec func(string)) {
+				for _, statement := range statements {
+					exec(statement)
+				}
+			})
+		}
+		install(t, p)
+	})
+	onServers(t, func(t *testing.T, s server) {
+		p := place{binary: b, product: s}
+		p.dsn = s.newDatabase(t)
+		p.exec = func(t *testing.T, statements ...string) {
+			t.Helper()
+			s.exec(t, p.dsn, statements...)
+		}
+		install(t, p)
+	})
+}
+
+// verified is what verify prints as JSON.
+func (b binary) verified(t *testing.T, args ...string) ([]verifyAnswer, result) {
+	t.Helper()
+	got := b.run(t.Context(), append([]string{"verify", "--output", "json", "--timeout", "2m"}, args...)...)
+	var answers []verifyAnswer
+	for line := range strings.Lines(got.stdout) {
+		var answer verifyAnswer
+		if err := json.Unmarshal([]byte(line), &answer); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		answers = append(answers, answer)
+	}
+	return answers, got
+}
+
+// failures returns what has failed.
+func failures(answers []verifyAnswer) []verifyAnswer {
+	var failed []verifyAnswer
+	for _, answer := range answers {
+		if answer.Outcome == outcomeFailed {
+			failed = append(failed, answer)
+		}
+	}
+	return failed
+}
+
+// checkGreen fails the test unless everything is as it should be.
+func (b binary) checkGreen(t *testing.T, args ...string) []verifyAnswer {
+	t.Helper()
+	answers, got := b.verified(t, args...)
+	if got.code != exitYes || len(failures(answers)) > 0 || len(answers) < 10 {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	return answers
+}
+
+// harm is something that somebody has done to an installation.
+type harm struct {
+	name string
+	do   []string
+	// check and text are what verify says.
+	check, text string
+	// repair is how the command that mends it begins, behind the name of the program, and statement how the SQL does. Where
+	// both are empty, undo takes it back.
+	repair, statement string
+	undo              []string
+}
+
+// harmsOf returns the harms that can be done to an installation.
+func harmsOf(t *testing.T, p place) []harm {
+	t.Helper()
+	lock, waiter, steps := p.table("appl_lock"), p.table("appl_lock_waiter"), p.table("appl_lock_goose")
+	insert := "INSERT INTO " + steps + " (version_id, is_applied) VALUES "
+	remove := "DELETE FROM " + steps + " WHERE version_id = "
+	dropIndex := "DROP INDEX appl_lock_waiter_client_ix"
+	switch {
+	case p.product == postgresServer:
+		dropIndex = "DROP INDEX applock.appl_lock_waiter_client_ix"
+	case p.product.isMySQL() && p.product != "":
+		dropIndex += " ON appl_lock_waiter"
+	}
+	harms := []harm{
+		{
+			name: "a step is pending", do: []string{remove + "2"},
+			check: "steps", text: "step 2, 00002_procedures.sql, is pending", repair: "migrate up",
+		},
+		{
+			name: "a step of the future", do: []string{insert + "(3, true)"},
+			check: "steps", text: "this program is older than the schema, which has step 3", undo: []string{remove + "3"},
+		},
+		{
+			name: "a step of another program", do: []string{insert + "(20240101120000, true)"},
+			check: "steps", text: "step 20240101120000 is none of applock", statement: remove + "20240101120000",
+		},
+		{
+			name: "an index is lost", do: []string{dropIndex},
+			check: "tables", text: "index appl_lock_waiter_client_ix is missing", repair: "migrate repair",
+		},
+		{
+			name: "a column is lost", do: []string{"ALTER TABLE " + waiter + " RENAME COLUMN since_ts TO since"},
+			check: "tables", text: "table appl_lock_waiter is not the one that was installed",
+			undo: []string{"ALTER TABLE " + waiter + " RENAME COLUMN since TO since_ts"},
+		},
+		{
+			name: "nobody purges", do: []string{staleRow(p, lock)},
+			check: "purge", text: "1 of 1 row looked at should have been purged", repair: "purge --older-than 60d",
+		},
+	}
+	if p.product == "" {
+		return append(harms, harm{
+			name: "the version table is lost", do: []string{"ALTER TABLE appl_lock_goose RENAME TO lost"},
+			check: "steps", text: "table appl_lock is there, and no step is noted", undo: []string{"ALTER TABLE lost RENAME TO appl_lock_goose"},
+		})
+	}
+	if p.product == postgresServer {
+		return append(harmsOnPostgres(t, p), harms...)
+	}
+	return append(harmsOnMySQL(t, p), harms...) // a step that is applied anew has its procedures granted to nobody
+}
+
+// staleRow is a row of an object that has been free for years.
+func staleRow(p place, lock string) string {
+	moment := "'2001-02-03'"
+	if p.product == "" {
+		moment = "981158400000000"
+	}
+	return "INSERT INTO " + lock + " (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)" +
+		strings.ReplaceAll(" VALUES ('customer', '42', 'jdoe', '', 1, NOW, NOW, NOW)", "NOW", moment)
+}
+
+func harmsOnPostgres(t *testing.T, p place) []harm {
+	t.Helper()
+	database, somebody, operator := databaseOf(t, p.dsn), p.product.newUser(t, p.dsn, "secret"), grantedOperator(t, p)
+	const version = "applock.appl_lock_goose"
+	return []harm{
+		{
+			name: "a routine is dropped", do: []string{"DROP FUNCTION applock.renew_appl_locks"},
+			check: "routines", text: "function renew_appl_locks is missing", repair: "migrate repair",
+		},
+		{
+			name:  "a routine has another text",
+			do:    []string{"CREATE OR REPLACE FUNCTION applock.appl_lock_version() RETURNS integer LANGUAGE sql AS $$SELECT 1$$"},
+			check: "routines", text: "function appl_lock_version has another text", repair: "migrate repair",
+		},
+		{
+			name: "another owner",
+			do: []string{
+				"GRANT CREATE ON SCHEMA applock TO " + somebody, "ALTER FUNCTION applock.purge_appl_locks_row(bigint, bigint) OWNER TO " + somebody,
+				"REVOKE CREATE ON SCHEMA applock FROM " + somebody,
+			},
+			check: "owners", text: "function purge_appl_locks_row belongs to " + somebody, repair: "migrate repair",
+		},
+		{
+			name: "everybody may execute", do: []string{"GRANT EXECUTE ON " + p.procedure("transfer_appl_lock") + " TO PUBLIC"},
+			check: "rights", text: "procedure transfer_appl_lock may be executed by everybody (PUBLIC)", repair: "migrate repair",
+		},
+		{
+			name: "a grant of a role is missing", do: []string{
+				"REVOKE EXECUTE ON FUNCTION applock.release_appl_lock_row FROM " + operator,
+				"REVOKE EXECUTE ON PROCEDURE applock.release_appl_lock FROM " + operator,
+			},
+			check: "grants", text: operator + ", as operator, may not call release_appl_lock", repair: "grant --to " + operator + " --as operator",
+		},
+		{
+			name: "an operator may change the table", do: []string{"GRANT SELECT, INSERT, UPDATE ON applock.appl_lock TO " + operator},
+			check: "rights", text: "table appl_lock may be changed by " + operator + " past the procedures (INSERT, UPDATE)",
+			statement: "REVOKE INSERT, UPDATE ON applock.appl_lock FROM " + operator,
+		},
+		{
+			name: "everybody may add to the schema", do: []string{"GRANT CREATE ON SCHEMA applock TO PUBLIC"},
+			check: "rights", text: "schema applock may be added to by everybody", statement: "REVOKE CREATE ON SCHEMA applock FROM PUBLIC",
+		},
+		{
+			name: "the primary key is lost", do: []string{"ALTER TABLE applock.appl_lock DROP CONSTRAINT appl_lock_pk"},
+			check: "tables", text: "index appl_lock_pk is missing", repair: "migrate repair",
+		},
+		{
+			name: "the version table is lost", do: []string{"ALTER TABLE " + version + " RENAME TO lost"},
+			check: "steps", text: "table appl_lock is there, and no step is noted", undo: []string{"ALTER TABLE applock.lost RENAME TO appl_lock_goose"},
+		},
+		{
+			name: "read only", do: []string{"ALTER DATABASE " + database + " SET default_transaction_read_only = on"},
+			check: "primary", text: "transactions are read only", statement: "BEGIN READ WRITE; ALTER DATABASE " + database + " RESET ",
+		},
+	}
+}
+
+func harmsOnMySQL(t *testing.T, p place) []harm {
+	t.Helper()
+	operator, ghost := grantedOperator(t, p), randomName()
+	everybody, nobody := "PUBLIC", "PUBLIC"
+	if p.product == "mysql" { // which has no PUBLIC
+		everybody, nobody = "''@'"+ghost+".invalid'", "the account without a name"
+		p.exec(t, "CREATE USER "+everybody)
+		t.Cleanup(func() { p.product.exec(t, p.dsn, "DROP USER "+everybody) })
+	}
+	return []harm{
+		{
+			name: "a routine is dropped", do: []string{"DROP PROCEDURE release_appl_lock_row"},
+			check: "routines", text: "procedure release_appl_lock_row is missing", repair: "migrate repair",
+		},
+		{
+			name:  "a routine has another text",
+			do:    []string{"DROP PROCEDURE appl_lock_version_core", "CREATE PROCEDURE appl_lock_version_core() SELECT 1"},
+			check: "routines", text: "procedure appl_lock_version_core has ", repair: "migrate repair",
+		},
+		{
+			name:  "the definer is dropped",
+			do:    []string{"DROP PROCEDURE purge_appl_locks_core", "CREATE DEFINER=" + ghost + " PROCEDURE purge_appl_locks_core() SELECT 1"},
+			check: "owners", text: "procedure purge_appl_locks_core has the rights of " + ghost + "@%, an account that does not exist",
+			repair: "migrate repair",
+		},
+		{
+			name: "everybody may execute", do: []string{"GRANT EXECUTE ON " + p.procedure("transfer_appl_lock") + " TO " + everybody},
+			check: "rights", text: "procedure transfer_appl_lock may be executed by everybody (" + nobody + ")", repair: "migrate repair",
+		},
+		{
+			name: "a routine has lost its grants", do: []string{"REVOKE EXECUTE ON PROCEDURE release_appl_lock_row FROM " + operator},
+			check: "grants", text: operator + ", as operator, may not call release_appl_lock_row", repair: "grant --to " + operator + " --as operator",
+		},
+		{
+			name: "a grant of a role is missing", do: []string{
+				"REVOKE EXECUTE ON PROCEDURE inquire_appl_lock FROM " + operator, "REVOKE EXECUTE ON PROCEDURE inquire_appl_lock_row FROM " + operator,
+			},
+			check: "grants", text: operator + ", as operator, may not call inquire_appl_lock", repair: "grant --to " + operator + " --as operator",
+		},
+		{
+			name: "an operator may change the table", do: []string{"GRANT SELECT, INSERT, UPDATE ON appl_lock TO " + operator},
+			check: "rights", text: "table appl_lock may be changed by " + operator + " past the procedures (INSERT, UPDATE)",
+			statement: "REVOKE INSERT, UPDATE ON appl_lock FROM '" + operator + "'@'%'",
+		},
+		{
+			name: "the primary key is lost", do: []string{"ALTER TABLE appl_lock DROP PRIMARY KEY"},
+			check: "tables", text: "index appl_lock_pk is missing", repair: "migrate repair",
+		},
+		{
+			name: "the version table is lost", do: []string{"DROP TABLE appl_lock_goose"},
+			check: "steps", text: "step 1, 00001_appl_lock.sql, is pending", repair: "migrate up",
+		},
+	}
+}
+
+// grantedOperator returns a user with the role of an operator.
+func grantedOperator(t *testing.T, p place) string {
+	t.Helper()
+	name := p.product.newUser(t, p.dsn, "secret")
+	if got := p.run(t.Context(), "grant", "--to", name, "--as", "operator"); got.code != exitYes {
+		t.Fatalf("grant: %s", got.stderr)
+	}
+	return name
+}
+
+// repairRounds is how often somebody follows what verify says: a procedure that was made anew on MySQL has to be granted anew.
+const repairRounds = 3
+
+// follow does what verify says until there is nothing more.
+func (p place) follow(t *testing.T, harm harm, failed []verifyAnswer) {
+	t.Helper()
+	for range repairRounds {
+		for _, answer := range failed {
+			switch {
+			case answer.Repair != "":
+				shell := exec.CommandContext(t.Context(), "sh", "-c", answer.Repair)
+				shell.Env = []string{"PATH=" + filepath.Dir(p.path) + ":" + os.Getenv("PATH"), dsnVariable + "=" + p.dsn}
+				if output, err := shell.CombinedOutput(); err != nil {
+					t.Errorf("%s: %s: %v: %s", harm.name, answer.Repair, err, output)
+				}
+			case answer.Statement != "" && p.product == postgresServer:
+				psql := exec.CommandContext(t.Context(), testdb.PostgresTool(t, "psql"), "-v", "ON_ERROR_STOP=1", "-c", answer.Statement, p.dsn)
+				if output, err := psql.CombinedOutput(); err != nil {
+					t.Errorf("%s: %s: %v: %s", harm.name, answer.Statement, err, output)
+				}
+			case answer.Statement != "":
+				p.exec(t, answer.Statement)
+			}
+		}
+		if len(harm.undo) > 0 {
+			p.exec(t, harm.undo...)
+		}
+		answers, _ := p.verified(t)
+		if failed = failures(answers); len(failed) == 0 {
+			return
+		}
+	}
+}
+
+// Goal: whatever has happened to an installation, verify names it with the command that mends it, and is content after that.
+// Method: on each product, as processes, every harm by itself; what verify says; the commands that it names, run by a shell, or
+// the SQL, or where there is neither, the opposite of the harm; and verify again.
+func testVerifyFindsHarm(t *testing.T, b binary) {
+	onEveryPlace(t, b, func(t *testing.T, p place) {
+		p.checkGreen(t)
+		for _, harm := range harmsOf(t, p) {
+			p.exec(t, harm.do...)
+			answers, got := p.verified(t)
+			failed := failures(answers)
+			found := false
+			for _, answer := range failed {
+				found = found || answer.Check == harm.check && strings.Contains(answer.Text, harm.text) &&
+					answer.Repair == strings.TrimSuffix("applockctl "+harm.repair, "applockctl ") && strings.HasPrefix(answer.Statement, harm.statement)
+			}
+			if !found || got.code != exitNo {
+				t.Errorf("%s: exit code %d: %s%s", harm.name, got.code, got.stdout, got.stderr)
+			}
+			p.follow(t, harm, failed)
+			if answers, got := p.verified(t); got.code != exitYes || len(failures(answers)) > 0 {
+				t.Fatalf("%s, and mended: exit code %d: %s%s", harm.name, got.code, got.stdout, got.stderr)
+			}
+		}
+	})
+}
+
+// Goal: verify tells people and scripts what it looked at, and leaves nothing behind. Method: a healthy installation of each product; the
+// lines, the quiet form, and the rows afterwards. A session that is read only, which a server's administrator has not to do
+// anything for.
+func testVerifyHealthy(t *testing.T, b binary) {
+	onEveryPlace(t, b, func(t *testing.T, p place) {
+		got := p.run(t.Context(), "verify", "--timeout", "2m")
+		if got.code != exitYes || got.stderr != "" || !strings.Contains(got.stdout, "OK       round       13 steps played") {
+			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		}
+		if got := p.run(t.Context(), "verify", "--quiet", "--timeout", "2m"); got.code != exitYes || got.stdout != "" || got.stderr != "" {
+			t.Errorf("quiet: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		}
+		if rows := p.rows(t); rows != "0" {
+			t.Errorf("%s rows are left", rows)
+		}
+		option := map[server]string{"mysql": "transaction_read_only=1", "mariadb": "tx_read_only=1"}[p.product]
+		if option == "" {
+			return
+		}
+		readOnly := p.binary
+		readOnly.dsn += "?" + option
+		answers, got := readOnly.verified(t)
+		failed := failures(answers)
+		if got.code != exitNo || len(failed) == 0 || failed[0].Check != "primary" || !strings.Contains(failed[0].Text, "transactions are read only") {
+			t.Errorf("read only: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		}
+	})
+}
+
+// rows tells how many rows there are.
+func (p place) rows(t *testing.T) string {
+	t.Helper()
+	if p.product != "" {
+		return p.product.query(t, p.dsn, "SELECT COUNT(*) FROM "+p.table("appl_lock"))
+	}
+	handle, err := sql.Open("sqlite", pathOf(p.dsn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = handle.Close() }()
+	var rows int
+	if err := handle.QueryRowContext(t.Context(), "SELECT count(*) FROM appl_lock").Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(rows)
+}
+
+// Goal: who migrates where another program's goose has noted its steps is told that, and not to use a later program. Method: such
+// a step in a file.
+func TestUpBesideForeignSteps(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	withFile(t, u, func(exec func(string)) {
+		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (20240101120000, true)")
+	})
+	const told = "appl_lock_goose has step 20240101120000, which is none of applock"
+	u.run(t, "migrate", "up").check(t, exitError, told)
+	u.run(t, "migrate", "status").check(t, exitNo, "mend it with the SQL: DELETE FROM appl_lock_goose WHERE version_id = 20240101120000")
+}
+
+// Goal: Ctrl-C leaves nothing behind. Method: a signal as soon as there is a row of the round, which lasts longer than a second.
+func testVerifyInterrupted(t *testing.T, b binary) {
+	onEveryPlace(t, b, func(t *testing.T, p place) {
+		var stderr strings.Builder
+		command := p.command(t.Context(), "verify", "--timeout", "2m")
+		command.Stderr = &stderr
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for p.rows(t) == "0" {
+			time.Sleep(5 * time.Millisecond) // between two looks
+		}
+		if err := command.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if code := codeOf(command.Wait()); code != exitInterrupted || stderr.String() != "applockctl: verify: interrupted\n" {
+			t.Errorf("exit code %d: %s", code, stderr.String())
+		}
+		if rows := p.rows(t); rows != "0" {
+			t.Errorf("%s rows are left", rows)
+		}
+	})
+}
+
+// Goal: verify says what is in between, and is content with it. Method: PgBouncer in transaction mode, and a node of Galera.
+func testVerifyInBetween(t *testing.T, b binary) {
+	for name, test := range map[string]struct {
+		dsn  func(t *testing.T) string
+		want string
+	}{
+		"pgbouncer": {func(t *testing.T) string {
+			t.Helper()
+			dsn := testdb.Postgres(t)
+			userOf(dsn).must(t, "migrate", "up")
+			return testdb.PgBouncer(t, dsn) + "&default_query_exec_mode=exec"
+		}, "a connection pooler, such as PgBouncer"},
+		"galera": {func(t *testing.T) string {
+			t.Helper()
+			dsn := testdb.Galera(t)
+			userOf(dsn).must(t, "migrate", "up")
+			return dsn
+		}, "a Galera cluster, size 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := b
+			b.dsn = test.dsn(t)
+			told := ""
+			for _, answer := range b.checkGreen(t) {
+				if answer.Check == "between" {
+					told += answer.Text
+				}
+			}
+			if told != test.want {
+				t.Errorf("in between is %q, want %q", told, test.want)
+			}
+		})
+	}
+}
+
+// Goal: an account that has what migrating needs on MySQL and MariaDB, and no more, is told what it cannot see, and that the rest
+// is good; and one that only locks gets no further. Method: the rights of docs/dba.md, and those of an operator.
+func testVerifyAsOthers(t *testing.T, b binary) {
+	onMySQL(t, func(t *testing.T, s server) {
+		b := b
+		dsn := s.newDatabase(t)
+		name := s.newUser(t, dsn, "secret")
+		s.exec(t, dsn, "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON "+databaseOf(t, dsn)+".* TO "+name)
+		b.dsn = withUser(t, dsn, name, "secret")
+		if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
+			t.Fatalf("migrate up: %s", got.stderr)
+		}
+		notes := ""
+		for _, answer := range b.checkGreen(t) {
+			if answer.Outcome == outcomeNote && strings.Contains(answer.Text, "this account may not read the database mysql") {
+				notes += answer.Check + " "
+			}
+		}
+		if notes != "owners rights grants " {
+			t.Errorf("it is told that it cannot see: %s", notes)
+		}
+		operator := s.newUser(t, dsn, "secret")
+		userOf(dsn).must(t, "grant", "--to", operator, "--as", "operator")
+		b.dsn = withUser(t, dsn, operator, "secret")
+		answers, got := b.verified(t)
+		if failed := failures(answers); got.code != exitNo || len(failed) != 1 || !strings.Contains(failed[0].Text, "cannot be checked: ") {
+			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/applock/applock/internal/migrate"
+)
+
+// look asks one session. Older servers of MariaDB have other names for two variables.
+func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
+	settings := map[string]string{}
+	for _, query := range []string{
+		`SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation', 'tx_read_only', 'transaction_read_only',
+			'read_only', 'innodb_read_only', 'wsrep_on')`,
+		"SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status')",
+	} {
+		if err := readSettings(ctx, conn, query, settings); err != nil {
+			return migrate.Surroundings{}, err
+		}
+	}
+	found := migrate.Surroundings{Isolation: strings.ToLower(settings["transaction_isolation"])}
+	if found.Isolation == "" {
+		found.Isolation = strings.ToLower(settings["tx_isolation"])
+	}
+	on := func(name string) bool { return settings[name] != "" && settings[name] != "OFF" }
+	cluster := on("wsrep_on")
+	switch {
+	case cluster && settings["wsrep_cluster_status"] != "Primary":
+		found.ReadOnly = "the node is not in the primary component of its cluster (wsrep_cluster_status): name another in the DSN"
+	case on("read_only"), on("innodb_read_only"):
+		found.ReadOnly = "the server is read only, as a replica is (read_only, innodb_read_only): name the primary in the DSN"
+	case on("tx_read_only"), on("transaction_read_only"):
+		found.ReadOnly = "the session's transactions are read only (transaction_read_only): look for it in the DSN, in init_connect " +
+			"and among the server's options"
+	}
+	if cluster {
+		found.Between = "a Galera cluster, size " + settings["wsrep_cluster_size"]
+	}
+	return found, nil
+}
+
+func readSettings(ctx context.Context, conn *sql.Conn, query string, settings map[string]string) (err error) {
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		settings[name] = value
+	}
+	return rows.Err()
+}
+
+// stale is [migrate.Target.Stale]. What a purge leaves because its fence lies ahead is not counted.
+func (s site) stale() string {
+	return fmt.Sprintf(`SELECT COUNT(*), COALESCE(SUM(l.stale), 0), COALESCE(MAX(CASE WHEN l.stale THEN l.free_for END), 0)
+		FROM (
+			SELECT r.expires_ts < UTC_TIMESTAMP(6) - INTERVAL ? SECOND
+					AND r.fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS stale,
+				TIMESTAMPDIFF(SECOND, r.expires_ts, UTC_TIMESTAMP(6)) AS free_for
+			FROM %s AS r
+			LIMIT %d
+		) AS l`, s.qualify("appl_lock"), migrate.StaleRows)
+}

@@ -1,0 +1,139 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/migrate"
+)
+
+// right is that of an account on a table or on a procedure.
+type right struct {
+	name, user, host, privileges string
+	// looks is true for the account that asks.
+	looks bool
+}
+
+// everybody reports whether it is a right of all: MariaDB's PUBLIC has it, or the account without a name.
+func (r right) everybody() bool { return r.user == "" || r.isPublic() }
+
+func (r right) isPublic() bool { return r.user == "PUBLIC" && r.host == "" }
+
+// account is who has the right, as statements name it. PUBLIC is no name.
+func (r right) account() string {
+	switch {
+	case r.isPublic():
+		return r.user
+	case r.host == "": // a role of MariaDB
+		return quote(r.user)
+	}
+	return quote(r.user) + "@" + quote(r.host)
+}
+
+// grantee is who has the right, as one that it is granted to is named.
+func (r right) grantee() string {
+	if r.host == "" || r.host == "%" {
+		return r.user
+	}
+	return r.user + "@" + r.host
+}
+
+// inspectRights finds what everybody may do, and who may change a table past the procedures. The account that asks and
+// those that procedures run as need to.
+func (s site) inspectRights(
+	ctx context.Context, client database.DBTxConn, tables []string, routines map[string]installed,
+) ([]migrate.Finding, error) {
+	onProcedures, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE
+		FROM mysql.procs_priv
+		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND (User = '' OR User = 'PUBLIC' AND Host = '')
+			AND FIND_IN_SET('Execute', Proc_priv) > 0`)
+	if err != nil {
+		return nil, err
+	}
+	onTables, err := s.rightsOn(ctx, client, `SELECT Table_name, User, Host, Table_priv, CONCAT(User, '@', Host) = CURRENT_USER()
+		FROM mysql.tables_priv
+		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE())`)
+	if err != nil {
+		return nil, err
+	}
+	var findings []migrate.Finding
+	for _, right := range onProcedures {
+		if routines[right.name].definer != "" {
+			findings = append(findings, s.openTo(right, "procedure", "executed"))
+		}
+	}
+	for _, right := range onTables {
+		switch {
+		case !slices.Contains(tables, right.name):
+		case right.everybody():
+			findings = append(findings, s.openTo(right, "table", "used"))
+		case !right.looks && !isDefiner(routines, right.user+"@"+right.host):
+			findings = append(findings, s.changedBy(right)...)
+		}
+	}
+	return findings, nil
+}
+
+func (s site) rightsOn(ctx context.Context, client database.DBTxConn, query string) (rights []right, err error) {
+	rows, err := client.QueryContext(ctx, query, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var is right
+		if err := rows.Scan(&is.name, &is.user, &is.host, &is.privileges, &is.looks); err != nil {
+			return nil, err
+		}
+		rights = append(rights, is)
+	}
+	return rights, rows.Err()
+}
+
+func isDefiner(routines map[string]installed, account string) bool {
+	for _, routine := range routines {
+		if routine.definer == account {
+			return true
+		}
+	}
+	return false
+}
+
+func (s site) openTo(is right, kind, verb string) migrate.Finding {
+	object := s.qualify(is.name)
+	if kind == "procedure" {
+		object = "PROCEDURE " + object
+	}
+	who := "PUBLIC"
+	if is.user == "" {
+		who = "the account without a name"
+	}
+	return migrate.Finding{
+		Part: migrate.PartRights, Name: kind + " " + is.name, Problem: fmt.Sprintf("may be %s by everybody (%s)", verb, who),
+		Mend: []string{fmt.Sprintf("REVOKE %s ON %s FROM %s", is.privileges, object, is.account())},
+	}
+}
+
+// changedBy is about an account that may change a table; one that may only read it is none.
+func (s site) changedBy(is right) []migrate.Finding {
+	var changes []string
+	for privilege := range strings.SplitSeq(is.privileges, ",") {
+		if slices.Contains([]string{"Insert", "Update", "Delete", "Drop", "Alter"}, privilege) {
+			changes = append(changes, strings.ToUpper(privilege))
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	privileges := strings.Join(changes, ", ")
+	return []migrate.Finding{{
+		Part: migrate.PartRights, Name: "table " + is.name,
+		Problem:   fmt.Sprintf("may be changed by %s past the procedures (%s)", is.grantee(), privileges),
+		Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(is.name), is.account()),
+	}}
+}

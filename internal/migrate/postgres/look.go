@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/applock/applock/internal/migrate"
+)
+
+// look asks one session. A server tells its clients the process id of their session, for cancelling; what a pooler tells
+// is its own.
+func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
+	const query = `SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_isolation'),
+			current_setting('transaction_read_only')::boolean,
+			CASE source
+				WHEN 'database' THEN
+					format('BEGIN READ WRITE; ALTER DATABASE %I RESET default_transaction_read_only; COMMIT', current_database())
+				WHEN 'user' THEN
+					format('BEGIN READ WRITE; ALTER ROLE %I RESET default_transaction_read_only; COMMIT', session_user)
+				ELSE ''
+			END
+		FROM pg_settings
+		WHERE name = 'default_transaction_read_only'`
+	var found migrate.Surroundings
+	var process uint32
+	var replica, readOnly bool
+	var end string
+	if err := conn.QueryRowContext(ctx, query).Scan(&process, &replica, &found.Isolation, &readOnly, &end); err != nil {
+		return found, err
+	}
+	switch {
+	case replica:
+		found.ReadOnly = "the server is a replica, which is in recovery: name the primary in the DSN"
+	case readOnly:
+		found.ReadOnly = "transactions are read only (default_transaction_read_only)"
+		found.EndReadOnly = end
+	}
+	err := conn.Raw(func(client any) error {
+		opened, ok := client.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("look at a connection of type %T", client)
+		}
+		if opened.Conn().PgConn().PID() != process {
+			found.Between = "a connection pooler, such as PgBouncer"
+		}
+		return nil
+	})
+	return found, err
+}
+
+// stale is [migrate.Target.Stale]. What a purge leaves because its fence lies ahead is not counted.
+func (s site) stale() string {
+	return fmt.Sprintf(`SELECT count(*), count(*) FILTER (WHERE l.stale), coalesce(max(l.free_for) FILTER (WHERE l.stale), 0)::bigint
+		FROM (
+			SELECT now() - r.expires_ts > make_interval(secs => $1::bigint)
+					AND r.fence < (extract(epoch FROM now()) * 1000000)::bigint AS stale,
+				extract(epoch FROM now() - r.expires_ts) AS free_for
+			FROM %s AS r
+			LIMIT %d
+		) AS l`, s.qualify("appl_lock"), migrate.StaleRows)
+}

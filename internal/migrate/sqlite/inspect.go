@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// inspect looks for the indexes. The primary keys are the tables themselves here.
+func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+	there, err := migrate.ReadNames(ctx, client, "SELECT name FROM sqlite_schema WHERE type = 'index'")
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	for _, table := range want.Tables {
+		for _, index := range slices.DeleteFunc(slices.Clone(table.Indexes), func(i migrate.Index) bool { return !i.Primary }) {
+			there[index.Name] = true
+		}
+	}
+	return migrate.MissingIndexes(want.Tables, there, func(table string) string { return table }), nil
+}
+
+// look begins to write. Who only waits for other writers may do so.
+func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
+	_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "ROLLBACK")
+		return migrate.Surroundings{}, err
+	}
+	err = s.Interpret(ctx, err)
+	switch db.KindOf(err) {
+	case db.KindPrivilege:
+		return migrate.Surroundings{ReadOnly: fmt.Sprintf("the file cannot be written, look at its rights and its directory's: %v", err)}, nil
+	case db.KindBusy:
+		return migrate.Surroundings{}, nil
+	}
+	return migrate.Surroundings{}, err
+}
+
+// stale is [migrate.Target.Stale]. What a purge leaves because its fence lies ahead is not counted.
+func stale() string {
+	return fmt.Sprintf(`SELECT count(*), coalesce(sum(l.stale), 0), coalesce(max(CASE WHEN l.stale THEN l.free_for END), 0)
+		FROM (
+			SELECT r.expires_ts < n.now - ? * 1000000 AND r.fence < n.now AS stale, (n.now - r.expires_ts) / 1000000 AS free_for
+			FROM (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now) AS n
+			CROSS JOIN appl_lock AS r
+			LIMIT %d
+		) AS l`, migrate.StaleRows)
+}

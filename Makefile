@@ -99,6 +99,11 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go -C tools mod tidy -diff
 	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 
+# With --quiet nothing would be a warning, and so nothing be refused.
+.PHONY: docs
+docs: ## Build the pages as a site with search, bin/site, where every link leads somewhere; python3 and pip fetch the tools.
+	NO_MKDOCS_2_WARNING=1 python3 tools/python/run.py mkdocs build --strict --config-file tools/site/mkdocs.yml
+
 .PHONY: lint
 lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is not set.
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
@@ -122,4 +127,4 @@ golden: ## Rewrite the golden files and the generated documentation; review the 
 	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(GOLDEN)' $(PACKAGES)
 
 .PHONY: all
-all: demo verify lint test ## What to run before a change is handed in; CI also runs test-race, test-versions and test-db2.
+all: demo verify lint test ## What to run before a change is handed in; CI also runs docs, test-race, test-versions and test-db2.

@@ -160,7 +160,7 @@ func TestKubernetesTakesTheManifest(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if output, code := readme.Python(t, "", "kubernetes_validate", "--strict", file); code != want || code == 0 && !strings.Contains(output, "passed for resource cronjob/reports") {
+		if output, code := readme.Python(t, "../..", "", "kubernetes_validate", "--strict", file); code != want || code == 0 && !strings.Contains(output, "passed for resource cronjob/reports") {
 			t.Errorf("exit code %d, want %d: %s\n%s", code, want, output, text)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -11,11 +12,12 @@ import (
 // unavailable is the exit code of run.py where it cannot have its modules.
 const unavailable = 69
 
-// Python runs a module of tools/python/requirements.txt and returns all that it prints and its exit code. Where it cannot be
-// had the test is skipped, or fails in CI. The test's folder is one of docs/.
-func Python(t testing.TB, input string, module string, arguments ...string) (output string, code int) {
+// Python runs a module of tools/python/requirements.txt, hands it input, and returns all that it prints and its exit code. Root is the way to
+// the repository. Where the module cannot be had the test is skipped, or fails in CI.
+func Python(t testing.TB, root, input, module string, arguments ...string) (output string, code int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "python3", append([]string{"../../tools/python/run.py", module}, arguments...)...)
+	script := filepath.Join(root, "tools", "python", "run.py")
+	command := exec.CommandContext(t.Context(), "python3", append([]string{script, module}, arguments...)...)
 	command.Stdin = strings.NewReader(input)
 	text, err := command.CombinedOutput()
 	var exit *exec.ExitError

@@ -69,6 +69,11 @@ test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; oth
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./internal/db/db2/... ./cmd/applockctl
 
+.PHONY: test-oracle
+test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN, in its user's schema.
+	@test -n "$$APPLOCK_TEST_ORACLE_DSN" || { echo "APPLOCK_TEST_ORACLE_DSN is not set" >&2; exit 1; }
+	go -C tools test -count=1 -v ./oracle
+
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150
 SOAK_LEASES := 2000
@@ -97,6 +102,7 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go mod tidy -diff
 	go -C bench mod tidy -diff
 	go -C tools mod tidy -diff
+	go -C tools vet ./oracle
 	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 
 # With --quiet nothing would be a warning, and so nothing be refused.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,10 @@ func executions() []execution {
 		{"docs/cron.md", "Kubernetes", "yaml", 1, "docs/cron TestKubernetesRunsTheJobOnce"},
 		{"docs/cron.md", "A script of its own", "sh", 1, "cmd/applockctl testProcessScriptOfAJob"},
 		{"docs/db2.md", "Install on Linux, UNIX and Windows", "sql", 1, nobody},
+		{"docs/db2.md", "Install on Linux, UNIX and Windows", "sh", 2, nobody},
+		{"docs/db2.md", "Install on z/OS", "sh", 1, nobody},
 		{"docs/db2.md", "Call", "sql", 1, nobody},
+		{"docs/db2.md", "On a real server", "sh", 1, nobody},
 		{"docs/dba.md", "Check", "sh", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
 		{"docs/dba.md", "Upgrade", "sh", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
 		{"docs/dba.md", "PRODUCT: rights", "sql", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
@@ -47,6 +51,10 @@ func executions() []execution {
 		{"docs/from-the-article.md", "Copy on PRODUCT", "sql", 3, "docs/from-the-article testCopy"},
 		{"docs/from-the-article.md", "Copy on MySQL and MariaDB", "sh", 1, "docs/from-the-article testCopy"},
 		{"docs/from-the-article.md", "Copy on Db2", "sh", 1, nobody},
+		{"docs/oracle.md", "Install", "sh", 1, nobody},
+		{"docs/oracle.md", "Install", "sql", 1, nobody},
+		{"docs/oracle.md", "Call", "sql", 1, nobody},
+		{"docs/oracle.md", "On a real server", "sh", 1, nobody},
 		{"docs/schema.md", "The tables", "mermaid", 1, "internal/testing/readme TestSchemaPageEqualsGolden"},
 		{"docs/supervisors.md", "*", "sh", 4, "docs/supervisors TestSupervisors"},
 		{"procedures/README.md", "On PostgreSQL", "sql", 1, "internal/db/postgres TestProceduresReadme"},
@@ -64,6 +72,10 @@ var (
 	product        = regexp.MustCompile(`\b(?:PostgreSQL|MySQL and MariaDB|SQLite|Db2)\b`)
 )
 
+// plain are the pages of docs/ with a block without a language: a drawing, and what a maintainer does at a release. Elsewhere in docs/ it
+// would be a way past the list.
+func plain() []string { return []string{"docs/architecture.md", "docs/evolution.md"} }
+
 // blocksOf counts the blocks of each language below each heading of a page, those of text apart: they are answers.
 func blocksOf(page string) map[[2]string]int {
 	counts := map[[2]string]int{}
@@ -75,7 +87,7 @@ func blocksOf(page string) map[[2]string]int {
 			title = strings.TrimLeft(found, "# ")
 		case isFence && !open:
 			open = true
-			if language != "" && language != "text" {
+			if language != "text" {
 				counts[[2]string{title, language}]++
 			}
 		case isFence:
@@ -101,6 +113,9 @@ func TestEveryBlockIsExecuted(t *testing.T) {
 			continue
 		}
 		for block, count := range blocksOf(text) {
+			if block[1] == "" && (!strings.HasPrefix(page, "docs/") || slices.Contains(plain(), page)) {
+				continue
+			}
 			for i, e := range list {
 				if e.page == page && e.language == block[1] && e.heads(block[0]) {
 					taken := min(count, e.count-wanted[i])
@@ -109,7 +124,7 @@ func TestEveryBlockIsExecuted(t *testing.T) {
 				}
 			}
 			if count > 0 {
-				t.Errorf("%s, %q: %d blocks of %s that nobody runs, as far as this test knows", page, block[0], count, block[1])
+				t.Errorf("%s, %q: %d blocks of %q that nobody runs, as far as this test knows", page, block[0], count, block[1])
 			}
 		}
 	}

@@ -17,7 +17,7 @@ const unavailable = 69
 func Python(t testing.TB, root, input, module string, arguments ...string) (output string, code int) {
 	t.Helper()
 	script := filepath.Join(root, "tools", "python", "run.py")
-	command := exec.CommandContext(t.Context(), "python3", append([]string{script, module}, arguments...)...)
+	command := exec.CommandContext(t.Context(), "python3", append([]string{script, module}, arguments...)...) //nolint:gosec // a file of the repository
 	command.Stdin = strings.NewReader(input)
 	text, err := command.CombinedOutput()
 	var exit *exec.ExitError

@@ -13,7 +13,8 @@ LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 def on_config(config):
     """Adds the pages of the languages to the navigation."""
     languages = next(entry["Languages"] for entry in config.nav if "Languages" in entry)
-    languages += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("clients/**/README.md"))
+    for pattern in ["clients/README.md", "clients/*/README.md", "docs/derby.md"]:
+        languages += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
     return config
 
 

@@ -69,6 +69,11 @@ test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; oth
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./internal/db/db2/... ./cmd/applockctl
 
+.PHONY: test-oracle
+test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN, in its user's schema.
+	@test -n "$$APPLOCK_TEST_ORACLE_DSN" || { echo "APPLOCK_TEST_ORACLE_DSN is not set" >&2; exit 1; }
+	go -C tools test -count=1 -v ./oracle
+
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150
 SOAK_LEASES := 2000
@@ -97,7 +102,13 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go mod tidy -diff
 	go -C bench mod tidy -diff
 	go -C tools mod tidy -diff
+	go -C tools vet ./oracle
 	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
+
+# With --quiet nothing would be a warning, and so nothing be refused.
+.PHONY: docs
+docs: ## Build the pages as a site with search, bin/site, where every link leads somewhere; python3 and pip fetch the tools.
+	NO_MKDOCS_2_WARNING=1 python3 tools/python/run.py mkdocs build --strict --config-file tools/site/mkdocs.yml
 
 .PHONY: lint
 lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is not set.
@@ -122,4 +133,4 @@ golden: ## Rewrite the golden files and the generated documentation; review the 
 	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(GOLDEN)' $(PACKAGES)
 
 .PHONY: all
-all: demo verify lint test ## What to run before a change is handed in; CI also runs test-race, test-versions and test-db2.
+all: demo verify lint test ## What to run before a change is handed in; CI also runs docs, test-race, test-versions and test-db2.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -75,8 +74,7 @@ func dsnOfFile(path string) (dsn string, err error) {
 	if err != nil {
 		return "", err
 	}
-	const others = 0o077
-	if runtime.GOOS != "windows" && info.Mode().Perm()&others != 0 { // Windows has no such bits
+	if !private(info) {
 		return "", fmt.Errorf("%s has group or world access, make it yours alone: chmod 600 %s", path, quote(path))
 	}
 	lines := bufio.NewScanner(file)

@@ -28,6 +28,28 @@ func TestProceduresReadme(t *testing.T) {
 	}
 }
 
+// Goal: the grants that procedures/README.md shows as JSON are renewed. Method: its text, with the fence that the lock has, between the
+// single quotes of SQL.
+func TestReadmeGrantsAsJSON(t *testing.T) {
+	t.Parallel()
+	psql := testdb.Psql(t)
+	dsn := testdb.Postgres(t)
+	newPlace(t, dsn)
+	text, err := os.ReadFile("../../../procedures/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(string(text))
+	if grants == nil {
+		t.Fatal("procedures/README.md has no JSON")
+	}
+	input := "SELECT p_fence AS fence FROM applock.get_appl_lock_row('customer', '42', 'JDOE', '', 15) \\gset\n" +
+		"SELECT outcome, seconds_left FROM applock.renew_appl_locks(replace('" + grants[1] + "', '17', :'fence'));\n"
+	if got := runPsql(t, psql, dsn, input); got != "RENEWED|30\n" {
+		t.Errorf("psql answers %s", got)
+	}
+}
+
 // runPsql returns what psql answers, with fences, times and the seconds that are left replaced by words.
 func runPsql(t *testing.T, psql, dsn, input string) string {
 	t.Helper()

@@ -1,0 +1,208 @@
+// Package developers_test runs the code of docs/developers.md.
+package developers_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/applock/sqlite"
+)
+
+// openTicket gives an operator the customer and a ticket, or neither.
+func openTicket(ctx context.Context, db *sql.DB, client *applock.Client, customer string, operator applock.Owner) error {
+	return transact(ctx, db, func(tx *sql.Tx) error {
+		_, err := client.WithSQLTx(tx).Get(ctx, applock.GetRequest{
+			Object: applock.Object{Type: "customer", ID: customer},
+			Owner:  operator,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO ticket (customer, operator) VALUES ($1, $2)", customer, operator.Operator)
+		return err
+	})
+}
+
+// transact runs work in a transaction, and again where the database asks for that. Work must be repeatable: it changes nothing outside of the
+// transaction.
+func transact(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
+	const attempts = 10
+	for attempt := 1; ; attempt++ {
+		err := once(ctx, db, work)
+		again := errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrContention)
+		if !again || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// once runs work in a transaction, and commits if it has returned nil.
+func once(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := work(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// newLocks returns a client on locks of its own, for a test.
+func newLocks(t *testing.T) *applock.Client {
+	t.Helper()
+	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), open.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// newShop returns a database with locks and a table of the application's.
+func newShop(t *testing.T) (*sql.DB, *applock.Client) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	client, err := sqlite.New(db, sqlite.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE ticket (customer TEXT CHECK (customer <> '13'), operator TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	return db, client
+}
+
+// Goal: the lock and the data are there together, or neither. Method: the page's function, granted, refused by the holder, and refused by
+// the application's own table.
+func TestLockAndDataInOneTransaction(t *testing.T) {
+	t.Parallel()
+	db, client := newShop(t)
+	jdoe, asmith := applock.Owner{Operator: "JDOE"}, applock.Owner{Operator: "ASMITH"}
+	if err := openTicket(t.Context(), db, client, "42", jdoe); err != nil {
+		t.Error(err)
+	}
+	if err := openTicket(t.Context(), db, client, "42", asmith); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("somebody else: %v", err)
+	}
+	if err := openTicket(t.Context(), db, client, "13", asmith); err == nil {
+		t.Error("the table takes customer 13")
+	}
+	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "13"}}); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("the lock without its ticket: %v", err)
+	}
+	var tickets string
+	if err := db.QueryRowContext(t.Context(), "SELECT group_concat(customer || operator) FROM ticket").Scan(&tickets); err != nil || tickets != "42JDOE" {
+		t.Errorf("the tickets are %s, %v", tickets, err)
+	}
+}
+
+// Goal: a transaction begins again after each error after which the page says so, and after no other; what it wrote before is gone. Method: work
+// that fails twice, with the errors of the page's table.
+func TestTransactionBeginsAgain(t *testing.T) {
+	t.Parallel()
+	for _, row := range errorsOfPage(t) {
+		db, _ := newShop(t)
+		runs := 0
+		err := transact(t.Context(), db, func(tx *sql.Tx) error {
+			runs++
+			if _, err := tx.ExecContext(t.Context(), "INSERT INTO ticket VALUES ('42', 'JDOE')"); err != nil {
+				return err
+			}
+			if runs < 3 {
+				return fmt.Errorf("get: %w", row.err)
+			}
+			return nil
+		})
+		var tickets int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM ticket").Scan(&tickets); err != nil {
+			t.Fatal(err)
+		}
+		if row.again && (err != nil || runs != 3 || tickets != 1) || !row.again && (!errors.Is(err, row.err) || runs != 1 || tickets != 0) {
+			t.Errorf("%v: %d runs, %d tickets, %v", row.err, runs, tickets, err)
+		}
+	}
+}
+
+// row is a row of the page's table of errors.
+type row struct {
+	err error
+	// again is what the page says of a transaction.
+	again bool
+}
+
+// errorsOfPage returns the page's table, which must have all errors that a call of the database can be.
+func errorsOfPage(t *testing.T) []row {
+	t.Helper()
+	all := map[string]error{
+		"ErrHeld": applock.ErrHeld, "ErrNotHeld": applock.ErrNotHeld, "ErrLost": applock.ErrLost, "ErrInvalid": applock.ErrInvalid,
+		"ErrContention": applock.ErrContention, "ErrBusy": applock.ErrBusy, "ErrRetry": applock.ErrRetry, "ErrOutcomeUnknown": applock.ErrOutcomeUnknown,
+		"ErrUnreachable": applock.ErrUnreachable, "ErrPrivilege": applock.ErrPrivilege, "ErrSchema": applock.ErrSchema,
+	}
+	source, err := os.ReadFile("../../applock/errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if declared := regexp.MustCompile(`(?m)^\tErr\w+ = errors.New`).FindAll(source, -1); len(declared) != len(all) {
+		t.Errorf("applock/errors.go has %d errors, this test %d", len(declared), len(all))
+	}
+	var rows []row
+	for _, found := range regexp.MustCompile("(?m)^\\| `(Err\\w+)` \\|.*\\| ([^|]*) \\|$").FindAllStringSubmatch(page(t), -1) {
+		rows = append(rows, row{all[found[1]], strings.Contains(found[2], "again")})
+		delete(all, found[1])
+	}
+	if len(all) > 0 {
+		t.Errorf("the page's table lacks %v", all)
+	}
+	return rows
+}
+
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../developers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Goal: what the page shows is what runs. Method: each block is a part of this file, and the locks of a test work.
+func TestDevelopersShowsTestedCode(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("page_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page(t), -1)
+	for _, block := range blocks {
+		if !strings.Contains(string(source), "\n"+block[1]) {
+			t.Errorf("this file has not\n%s", block[1])
+		}
+	}
+	if len(blocks) != 3 {
+		t.Errorf("%d blocks", len(blocks))
+	}
+	if _, err := newLocks(t).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,239 @@
+// Package oracle_test reads the text for Oracle, which nobody has executed: docs/oracle.md.
+package oracle_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/readme"
+)
+
+// texts returns the files by name.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[file] = string(text)
+	}
+	return found
+}
+
+var (
+	lineComment = regexp.MustCompile(`(?m)^ *--.*\n`)
+	header      = regexp.MustCompile(`(?s)\nCREATE OR REPLACE (?:PROCEDURE|FUNCTION) (\w+) \(\n(.*?)\n\)`)
+	formal      = regexp.MustCompile(`(?m)^    (p_\w+) (IN|OUT) (\w+),?$`)
+	local       = regexp.MustCompile(`(?m)^    (v_\w+) [A-Z a-z_.%()0-9]+(?:;| :=)`)
+	used        = regexp.MustCompile(`\b[pv]_\w+`)
+	quoted      = regexp.MustCompile(`'[^']*'`)
+	// forbidden is what a procedure must not do: end the caller's transaction, hide an error, or hope that '' is not NULL.
+	forbidden = regexp.MustCompile(`(?i)\b(?:COMMIT|ROLLBACK|AUTONOMOUS_TRANSACTION|EXECUTE IMMEDIATE|WHEN OTHERS|SELECT \*)\b|''`)
+	// data is a statement that reads or changes rows. What it reads goes into variables.
+	data = regexp.MustCompile(`(?ms)^ +((?:SELECT|INSERT|UPDATE|DELETE) .*?);$`)
+	// begins and ends are how lines of statements do: a parser passes over a semicolon that is missing.
+	begins = regexp.MustCompile(`^ *(?:(?:SELECT|INSERT|UPDATE|DELETE|IF|ELSIF|ELSE|EXCEPTION|WHEN|FOR v_round|END|RETURN|RAISE|RAISE_APPLICATION_ERROR)\b.*|[pv]_\w+ := .*)$`)
+	ends   = regexp.MustCompile(`(?:;|\b(?:THEN|ELSE|BEGIN|LOOP|EXCEPTION|AS))$`)
+)
+
+// Goal: each operation that there is has the contract's name, parameters, order and directions. Method: compare.
+func TestSignaturesEqualContract(t *testing.T) {
+	t.Parallel()
+	files := texts(t)
+	for _, operation := range db.Contract() {
+		text := files[operation.Name+".sql"]
+		if text == "" {
+			continue // docs/oracle.md has what there is
+		}
+		var got, want []string
+		for _, parameter := range formal.FindAllStringSubmatch(header.FindStringSubmatch(text)[2], -1) {
+			got = append(got, strings.Join(parameter[1:], " "))
+		}
+		types := map[db.Type]string{db.Text: "VARCHAR2", db.FlagType: "VARCHAR2", db.Number: "NUMBER", db.Timestamp: "TIMESTAMP"}
+		for _, parameter := range operation.Parameters {
+			want = append(want, parameter.Name+" "+string(parameter.Direction)+" "+types[parameter.Type])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the parameters\n%q, want\n%q", operation.Name, got, want)
+		}
+		delete(files, operation.Name+".sql")
+	}
+	if len(files) != 1 || files["appl_lock.sql"] == "" {
+		t.Errorf("files that are no operation: %d", len(files))
+	}
+}
+
+// complaints returns what is wrong with a text, by rules of our own.
+func complaints(text string) []string {
+	var found []string
+	text = lineComment.ReplaceAllString(text, "")
+	if what := forbidden.FindString(text); what != "" {
+		found = append(found, "it has "+what)
+	}
+	for _, routine := range strings.Split(text, "\n/\n") {
+		head := header.FindStringSubmatch("\n" + strings.TrimSpace(routine))
+		if head == nil {
+			continue
+		}
+		declared := map[string]bool{"v_round": true}
+		for _, name := range append(formal.FindAllStringSubmatch(head[2], -1), local.FindAllStringSubmatch(routine, -1)...) {
+			declared[name[1]] = true
+			if strings.Count(routine, name[1]) < 2 {
+				found = append(found, name[1]+" is not used")
+			}
+		}
+		for _, name := range used.FindAllString(quoted.ReplaceAllString(routine, ""), -1) {
+			if !declared[name] {
+				found = append(found, name+" is not declared")
+			}
+		}
+		_, nothing, handled := strings.Cut(routine, "\nEXCEPTION\n")
+		for _, parameter := range formal.FindAllStringSubmatch(head[2], -1) {
+			if parameter[2] == "OUT" && handled && !strings.Contains(nothing, " "+parameter[1]+" :=") {
+				found = append(found, parameter[1]+" is not set where there is no row")
+			}
+		}
+		if len(head[1]) > 30 || strings.Contains(routine, "PROCEDURE") && !strings.Contains(routine, "AUTHID DEFINER") {
+			found = append(found, head[1]+" is too long a name, or has not its owner's rights")
+		}
+		_, body, _ := strings.Cut(routine, "\nBEGIN\n")
+		before := "BEGIN"
+		for line := range strings.SplitSeq(body, "\n") {
+			if begins.MatchString(line) && !ends.MatchString(before) {
+				found = append(found, "no semicolon behind "+before)
+			}
+			before = line
+		}
+		for _, statement := range data.FindAllStringSubmatch(routine, -1) {
+			words := strings.Fields(statement[1])
+			if words[0] != "INSERT" && !strings.Contains(statement[1], "WHERE object_type = v_object_type\n") {
+				found = append(found, words[0]+" without the key")
+			}
+		}
+	}
+	return found
+}
+
+// Goal: what a parser does not see: names that are not declared, answers that are not set, rows that are not found by their key, and what
+// would end the caller's transaction. Method: rules over the text, and for each a copy that breaks it.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	files := texts(t)
+	for file, text := range files {
+		for _, complaint := range complaints(text) {
+			t.Errorf("%s: %s", file, complaint)
+		}
+	}
+	for _, broken := range [][3]string{
+		{"release_appl_lock.sql", "SET expires_ts = v_now_ts", "SET expires_ts = v_now"},
+		{"release_appl_lock.sql", "    v_expires_ts appl_lock", "    v_until_ts TIMESTAMP(6);\n    v_expires_ts appl_lock"},
+		{"release_appl_lock.sql", "        p_outcome := 'FREE';\n        p_old_operator_id := NULL;\n        p_old_department_id := NULL;\nEND;", "END;"},
+		{"serialize_appl_lock.sql", "END;\n/", "    COMMIT;\nEND;\n/"},
+		{"serialize_appl_lock.sql", "v_object_id);", "v_object_id)"},
+		{"get_appl_lock.sql", "p_fence := 0;", "p_fence := 0"},
+		{"inquire_appl_lock.sql", "WHEN NO_DATA_FOUND", "WHEN OTHERS"},
+		{"inquire_appl_lock.sql", "p_department_id := NULL", "p_department_id := ''"},
+		{"transfer_appl_lock.sql", "AUTHID DEFINER\n", ""},
+		{"get_appl_lock.sql", "WHERE object_type = v_object_type\n", "WHERE object_type = v_object_id\n"},
+	} {
+		copied := strings.Replace(files[broken[0]], broken[1], broken[2], 1)
+		if copied == files[broken[0]] || len(complaints(copied)) == 0 {
+			t.Errorf("%s with %q passes", broken[0], broken[2])
+		}
+	}
+}
+
+// lint returns the names of the files that sqlfluff's parser of Oracle does not understand.
+func lint(t *testing.T, folder string) []string {
+	t.Helper()
+	output, _ := readme.Python(t, "../..", "", "sqlfluff", "lint", "--dialect", "oracle", "--rules", "LT12", "--format", "json", folder)
+	var results []struct {
+		Path       string `json:"filepath"`
+		Violations []struct{ Code, Description string }
+	}
+	if err := json.Unmarshal([]byte(output), &results); err != nil {
+		t.Fatalf("sqlfluff: %v\n%s", err, output)
+	}
+	var refused []string
+	for _, result := range results {
+		for _, violation := range result.Violations {
+			t.Logf("%s: %s %s", result.Path, violation.Code, violation.Description)
+			refused = append(refused, filepath.Base(result.Path))
+		}
+	}
+	slices.Sort(refused)
+	return slices.Compact(refused)
+}
+
+// Goal: sqlfluff's parser understands all of the text, as PL/SQL. Method: that, and that it refuses copies of which each lacks
+// something.
+func TestSqlfluffParses(t *testing.T) {
+	t.Parallel()
+	if refused := lint(t, "."); len(refused) > 0 {
+		t.Errorf("not understood: %v", refused)
+	}
+	folder, want := t.TempDir(), []string(nil)
+	text := texts(t)["serialize_appl_lock.sql"]
+	for name, broken := range map[string][2]string{
+		"begin.sql": {"BEGIN\n", ""},
+		"comma.sql": {"p_object_type IN VARCHAR2,", "p_object_type IN VARCHAR2"},
+		"end.sql":   {"END;", ""},
+		"into.sql":  {"INSERT INTO", "INSERT"},
+		"mode.sql":  {"p_object_id IN VARCHAR2", "p_object_id VARCHAR2 IN"},
+	} {
+		copied := strings.Replace(text, broken[0], broken[1], 1)
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(copied), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, name)
+	}
+	slices.Sort(want)
+	if refused := lint(t, folder); !slices.Equal(refused, want) {
+		t.Errorf("refused are %v, want %v", refused, want)
+	}
+}
+
+// Goal: sqlglot's parser, another one, understands the tables and each statement on rows. Method: that; and that it refuses one that lacks
+// something. What it does not know it calls a command, which counts as not understood.
+func TestSqlglotParses(t *testing.T) {
+	t.Parallel()
+	var statements []string
+	for _, text := range texts(t) {
+		text = lineComment.ReplaceAllString(text, "")
+		for _, routine := range strings.Split(text, "\n/\n") {
+			if table := strings.TrimSpace(routine); strings.HasPrefix(table, "CREATE TABLE") {
+				statements = append(statements, table)
+			}
+		}
+		for _, statement := range data.FindAllStringSubmatch(text, -1) {
+			statements = append(statements, statement[1])
+		}
+	}
+	if len(statements) < 15 {
+		t.Fatalf("%d statements", len(statements))
+	}
+	all := strings.Join(statements, ";\n")
+	for input, understood := range map[string]bool{
+		all: true,
+		strings.Replace(all, "FOR UPDATE WAIT", "FOR UPDATE WAITING", 1): false,
+		strings.Replace(all, "PRIMARY KEY (", "PRIMARY KEY ", 1):         false,
+		strings.Replace(all, "fence = p_fence,", "fence = p_fence", 1):   false,
+	} {
+		output, code := readme.Python(t, "../..", input, "sqlglot", "--read", "oracle", "--error-level", "RAISE", "--parse", "-")
+		if got := code == 0 && !strings.Contains(output, "Command(") && !strings.Contains(output, "unsupported"); got != understood {
+			t.Errorf("understood is %t, want %t:\n%.2000s", got, understood, output)
+		}
+	}
+}

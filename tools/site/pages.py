@@ -1,0 +1,44 @@
+"""What mkdocs does not do itself: pages from all over the repository, with links as they work in it."""
+
+import pathlib
+import re
+
+from mkdocs.structure.files import File
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "testdata/*/*.md"]
+LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
+
+
+def on_config(config):
+    """Adds the pages of the languages to the navigation."""
+    languages = next(entry["Languages"] for entry in config.nav if "Languages" in entry)
+    for pattern in ["clients/README.md", "clients/*/README.md", "docs/derby.md"]:
+        languages += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
+    return config
+
+
+def on_files(files, config):
+    """Puts the pages of the repository, under their own paths, in the place of those of docs_dir."""
+    for file in list(files):
+        if file.src_dir == config.docs_dir:
+            files.remove(file)
+    for pattern in PAGES:
+        for path in sorted(ROOT.glob(pattern)):
+            files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Has links to what is no page lead to the repository."""
+
+    def lead(match):
+        target = (ROOT / page.file.src_uri).parent / match[1]
+        if not target.exists():
+            return match[1]  # mkdocs warns of it
+        path = target.resolve().relative_to(ROOT).as_posix()
+        if files.get_file_from_path(path):
+            return match[1]
+        return f"{config.repo_url}/{'tree' if target.is_dir() else 'blob'}/main/{path}"
+
+    return LINK.sub(lead, markdown)

@@ -63,6 +63,13 @@ test-mariadb-%:
 	APPLOCK_TEST_MARIADB_VERSION=$* APPLOCK_TEST_REQUIRE=mariadb go run ./internal/testing/testserver --only mariadb -- \
 		$(REPORT) -timeout=10m -run='^TestContract$$/^mariadb$$' -- ./internal/db/mysql
 
+.PHONY: test-clients
+test-clients: ## Play the scenarios in other languages, whose drivers it installs, and run their pages.
+	@rm -f bin/clients.md; mkdir -p bin
+	APPLOCK_TEST_REQUIRE=postgres,mariadb,mysql,clients APPLOCK_TEST_CLIENTS_TABLE=$(CURDIR)/bin/clients.md clients/install \
+		go run ./internal/testing/testserver --only postgres,mariadb,mysql -- $(REPORT) -timeout=15m -- ./clients
+	@cat bin/clients.md
+
 .PHONY: test-db2
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; other servers are for make test.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2

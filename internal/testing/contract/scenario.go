@@ -47,12 +47,34 @@ func Scenarios(t *testing.T, backend Backend) {
 				if way == "facade" && place.Driver == nil {
 					t.Fatal("the place has no Driver")
 				}
-				run := scenarioRun{place: place, execute: place.executor(way), variables: map[string]string{}}
-				for _, step := range scenario.steps {
-					run.step(t, step)
-				}
+				scenario.play(t, place.executor(way), place.Advance)
 			})
 		}
+	})
+}
+
+// Player is a program in another language that plays the scenarios in a place of its own. It calls as the row form does:
+// no code of ours checks an argument before the server does.
+type Player struct {
+	Execute Executor
+	// Empty removes all locks and waiters, Advance is that of a Place.
+	Empty   func(ctx context.Context) error
+	Advance func(ctx context.Context, duration time.Duration) error
+}
+
+// Play runs all files of testdata/scenarios one after the other. A step that is answered otherwise is printed.
+func (p Player) Play(t *testing.T) {
+	t.Helper()
+	eachFile(t, "scenarios", parseScenario, func(name string, scenario scenario) {
+		if len(scenario.via) > 0 && !slices.Contains(scenario.via, "row") {
+			return
+		}
+		t.Run(name, func(t *testing.T) {
+			if err := p.Empty(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			scenario.play(t, p.Execute, p.Advance)
+		})
 	})
 }
 
@@ -78,6 +100,14 @@ func either(first, second Executor) Executor {
 type scenario struct {
 	via   []string
 	steps []step
+}
+
+func (s scenario) play(t *testing.T, execute Executor, advance func(ctx context.Context, duration time.Duration) error) {
+	t.Helper()
+	run := scenarioRun{execute: execute, advance: advance, variables: map[string]string{}}
+	for _, step := range s.steps {
+		run.step(t, step)
+	}
 }
 
 type step struct {
@@ -197,8 +227,8 @@ func parseDuration(text string) (time.Duration, error) {
 }
 
 type scenarioRun struct {
-	place     Place
 	execute   Executor
+	advance   func(ctx context.Context, duration time.Duration) error
 	variables map[string]string
 }
 
@@ -206,7 +236,7 @@ func (r *scenarioRun) step(t *testing.T, step step) {
 	t.Helper()
 	ctx := t.Context()
 	if step.operation == "advance" {
-		if err := r.place.Advance(ctx, step.advance); err != nil {
+		if err := r.advance(ctx, step.advance); err != nil {
 			t.Fatalf("line %d: %s: %v", step.line, step.text, err)
 		}
 		return

@@ -65,6 +65,18 @@ func Redis(t testing.TB) string {
 	return Require(t, "redis")
 }
 
+// Clients returns the directory in which clients/install has put what programs in other languages need and the system has
+// not: APPLOCK_TEST_CLIENTS_DIR. Without it the test ends as in Require, where these are listed as clients.
+func Clients(t testing.TB) string {
+	t.Helper()
+	name := variable("clients", "DIR")
+	folder := os.Getenv(name)
+	if folder == "" {
+		missing(t, "clients", name+" is not set: run the tests by make test-clients, which installs the languages and their drivers")
+	}
+	return folder
+}
+
 // client returns the path of a dialect's command line client: the one that the variable ending in what names, or the
 // program in PATH. Without one the test ends as in Require.
 func client(t testing.TB, dialect, what, program string) string {

@@ -1,0 +1,132 @@
+// Package clients_test runs the programs in other languages and their pages.
+package clients_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+// language is a folder with a library to copy, a player and a page.
+type language struct {
+	folder string
+	// extension is that of its programs, and of the blocks of code on its page the fence.
+	extension, fence string
+	// command starts a program with what it is given; tools is where clients/install has put what the system has not.
+	command func(tools, program string) []string
+	// environment is what its programs need besides.
+	environment func(tools string) []string
+	drivers     []driver
+}
+
+// driver is one way from a language to some products.
+type driver struct {
+	language *language
+	name     string
+	products []string
+}
+
+// languages is the register.
+func languages() []*language {
+	mysqlAndMariaDB := []string{onMariaDB, onMySQL}
+	all := []*language{
+		{
+			folder: "python", extension: "py", fence: "python",
+			command: func(tools, program string) []string {
+				return []string{filepath.Join(tools, "python/bin/python3"), program}
+			},
+			environment: func(string) []string { return []string{"PYTHONDONTWRITEBYTECODE=1"} },
+			drivers: []driver{
+				{name: "psycopg", products: []string{onPostgres}},
+				{name: "PyMySQL", products: mysqlAndMariaDB},
+				{name: "mysql-connector-python", products: mysqlAndMariaDB},
+			},
+		},
+	}
+	for _, l := range all {
+		for i := range l.drivers {
+			l.drivers[i].language = l
+		}
+	}
+	return all
+}
+
+// program is a program of the driver's language, by the name of its file without extension, that works in a place.
+func (d driver) program(t *testing.T, at place, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	tools := testdb.Clients(t)
+	folder, err := filepath.Abs(d.language.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(folder, name+"."+d.language.extension)
+	}
+	words := append(d.language.command(tools, name), args...)
+	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	command.Dir = folder
+	command.Env = environment(at.environment...)
+	if d.language.environment != nil {
+		command.Env = append(command.Env, d.language.environment(tools)...)
+	}
+	return command
+}
+
+// eachDriver runs a test on a place of each product for each driver of each language.
+func eachDriver(t *testing.T, test func(t *testing.T, d driver, at place)) {
+	t.Helper()
+	testdb.Clients(t)
+	for _, l := range languages() {
+		for _, d := range l.drivers {
+			for _, product := range d.products {
+				t.Run(l.folder+"/"+d.name+"/"+product, func(t *testing.T) {
+					t.Parallel()
+					test(t, d, newPlace(t, product))
+				})
+			}
+		}
+	}
+}
+
+// tableVariable names the file that gets the table of what has played.
+const tableVariable = "APPLOCK_TEST_CLIENTS_TABLE"
+
+// Goal: what a program in another language copies from here calls the operations as the contract has them, with each driver
+// on each product. Method: its player plays all scenarios through that library, in a zone that is not UTC.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	var mutex sync.Mutex
+	var played []string
+	t.Cleanup(func() {
+		slices.Sort(played)
+		table := "| language | driver | product |\n|---|---|---|\n" + strings.Join(played, "")
+		t.Log("\n" + table)
+		if file := os.Getenv(tableVariable); file != "" {
+			if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	eachDriver(t, func(t *testing.T, d driver, at place) {
+		t.Helper()
+		player := startPlayer(t, d, at)
+		versions, err := player.call("versions", nil, nil)
+		if err != nil || len(versions) != 1 || len(versions[0]) != 2 {
+			t.Fatalf("versions: %q, %v", versions, err)
+		}
+		contract.Player{Execute: player.executor(), Empty: at.empty, Advance: at.advance}.Play(t)
+		if !t.Failed() {
+			mutex.Lock()
+			defer mutex.Unlock()
+			played = append(played, fmt.Sprintf("| %s | %s | %s %s |\n", versions[0][0], versions[0][1], at.product, at.version(t)))
+		}
+	})
+}

@@ -1,0 +1,152 @@
+package clients_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+const (
+	onPostgres = "postgres"
+	onMariaDB  = "mariadb"
+	onMySQL    = "mysql"
+)
+
+// place is a database of its own with the operations installed.
+type place struct {
+	product string
+	client  *applock.Client
+	handle  *sql.DB
+	// environment tells programs where it is, in the variables that the products' own clients read, and two more.
+	environment []string
+}
+
+func newPlace(t *testing.T, product string) place {
+	t.Helper()
+	at := place{product: product}
+	if product == onPostgres {
+		at.openPostgres(t, testdb.Postgres(t))
+	} else {
+		at.openMySQL(t, testdb.MySQL(t, product))
+	}
+	if _, err := migrate.Up(t.Context(), at.client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func (p *place) openPostgres(t *testing.T, dsn string) {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal("the DSN cannot be parsed")
+	}
+	handle, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal("the DSN cannot be parsed")
+	}
+	t.Cleanup(func() { _ = handle.Close() })
+	p.client, p.handle = testclient.Open(t, dsn, "", nil), handle
+	p.environment = []string{
+		"PGHOST=" + config.Host, "PGPORT=" + strconv.Itoa(int(config.Port)), "PGUSER=" + config.User,
+		"PGPASSWORD=" + config.Password, "PGDATABASE=" + config.Database, "PGSSLMODE=prefer",
+		"PATH=" + programs(t, "psql", testdb.Psql(t)),
+	}
+}
+
+func (p *place) openMySQL(t *testing.T, dsn string) {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal("the DSN cannot be parsed")
+	}
+	host, port, err := net.SplitHostPort(config.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.client, p.handle = testclient.Open(t, dsn, "", nil), testdb.OpenMySQL(t, dsn, nil)
+	p.environment = []string{
+		"MYSQL_HOST=" + host, "MYSQL_TCP_PORT=" + port, "MYSQL_USER=" + config.User,
+		"MYSQL_PWD=" + config.Passwd, "MYSQL_DATABASE=" + config.DBName,
+		"PATH=" + programs(t, p.product, testdb.MySQLClient(t, p.product)),
+	}
+}
+
+// programs returns a PATH in which a product's own client goes by its name.
+func programs(t *testing.T, name, client string) string {
+	t.Helper()
+	folder := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\"\n", client)
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return folder + string(filepath.ListSeparator) + os.Getenv("PATH")
+}
+
+// version is the server's.
+func (p place) version(t *testing.T) string {
+	t.Helper()
+	var version string
+	query := "SELECT version()"
+	if p.product == onPostgres {
+		query = "SHOW server_version"
+	}
+	if err := p.handle.QueryRowContext(t.Context(), query).Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	version, _, _ = strings.Cut(version, " ")
+	version, _, _ = strings.Cut(version, "-")
+	return version
+}
+
+func (p place) tables() []string {
+	if p.product == onPostgres {
+		return []string{"applock.appl_lock", "applock.appl_lock_waiter"}
+	}
+	return []string{"appl_lock", "appl_lock_waiter"}
+}
+
+// empty removes all locks and waiters.
+func (p place) empty(ctx context.Context) error {
+	for _, table := range p.tables() {
+		if _, err := p.handle.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advance moves the timestamps of all rows into the past.
+func (p place) advance(ctx context.Context, duration time.Duration) error {
+	interval := fmt.Sprintf("INTERVAL %d MICROSECOND", duration.Microseconds())
+	if p.product == onPostgres {
+		interval = fmt.Sprintf("INTERVAL '%d microseconds'", duration.Microseconds())
+	}
+	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts"}, {"since_ts", "until_ts", "expires_ts"}}
+	for i, table := range p.tables() {
+		var changes []string
+		for _, column := range columns[i] {
+			changes = append(changes, fmt.Sprintf("%s = %s - %s", column, column, interval))
+		}
+		if _, err := p.handle.ExecContext(ctx, "UPDATE "+table+" SET "+strings.Join(changes, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

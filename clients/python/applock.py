@@ -1,0 +1,115 @@
+"""Application locks for psycopg 3, PyMySQL and mysql-connector-python: copy this file into your program.
+
+The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction:
+what a method has done is final when you commit, or at once with autocommit.
+"""
+
+import json
+import types
+from datetime import datetime, timezone
+
+
+class LockError(Exception):
+    """A mistake of the caller, LK001 or LK002, or too much contention, LK003: call again then, and only then."""
+
+    def __init__(self, sqlstate, message):
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+class Answer(types.SimpleNamespace):
+    """One row, with the names of procedures/README.md without "p_". It is true if its flag is Y."""
+
+    def __bool__(self):
+        return getattr(self, "lock_fl", getattr(self, "return_cd", "Y")) == "Y"
+
+
+class Locks:
+    """The operations, on one connection. Ids may be of any type: they travel as text."""
+
+    def __init__(self, connection, schema=None):
+        self._connection = connection
+        self._postgres = type(connection).__module__.startswith("psycopg")
+        # On MySQL and MariaDB a schema is a database, and the connection's own one needs no name.
+        schema = schema or ("applock" if self._postgres else None)
+        self._prefix = schema + "." if schema else ""
+
+    def get(self, object_type, object_id, operator, department=None, ttl=None):
+        """Take or renew a lock for ttl seconds. A refusal is an answer that is false and has the holder."""
+        return self._one("get_appl_lock_row", object_type, str_or_none(object_id), operator, department, ttl)
+
+    def release(self, object_type, object_id, operator, fence=None):
+        return self._one("release_appl_lock_row", object_type, str_or_none(object_id), operator, fence)
+
+    def inquire(self, object_type, object_id):
+        return self._one("inquire_appl_lock_row", object_type, str_or_none(object_id))
+
+    def transfer(self, object_type, object_id, from_operator, to_operator, to_department=None, ttl=None):
+        return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl)
+
+    def list(self, object_type=None, operator=None, department=None, after_type=None, after_id=None, max_rows=None):
+        return self._call("list_appl_locks", object_type, operator, department, after_type, str_or_none(after_id), max_rows)
+
+    def purge(self, older_than=None, max_rows=None):
+        """Remove what has been free for so many seconds, and return how many rows that were."""
+        return self._one("purge_appl_locks_row", older_than, max_rows).purged
+
+    def assert_held(self, object_type, object_id, operator, fence):
+        """Raise LockError with LK002 unless this grant is live; it stays so until the transaction ends."""
+        self._one("assert_appl_lock_row", object_type, str_or_none(object_id), operator, fence)
+
+    def serialize(self, object_type, object_id):
+        """Wait until no other transaction is inside, and stay inside until this one ends."""
+        self._one("serialize_appl_lock_row", object_type, str_or_none(object_id))
+
+    def renew(self, grants):
+        """Renew many: each a dict with object_type, object_id, operator_id, fence and ttl_seconds."""
+        return self._call("renew_appl_locks", json.dumps(grants, default=str))
+
+    def announce(self, object_type, object_id, operator, department, client, wait=None):
+        self._one("announce_appl_lock_waiter_row", object_type, str_or_none(object_id), operator, department, client, wait)
+
+    def retract(self, object_type, object_id, operator, client):
+        self._one("retract_appl_lock_waiter_row", object_type, str_or_none(object_id), operator, client)
+
+    def poll(self, client, max_rows=None):
+        return self._call("poll_appl_locks", client, max_rows)
+
+    def waiters(self, object_type=None, object_id=None, operator=None, department=None,
+                after_type=None, after_id=None, after_operator=None, after_client=None, max_rows=None):
+        return self._call("list_appl_lock_waiters", object_type, str_or_none(object_id), operator, department,
+                          after_type, str_or_none(after_id), after_operator, after_client, max_rows)
+
+    def _one(self, routine, *arguments):
+        return self._call(routine, *arguments)[0]
+
+    def _call(self, routine, *arguments):
+        statement = "SELECT * FROM {}{}({})" if self._postgres else "CALL {}{}({})"
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(statement.format(self._prefix, routine, ", ".join(["%s"] * len(arguments))), arguments)
+            names = [column[0].removeprefix("p_") for column in cursor.description]
+            rows = [Answer(**dict(zip(names, map(in_utc, row)))) for row in cursor.fetchall()]
+            # On MySQL and MariaDB a CALL ends with a result of its own, which must be read, too.
+            while not self._postgres and cursor.nextset():
+                pass
+            return rows
+        except Exception as error:
+            state = getattr(error, "sqlstate", None) or ""
+            if state.startswith("LK"):
+                raise LockError(state, str(error)) from error
+            raise
+        finally:
+            cursor.close()
+
+
+def str_or_none(value):
+    """PostgreSQL has no routine that takes an integer as an id."""
+    return None if value is None else str(value)
+
+
+def in_utc(value):
+    """MySQL and MariaDB answer in UTC without saying so."""
+    if not isinstance(value, datetime):
+        return value
+    return value.astimezone(timezone.utc) if value.tzinfo else value.replace(tzinfo=timezone.utc)

@@ -22,6 +22,8 @@ type language struct {
 	extension, fence string
 	// command starts a program with what it is given; tools is where clients/install has put what the system has not.
 	command func(tools, program string) []string
+	// opening is what a program begins with before the first block of its page.
+	opening string
 	// environment is what its programs need besides.
 	environment func(tools string) []string
 	drivers     []driver
@@ -59,18 +61,11 @@ func languages() []*language {
 	return all
 }
 
-// program is a program of the driver's language, by the name of its file without extension, that works in a place.
-func (d driver) program(t *testing.T, at place, name string, args ...string) *exec.Cmd {
+// program is a program of the driver's language in a folder, by the name of its file without extension, that works in a place.
+func (d driver) program(t *testing.T, at place, folder, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	tools := testdb.Clients(t)
-	folder, err := filepath.Abs(d.language.folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(folder, name+"."+d.language.extension)
-	}
-	words := append(d.language.command(tools, name), args...)
+	words := append(d.language.command(tools, name+"."+d.language.extension), args...)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	command.Dir = folder
 	command.Env = environment(at.environment...)
@@ -79,6 +74,8 @@ func (d driver) program(t *testing.T, at place, name string, args ...string) *ex
 	}
 	return command
 }
+
+func (d driver) speaksTo(product string) bool { return slices.Contains(d.products, product) }
 
 // eachDriver runs a test on a place of each product for each driver of each language.
 func eachDriver(t *testing.T, test func(t *testing.T, d driver, at place)) {

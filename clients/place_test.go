@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
 
@@ -31,6 +32,7 @@ const (
 // place is a database of its own with the operations installed.
 type place struct {
 	product string
+	dsn     string
 	client  *applock.Client
 	handle  *sql.DB
 	// environment tells programs where it is, in the variables that the products' own clients read, and two more.
@@ -57,12 +59,12 @@ func (p *place) openPostgres(t *testing.T, dsn string) {
 	if err != nil {
 		t.Fatal("the DSN cannot be parsed")
 	}
-	handle, err := sql.Open("pgx", dsn)
+	handle, err := openHandle(dsn)
 	if err != nil {
 		t.Fatal("the DSN cannot be parsed")
 	}
 	t.Cleanup(func() { _ = handle.Close() })
-	p.client, p.handle = testclient.Open(t, dsn, "", nil), handle
+	p.dsn, p.client, p.handle = dsn, testclient.Open(t, dsn, "", nil), handle
 	p.environment = []string{
 		"PGHOST=" + config.Host, "PGPORT=" + strconv.Itoa(int(config.Port)), "PGUSER=" + config.User,
 		"PGPASSWORD=" + config.Password, "PGDATABASE=" + config.Database, "PGSSLMODE=prefer",
@@ -80,7 +82,7 @@ func (p *place) openMySQL(t *testing.T, dsn string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.client, p.handle = testclient.Open(t, dsn, "", nil), testdb.OpenMySQL(t, dsn, nil)
+	p.dsn, p.client, p.handle = dsn, testclient.Open(t, dsn, "", nil), testdb.OpenMySQL(t, dsn, nil)
 	p.environment = []string{
 		"MYSQL_HOST=" + host, "MYSQL_TCP_PORT=" + port, "MYSQL_USER=" + config.User,
 		"MYSQL_PWD=" + config.Passwd, "MYSQL_DATABASE=" + config.DBName,
@@ -113,6 +115,22 @@ func (p place) version(t *testing.T) string {
 	version, _, _ = strings.Cut(version, " ")
 	version, _, _ = strings.Cut(version, "-")
 	return version
+}
+
+// openHandle opens a pool on either kind of DSN.
+func openHandle(dsn string) (*sql.DB, error) {
+	if !strings.HasPrefix(dsn, "mysql:") {
+		return sql.Open("pgx", dsn)
+	}
+	config, err := mysqldriver.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
 }
 
 func (p place) tables() []string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -40,7 +41,11 @@ func (r refusal) Error() string { return r.state + " " + r.message }
 // startPlayer starts a player of a driver that works in a place. It ends with the test.
 func startPlayer(t *testing.T, d driver, at place) *process {
 	t.Helper()
-	command := d.program(t, at, "player", d.name)
+	return start(t, d.program(t, at, d.language.folder, "player", d.name))
+}
+
+func start(t *testing.T, command *exec.Cmd) *process {
+	t.Helper()
 	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+import time
 from datetime import datetime
 from importlib.metadata import version
 
@@ -62,7 +63,7 @@ class Player:
     def increment(self, operator):
         """The counter, between whose read and write the runner decides how long it takes."""
         while operator and not self.locks.get("counter", 1, operator, ttl=60):
-            pass
+            time.sleep(0.01)
         cursor = self.connection.cursor()
         cursor.execute("SELECT n FROM counter")
         n = cursor.fetchone()[0]

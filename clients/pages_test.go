@@ -1,0 +1,63 @@
+package clients_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// block is a piece of code on a page, with what it prints.
+var block = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n```(\\w+)\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
+
+// Goal: what a page shows runs, and prints what stands below it, with the driver and on the products that it is about.
+// Method: all blocks for a driver are one program, beside a copy of the library.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, d driver, at place) {
+		t.Helper()
+		code, want := d.page(t)
+		folder := t.TempDir()
+		if err := os.CopyFS(folder, os.DirFS(d.language.folder)); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, "page."+d.language.extension)
+		if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := d.program(t, at, folder, "page")
+		var complaints strings.Builder
+		command.Stderr = &complaints
+		output, err := command.Output()
+		if got := string(output); err != nil || got != want {
+			t.Errorf("%v\n%s\nprinted:\n%s\nwant:\n%s", err, complaints.String(), got, want)
+		}
+	})
+}
+
+// page returns the program of the page for a driver, and what it says that this prints.
+func (d driver) page(t *testing.T) (code, output string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(d.language.folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var program, prints strings.Builder
+	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
+		for _, name := range strings.Split(found[1], ", ") {
+			if !slices.ContainsFunc(d.language.drivers, func(other driver) bool { return other.name == name }) {
+				t.Errorf("the page runs a block with %s, which is no driver of it", name)
+			}
+		}
+		if slices.Contains(strings.Split(found[1], ", "), d.name) {
+			program.WriteString(found[3])
+			prints.WriteString(found[4])
+		}
+	}
+	if prints.Len() == 0 {
+		t.Fatalf("the page shows nothing for %s", d.name)
+	}
+	return d.language.opening + program.String(), prints.String()
+}

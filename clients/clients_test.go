@@ -18,12 +18,12 @@ import (
 // language is a folder with a library to copy, a player and a page.
 type language struct {
 	folder string
-	// extension is that of its programs, and of the blocks of code on its page the fence.
-	extension, fence string
+	// extension is that of its programs.
+	extension string
 	// command starts a program with what it is given; tools is where clients/install has put what the system has not.
 	command func(tools, program string) []string
-	// opening is what a program begins with before the first block of its page.
-	opening string
+	// opening and closing are what stands around the blocks of its page to make a program of them.
+	opening, closing string
 	// environment is what its programs need besides.
 	environment func(tools string) []string
 	drivers     []driver
@@ -41,7 +41,7 @@ func languages() []*language {
 	mysqlAndMariaDB := []string{onMariaDB, onMySQL}
 	all := []*language{
 		{
-			folder: "python", extension: "py", fence: "python",
+			folder: "python", extension: "py",
 			command: func(tools, program string) []string {
 				return []string{filepath.Join(tools, "python/bin/python3"), program}
 			},
@@ -50,6 +50,17 @@ func languages() []*language {
 				{name: "psycopg", products: []string{onPostgres}},
 				{name: "PyMySQL", products: mysqlAndMariaDB},
 				{name: "mysql-connector-python", products: mysqlAndMariaDB},
+			},
+		},
+		{
+			folder: "node", extension: "js",
+			command:     func(_, program string) []string { return []string{"node", program} },
+			environment: func(tools string) []string { return []string{"NODE_PATH=" + filepath.Join(tools, "node/node_modules")} },
+			opening:     "(async () => {\n",
+			closing:     "})();\n",
+			drivers: []driver{
+				{name: "pg", products: []string{onPostgres}},
+				{name: "mysql2", products: mysqlAndMariaDB},
 			},
 		},
 	}

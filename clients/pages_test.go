@@ -59,5 +59,5 @@ func (d driver) page(t *testing.T) (code, output string) {
 	if prints.Len() == 0 {
 		t.Fatalf("the page shows nothing for %s", d.name)
 	}
-	return d.language.opening + program.String(), prints.String()
+	return d.language.opening + program.String() + d.language.closing, prints.String()
 }

@@ -67,7 +67,7 @@ func (p *place) openPostgres(t *testing.T, dsn string) {
 	p.dsn, p.client, p.handle = dsn, testclient.Open(t, dsn, "", nil), handle
 	p.environment = []string{
 		"PGHOST=" + config.Host, "PGPORT=" + strconv.Itoa(int(config.Port)), "PGUSER=" + config.User,
-		"PGPASSWORD=" + config.Password, "PGDATABASE=" + config.Database, "PGSSLMODE=prefer",
+		"PGPASSWORD=" + config.Password, "PGDATABASE=" + config.Database,
 		"PATH=" + programs(t, "psql", testdb.Psql(t)),
 	}
 }

@@ -1,0 +1,112 @@
+// Plays the scenarios for clients/player_test.go through applock.js: player.js DRIVER
+"use strict";
+
+const readline = require("node:readline");
+const { setTimeout: pause } = require("node:timers/promises");
+const { Locks, LockError } = require("./applock");
+
+const driver = process.argv[2];
+
+async function connect() {
+  if (driver === "pg") {
+    const client = new (require("pg").Client)();
+    await client.connect();
+    return client;
+  }
+  const { MYSQL_HOST, MYSQL_TCP_PORT, MYSQL_USER, MYSQL_PWD, MYSQL_DATABASE } = process.env;
+  return require("mysql2/promise").createConnection({
+    host: MYSQL_HOST, port: MYSQL_TCP_PORT, user: MYSQL_USER, password: MYSQL_PWD, database: MYSQL_DATABASE,
+  });
+}
+
+const escapes = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+const unescapes = { t: "\t", n: "\n", r: "\r", "\\": "\\" };
+
+function encode(value) {
+  if (value == null) return "\\N";
+  if (value instanceof Date) return value.toISOString();
+  return String(value).replace(/[\\\t\n\r]/g, (character) => escapes[character]);
+}
+
+function decode(field) {
+  return field === "\\N" ? undefined : field.replace(/\\(.)/g, (_, character) => unescapes[character]);
+}
+
+// A number that is too long for one goes as text.
+function number(field) {
+  return field === undefined || !Number.isSafeInteger(Number(field)) ? field : Number(field);
+}
+
+function say(...fields) {
+  process.stdout.write(fields.map(encode).join("\t") + "\n");
+}
+
+// The counter, between whose read and write the runner decides how long it takes.
+async function increment(connection, locks, lines, operator) {
+  while (operator && !(await locks.get("counter", 1, operator, { ttl: 60 })).granted) {
+    await pause(10);
+  }
+  const result = await connection.query("SELECT n FROM counter");
+  const { n } = (result.rows ?? result[0])[0];
+  say("read", n);
+  await lines.next();
+  await connection.query(`UPDATE counter SET n = ${n + 1}`);
+  if (operator) await locks.release("counter", 1, operator);
+  return [];
+}
+
+function renew(locks, fields) {
+  const grants = [];
+  for (let i = 0; i < fields.length; i += 5) {
+    const [object_type, object_id, operator_id, fence, ttl_seconds] = fields.slice(i, i + 5);
+    grants.push({ object_type, object_id, operator_id, fence: number(fence), ttl_seconds: number(ttl_seconds) });
+  }
+  return locks.renew(grants);
+}
+
+async function play(connection, locks, lines, operation, a) {
+  switch (operation) {
+    case "versions":
+      return [[`Node ${process.versions.node}`, `${driver} ${require(driver + "/package.json").version}`]];
+    case "increment": return increment(connection, locks, lines, a[0]);
+    case "get_appl_lock": return [await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]) })];
+    case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]) })];
+    case "inquire_appl_lock": return [await locks.inquire(a[0], a[1])];
+    case "transfer_appl_lock": return [await locks.transfer(a[0], a[1], a[2], a[3], { department: a[4], ttl: number(a[5]) })];
+    case "list_appl_locks":
+      return locks.list({ objectType: a[0], operator: a[1], department: a[2], afterType: a[3], afterId: a[4], maxRows: number(a[5]) });
+    case "purge_appl_locks": return [[await locks.purge({ olderThan: number(a[0]), maxRows: number(a[1]) })]];
+    case "assert_appl_lock": await locks.assert(a[0], a[1], a[2], number(a[3])); return [];
+    case "serialize_appl_lock": await locks.serialize(a[0], a[1]); return [];
+    case "renew_appl_locks": return renew(locks, a);
+    case "announce_appl_lock_waiter": await locks.announce(a[0], a[1], a[2], a[4], { department: a[3], wait: number(a[5]) }); return [];
+    case "retract_appl_lock_waiter": await locks.retract(a[0], a[1], a[2], a[3]); return [];
+    case "poll_appl_locks": return locks.poll(a[0], { maxRows: number(a[1]) });
+    case "list_appl_lock_waiters":
+      return locks.waiters({
+        objectType: a[0], objectId: a[1], operator: a[2], department: a[3],
+        afterType: a[4], afterId: a[5], afterOperator: a[6], afterClient: a[7], maxRows: number(a[8]),
+      });
+  }
+  throw new Error(`unknown operation ${operation}`);
+}
+
+async function main() {
+  const connection = await connect();
+  const locks = new Locks(connection);
+  const lines = readline.createInterface({ input: process.stdin, crlfDelay: Infinity })[Symbol.asyncIterator]();
+  for (let line = await lines.next(); !line.done; line = await lines.next()) {
+    const [operation, ...values] = line.value.split("\t").map(decode);
+    try {
+      const rows = await play(connection, locks, lines, operation, values);
+      for (const row of rows) say("row", ...Object.values(row));
+      say("end");
+    } catch (error) {
+      if (!(error instanceof LockError)) throw error;
+      say("error", error.sqlstate, error.message);
+    }
+  }
+  await connection.end();
+}
+
+main();

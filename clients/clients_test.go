@@ -63,6 +63,15 @@ func languages() []*language {
 				{name: "mysql2", products: mysqlAndMariaDB},
 			},
 		},
+		{
+			folder: "php", extension: "php",
+			command: func(_, program string) []string { return []string{"php", program} },
+			opening: "<?php\n",
+			drivers: []driver{
+				{name: "pdo_pgsql", products: []string{onPostgres}},
+				{name: "pdo_mysql", products: mysqlAndMariaDB},
+			},
+		},
 	}
 	for _, l := range all {
 		for i := range l.drivers {

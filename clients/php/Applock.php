@@ -1,0 +1,159 @@
+<?php
+
+/**
+ * Application locks for PDO, with PostgreSQL, MariaDB and MySQL: copy this file into your program.
+ *
+ * The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what a
+ * method has done is final when you commit, or at once outside of a transaction.
+ */
+
+declare(strict_types=1);
+
+namespace Applock;
+
+/** A mistake of the caller, LK001 or LK002, or too much contention, LK003: call again then, and only then. */
+final class LockError extends \RuntimeException
+{
+    public function __construct(public readonly string $sqlstate, \PDOException $error)
+    {
+        parent::__construct($error->errorInfo[2] ?? $error->getMessage(), 0, $error);
+    }
+}
+
+/**
+ * The operations, on one connection. Ids may be of any type: they travel as text. An answer is an array with the names of
+ * procedures/README.md without "p_". Its timestamps are in UTC.
+ */
+final class Locks
+{
+    private const WHOLE = ['fence', 'seconds_left', 'purged', 'free_in_us'];
+
+    private readonly bool $postgres;
+    private readonly string $prefix;
+
+    public function __construct(private readonly \PDO $pdo, ?string $schema = null)
+    {
+        $this->postgres = $pdo->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'pgsql';
+        // On MySQL and MariaDB a schema is a database, and the connection's own one needs no name.
+        $schema ??= $this->postgres ? 'applock' : '';
+        $this->prefix = $schema === '' ? '' : "$schema.";
+    }
+
+    /** Takes or renews a lock for $ttl seconds. A refusal is an answer, whose lock_fl is N and which has the holder. */
+    public function get($type, $id, ?string $operator, ?string $department = null, ?int $ttl = null): array
+    {
+        return $this->one('get_appl_lock_row', $type, $id, $operator, $department, $ttl);
+    }
+
+    public function release($type, $id, ?string $operator, ?int $fence = null): array
+    {
+        return $this->one('release_appl_lock_row', $type, $id, $operator, $fence);
+    }
+
+    public function inquire($type, $id): array
+    {
+        return $this->one('inquire_appl_lock_row', $type, $id);
+    }
+
+    public function transfer($type, $id, ?string $from, ?string $to, ?string $toDepartment = null, ?int $ttl = null): array
+    {
+        return $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $toDepartment, $ttl);
+    }
+
+    /** One page of the live locks. */
+    public function list(
+        ?string $type = null, ?string $operator = null, ?string $department = null,
+        ?string $afterType = null, $afterId = null, ?int $maxRows = null,
+    ): array {
+        return $this->call('list_appl_locks', $type, $operator, $department, $afterType, $afterId, $maxRows);
+    }
+
+    /** Removes what has been free for so many seconds, and returns how many rows that were. */
+    public function purge(?int $olderThan = null, ?int $maxRows = null): int
+    {
+        return $this->one('purge_appl_locks_row', $olderThan, $maxRows)['purged'];
+    }
+
+    /** Throws a LockError with LK002 unless this grant is live; it stays so until the transaction ends. */
+    public function assert($type, $id, ?string $operator, ?int $fence): void
+    {
+        $this->one('assert_appl_lock_row', $type, $id, $operator, $fence);
+    }
+
+    /** Waits until no other transaction is inside, and stays inside until this one ends. */
+    public function serialize($type, $id): void
+    {
+        $this->one('serialize_appl_lock_row', $type, $id);
+    }
+
+    /** Renews many: each is an array with object_type, object_id, operator_id, fence and ttl_seconds. */
+    public function renew(array $grants): array
+    {
+        return $this->call('renew_appl_locks', json_encode($grants, JSON_THROW_ON_ERROR));
+    }
+
+    public function announce($type, $id, ?string $operator, ?string $department, ?string $client, ?int $wait = null): void
+    {
+        $this->one('announce_appl_lock_waiter_row', $type, $id, $operator, $department, $client, $wait);
+    }
+
+    public function retract($type, $id, ?string $operator, ?string $client): void
+    {
+        $this->one('retract_appl_lock_waiter_row', $type, $id, $operator, $client);
+    }
+
+    public function poll(?string $client, ?int $maxRows = null): array
+    {
+        return $this->call('poll_appl_locks', $client, $maxRows);
+    }
+
+    /** One page of those who wait. */
+    public function waiters(
+        ?string $type = null, $id = null, ?string $operator = null, ?string $department = null, ?string $afterType = null,
+        $afterId = null, ?string $afterOperator = null, ?string $afterClient = null, ?int $maxRows = null,
+    ): array {
+        return $this->call(
+            'list_appl_lock_waiters', $type, $id, $operator, $department, $afterType, $afterId, $afterOperator, $afterClient, $maxRows,
+        );
+    }
+
+    private function one(string $routine, ...$arguments): array
+    {
+        return $this->call($routine, ...$arguments)[0];
+    }
+
+    private function call(string $routine, ...$arguments): array
+    {
+        $places = implode(', ', array_fill(0, count($arguments), '?'));
+        $statement = null;
+        try {
+            $statement = $this->pdo->prepare(($this->postgres ? 'SELECT * FROM ' : 'CALL ') . "$this->prefix$routine($places)");
+            $statement->execute($arguments);
+            $rows = array_map($this->answer(...), $statement->fetchAll(\PDO::FETCH_ASSOC));
+            // On MySQL and MariaDB a second result follows that of the CALL, and is in the way of the next statement.
+            $statement->closeCursor();
+            return $rows;
+        } catch (\PDOException $error) {
+            $statement?->closeCursor();
+            $state = (string) ($error->errorInfo[0] ?? '');
+            throw str_starts_with($state, 'LK') ? new LockError($state, $error) : $error;
+        }
+    }
+
+    private function answer(array $row): array
+    {
+        $answer = [];
+        foreach ($row as $column => $value) {
+            $name = preg_replace('/^p_/', '', $column);
+            $answer[$name] = match (true) {
+                $value === null => null,
+                in_array($name, self::WHOLE, true) => (int) $value,
+                // PostgreSQL writes the zone behind the time. MySQL and MariaDB answer in UTC without saying so.
+                str_ends_with($name, '_ts') => (new \DateTimeImmutable($value, new \DateTimeZone('UTC')))
+                    ->setTimezone(new \DateTimeZone('UTC')),
+                default => $value,
+            };
+        }
+        return $answer;
+    }
+}

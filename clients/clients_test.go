@@ -72,6 +72,14 @@ func languages() []*language {
 				{name: "pdo_mysql", products: mysqlAndMariaDB},
 			},
 		},
+		{
+			folder: "ruby", extension: "rb",
+			command: func(_, program string) []string { return []string{"ruby", program} },
+			drivers: []driver{
+				{name: "pg", products: []string{onPostgres}},
+				{name: "mysql2", products: mysqlAndMariaDB},
+			},
+		},
 	}
 	for _, l := range all {
 		for i := range l.drivers {

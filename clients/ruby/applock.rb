@@ -1,0 +1,155 @@
+# Application locks for the gems pg and mysql2, and so for ActiveRecord: copy this file into your program.
+#
+# The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what a
+# method has done is final when you commit, or at once outside of a transaction.
+
+require "json"
+require "ostruct"
+require "time"
+
+module Applock
+  # A mistake of the caller, LK001 or LK002, or too much contention, LK003: call again then, and only then.
+  class LockError < StandardError
+    attr_reader :sqlstate
+
+    def initialize(sqlstate, message)
+      super(message)
+      @sqlstate = sqlstate
+    end
+  end
+
+  # One row, with the names of procedures/README.md without "p_".
+  class Answer < OpenStruct
+    # Whether its flag is Y.
+    def granted?
+      (lock_fl || return_cd) == "Y"
+    end
+  end
+
+  # The operations, on one PG::Connection or Mysql2::Client. Ids may be of any type: they travel as text.
+  class Locks
+    def initialize(connection, schema: nil)
+      @connection = connection
+      @postgres = connection.class.name.start_with?("PG::")
+      # On MySQL and MariaDB a schema is a database, and the connection's own one needs no name.
+      schema ||= "applock" if @postgres
+      @prefix = schema ? "#{schema}." : ""
+    end
+
+    # Takes or renews a lock for ttl seconds. A refusal is an answer that is not granted and has the holder.
+    def get(type, id, operator, department: nil, ttl: nil)
+      one("get_appl_lock_row", type, id, operator, department, ttl)
+    end
+
+    def release(type, id, operator, fence: nil)
+      one("release_appl_lock_row", type, id, operator, fence)
+    end
+
+    def inquire(type, id)
+      one("inquire_appl_lock_row", type, id)
+    end
+
+    def transfer(type, id, from:, to:, department: nil, ttl: nil)
+      one("transfer_appl_lock_row", type, id, from, to, department, ttl)
+    end
+
+    def list(type: nil, operator: nil, department: nil, after_type: nil, after_id: nil, max_rows: nil)
+      call("list_appl_locks", type, operator, department, after_type, after_id, max_rows)
+    end
+
+    # Removes what has been free for so many seconds, and returns how many rows that were.
+    def purge(older_than: nil, max_rows: nil)
+      one("purge_appl_locks_row", older_than, max_rows).purged
+    end
+
+    # Raises a LockError with LK002 unless this grant is live; it stays so until the transaction ends.
+    def assert(type, id, operator, fence)
+      one("assert_appl_lock_row", type, id, operator, fence)
+      nil
+    end
+
+    # Waits until no other transaction is inside, and stays inside until this one ends.
+    def serialize(type, id)
+      one("serialize_appl_lock_row", type, id)
+      nil
+    end
+
+    # Renews many: each is a hash with object_type, object_id, operator_id, fence and ttl_seconds.
+    def renew(grants)
+      call("renew_appl_locks", JSON.generate(grants))
+    end
+
+    def announce(type, id, operator, client, department: nil, wait: nil)
+      one("announce_appl_lock_waiter_row", type, id, operator, department, client, wait)
+      nil
+    end
+
+    def retract(type, id, operator, client)
+      one("retract_appl_lock_waiter_row", type, id, operator, client)
+      nil
+    end
+
+    def poll(client, max_rows: nil)
+      call("poll_appl_locks", client, max_rows)
+    end
+
+    def waiters(type: nil, id: nil, operator: nil, department: nil, after_type: nil, after_id: nil,
+                after_operator: nil, after_client: nil, max_rows: nil)
+      call("list_appl_lock_waiters", type, id, operator, department, after_type, after_id, after_operator, after_client, max_rows)
+    end
+
+    private
+
+    def one(routine, *values)
+      call(routine, *values).first
+    end
+
+    def call(routine, *values)
+      rows = @postgres ? postgres(routine, values) : mysql(routine, values)
+      rows.map { |row| Answer.new(row.to_h { |column, value| converted(column.delete_prefix("p_"), value) }) }
+    rescue StandardError => error
+      state = sqlstate(error)
+      raise error unless state&.start_with?("LK")
+
+      raise LockError.new(state, error.message)
+    end
+
+    def postgres(routine, values)
+      places = (1..values.length).map { |i| "$#{i}" }.join(", ")
+      @connection.exec_params("SELECT * FROM #{@prefix}#{routine}(#{places})", values.map { |value| value&.to_s }).to_a
+    end
+
+    def mysql(routine, values)
+      literals = values.map do |value|
+        case value
+        when nil then "NULL"
+        when Integer then value.to_s
+        else "'#{@connection.escape(value.to_s)}'"
+        end
+      end
+      # MySQL and MariaDB answer in UTC without saying so, and the gem would take it for local time.
+      options = { symbolize_keys: false, as: :hash, database_timezone: :utc, application_timezone: :utc }
+      @connection.query("CALL #{@prefix}#{routine}(#{literals.join(', ')})", options).to_a
+    ensure
+      # A second result follows that of the CALL, and is in the way of the next statement.
+      @connection.store_result while @connection.next_result
+    end
+
+    # Unless its user has had it do otherwise, pg answers with nothing but text.
+    def converted(name, value)
+      return [name, value] unless value.is_a?(String)
+
+      case name
+      when "fence", "seconds_left", "purged", "free_in_us" then [name, Integer(value)]
+      when /_ts$/ then [name, Time.parse(value).utc]
+      else [name, value]
+      end
+    end
+
+    def sqlstate(error)
+      return error.sql_state if error.respond_to?(:sql_state)
+
+      error.result&.error_field(PG::Result::PG_DIAG_SQLSTATE) if error.respond_to?(:result)
+    end
+  end
+end

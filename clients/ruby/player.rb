@@ -1,0 +1,101 @@
+# Plays the scenarios for clients/player_test.go through applock.rb: player.rb DRIVER
+
+require_relative "applock"
+
+STDIN.set_encoding("UTF-8")
+STDOUT.set_encoding("UTF-8")
+STDOUT.sync = true
+
+DRIVER = ARGV[0]
+require DRIVER
+
+def connect
+  return PG.connect if DRIVER == "pg"
+
+  Mysql2::Client.new(host: ENV["MYSQL_HOST"], port: Integer(ENV["MYSQL_TCP_PORT"]), username: ENV["MYSQL_USER"],
+                     password: ENV["MYSQL_PWD"], database: ENV["MYSQL_DATABASE"], encoding: "utf8mb4")
+end
+
+ESCAPES = { "\\" => "\\\\", "\t" => "\\t", "\n" => "\\n", "\r" => "\\r" }.freeze
+
+def encode(value)
+  case value
+  when nil then "\\N"
+  when Time then value.strftime("%Y-%m-%dT%H:%M:%S.%6N%:z")
+  else value.to_s.gsub(/[\\\t\n\r]/, ESCAPES)
+  end
+end
+
+def decode(field)
+  return nil if field == "\\N"
+
+  field.gsub(/\\[\\tnr]/, ESCAPES.invert)
+end
+
+def number(field)
+  field && Integer(field)
+end
+
+def say(*fields)
+  puts fields.map { |field| encode(field) }.join("\t")
+end
+
+def grants(fields)
+  fields.each_slice(5).map do |type, id, operator, fence, ttl|
+    { object_type: type, object_id: id, operator_id: operator, fence: number(fence), ttl_seconds: number(ttl) }
+  end
+end
+
+# The counter, between whose read and write the runner decides how long it takes.
+def increment(connection, locks, operator)
+  sleep 0.01 until operator.nil? || locks.get("counter", 1, operator, ttl: 60).granted?
+  n = Integer(connection.query("SELECT n FROM counter").first["n"])
+  say("read", n)
+  STDIN.gets
+  connection.query("UPDATE counter SET n = #{n + 1}")
+  locks.release("counter", 1, operator) if operator
+  []
+end
+
+def versions
+  version = DRIVER == "pg" ? PG::VERSION : Mysql2::VERSION
+  [["Ruby #{RUBY_VERSION}", "#{DRIVER} #{version}"]]
+end
+
+def play(connection, locks, operation, a)
+  case operation
+  when "versions" then versions
+  when "increment" then increment(connection, locks, *a)
+  when "get_appl_lock" then [locks.get(*a[0..2], department: a[3], ttl: number(a[4]))]
+  when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]))]
+  when "inquire_appl_lock" then [locks.inquire(*a)]
+  when "transfer_appl_lock" then [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]))]
+  when "list_appl_locks"
+    locks.list(type: a[0], operator: a[1], department: a[2], after_type: a[3], after_id: a[4], max_rows: number(a[5]))
+  when "purge_appl_locks" then [[locks.purge(older_than: number(a[0]), max_rows: number(a[1]))]]
+  when "assert_appl_lock" then [locks.assert(*a[0..2], number(a[3]))]
+  when "serialize_appl_lock" then [locks.serialize(*a)]
+  when "renew_appl_locks" then locks.renew(grants(a))
+  when "announce_appl_lock_waiter" then [locks.announce(*a[0..2], a[4], department: a[3], wait: number(a[5]))]
+  when "retract_appl_lock_waiter" then [locks.retract(*a)]
+  when "poll_appl_locks" then locks.poll(a[0], max_rows: number(a[1]))
+  when "list_appl_lock_waiters"
+    locks.waiters(type: a[0], id: a[1], operator: a[2], department: a[3], after_type: a[4], after_id: a[5],
+                  after_operator: a[6], after_client: a[7], max_rows: number(a[8]))
+  else raise "unknown operation #{operation}"
+  end
+end
+
+connection = connect
+locks = Applock::Locks.new(connection)
+while (line = STDIN.gets(chomp: true))
+  operation, *arguments = line.split("\t", -1).map { |field| decode(field) }
+  begin
+    play(connection, locks, operation, arguments).compact.each do |row|
+      say("row", *(row.is_a?(Applock::Answer) ? row.to_h.values : row))
+    end
+    say("end")
+  rescue Applock::LockError => error
+    say("error", error.sqlstate, error.message)
+  end
+end

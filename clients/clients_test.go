@@ -80,6 +80,16 @@ func languages() []*language {
 				{name: "mysql2", products: mysqlAndMariaDB},
 			},
 		},
+		{
+			folder: "perl", extension: "pl",
+			command: func(_, program string) []string { return []string{"perl", program} },
+			opening: "use strict;\nuse warnings;\n",
+			drivers: []driver{
+				{name: "DBD::Pg", products: []string{onPostgres}},
+				{name: "DBD::MariaDB", products: mysqlAndMariaDB},
+				{name: "DBD::mysql", products: mysqlAndMariaDB},
+			},
+		},
 	}
 	for _, l := range all {
 		for i := range l.drivers {

@@ -125,16 +125,12 @@ final class Locks
     private function call(string $routine, ...$arguments): array
     {
         $places = implode(', ', array_fill(0, count($arguments), '?'));
-        $statement = null;
         try {
             $statement = $this->pdo->prepare(($this->postgres ? 'SELECT * FROM ' : 'CALL ') . "$this->prefix$routine($places)");
             $statement->execute($arguments);
-            $rows = array_map($this->answer(...), $statement->fetchAll(\PDO::FETCH_ASSOC));
-            // On MySQL and MariaDB a second result follows that of the CALL, and is in the way of the next statement.
-            $statement->closeCursor();
-            return $rows;
+            // On MySQL and MariaDB a second result follows that of the CALL. It goes with the statement, when this returns.
+            return array_map($this->answer(...), $statement->fetchAll(\PDO::FETCH_ASSOC));
         } catch (\PDOException $error) {
-            $statement?->closeCursor();
             $state = (string) ($error->errorInfo[0] ?? '');
             throw str_starts_with($state, 'LK') ? new LockError($state, $error) : $error;
         }

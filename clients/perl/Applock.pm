@@ -1,0 +1,162 @@
+package Applock;
+
+# Application locks for DBI with DBD::Pg, DBD::mysql and DBD::MariaDB: copy this file into your program.
+#
+# The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what a
+# method has done is final when you commit, or at once with AutoCommit.
+#
+# An answer is a hash with the names of procedures/README.md without "p_". Its timestamps are text like
+# 2026-11-22T12:41:07.123456Z. What may be left out is named: get('customer', 42, 'JDOE', ttl => 60).
+
+use strict;
+use warnings;
+use JSON::PP ();
+
+# The handle is left as it is, but for errors while a method runs: they are exceptions.
+sub new {
+    my ($class, $dbh, %options) = @_;
+    my $postgres = $dbh->{Driver}{Name} eq 'Pg';
+    # On MySQL and MariaDB a schema is a database, and the connection's own one needs no name.
+    my $schema = $options{schema} // ($postgres ? 'applock' : '');
+    return bless { dbh => $dbh, postgres => $postgres, prefix => $schema eq '' ? '' : "$schema." }, $class;
+}
+
+# Takes or renews a lock for ttl seconds. A refusal is an answer, whose lock_fl is N and which has the holder.
+sub get {
+    my ($self, $type, $id, $operator, %more) = @_;
+    return $self->_one('get_appl_lock_row', $type, $id, $operator, @more{qw(department ttl)});
+}
+
+sub release {
+    my ($self, $type, $id, $operator, %more) = @_;
+    return $self->_one('release_appl_lock_row', $type, $id, $operator, $more{fence});
+}
+
+sub inquire {
+    my ($self, $type, $id) = @_;
+    return $self->_one('inquire_appl_lock_row', $type, $id);
+}
+
+sub transfer {
+    my ($self, $type, $id, $from, $to, %more) = @_;
+    return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl)});
+}
+
+sub list {
+    my ($self, %of) = @_;
+    return $self->_call('list_appl_locks', @of{qw(type operator department after_type after_id max_rows)});
+}
+
+# Removes what has been free for so many seconds, and returns how many rows that were.
+sub purge {
+    my ($self, %more) = @_;
+    return $self->_one('purge_appl_locks_row', @more{qw(older_than max_rows)})->{purged};
+}
+
+# Dies with LK002 unless this grant is live; it stays so until the transaction ends.
+sub assert {
+    my ($self, $type, $id, $operator, $fence) = @_;
+    $self->_one('assert_appl_lock_row', $type, $id, $operator, $fence);
+    return;
+}
+
+# Waits until no other transaction is inside, and stays inside until this one ends.
+sub serialize {
+    my ($self, $type, $id) = @_;
+    $self->_one('serialize_appl_lock_row', $type, $id);
+    return;
+}
+
+# Renews many: each is a hash with object_type, object_id, operator_id, fence and ttl_seconds.
+sub renew {
+    my ($self, @grants) = @_;
+    for my $grant (@grants) {
+        $grant = {%$grant};
+        defined && ($_ += 0) for @$grant{qw(fence ttl_seconds)};    # JSON::PP writes text in quotes
+    }
+    return $self->_call('renew_appl_locks', JSON::PP->new->encode(\@grants));
+}
+
+sub announce {
+    my ($self, $type, $id, $operator, $client, %more) = @_;
+    $self->_one('announce_appl_lock_waiter_row', $type, $id, $operator, $more{department}, $client, $more{wait});
+    return;
+}
+
+sub retract {
+    my ($self, $type, $id, $operator, $client) = @_;
+    $self->_one('retract_appl_lock_waiter_row', $type, $id, $operator, $client);
+    return;
+}
+
+sub poll {
+    my ($self, $client, %more) = @_;
+    return $self->_call('poll_appl_locks', $client, $more{max_rows});
+}
+
+sub waiters {
+    my ($self, %of) = @_;
+    return $self->_call('list_appl_lock_waiters',
+        @of{qw(type id operator department after_type after_id after_operator after_client max_rows)});
+}
+
+sub _one {
+    my ($answer) = _call(@_);
+    return $answer;
+}
+
+sub _call {
+    my ($self, $routine, @values) = @_;
+    my $dbh = $self->{dbh};
+    local $dbh->{RaiseError} = 1;
+    local $dbh->{PrintError} = 0;
+    # DBD::mysql sends what Perl has in its memory: text that is not in UTF-8 there arrives garbled.
+    defined && utf8::upgrade($_) for @values;
+    my $places = join ', ', ('?') x @values;
+    my @answers;
+    my $sth;
+    my $done = eval {
+        $sth = $dbh->prepare(($self->{postgres} ? 'SELECT * FROM ' : 'CALL ') . "$self->{prefix}$routine($places)");
+        $sth->execute(@values);
+        @answers = map { $self->_answer($_) } @{ $sth->fetchall_arrayref({}) };
+        # On MySQL and MariaDB a second result follows that of the CALL.
+        if (!$self->{postgres}) { 1 while $sth->more_results }
+        1;
+    };
+    return @answers if $done;
+    my $error = $@;
+    my $state = ($sth || $dbh)->state;
+    die $state =~ /^LK/ ? Applock::Error->new($state, ($sth || $dbh)->errstr) : $error;
+}
+
+sub _answer {
+    my ($self, $row) = @_;
+    my %answer;
+    for my $column (keys %$row) {
+        my $value = $row->{$column};
+        if ($column =~ /_ts$/ && defined $value) {
+            $value =~ tr/ /T/;
+            # PostgreSQL writes the zone behind the time. MySQL and MariaDB answer in UTC without saying so.
+            $value .= 'Z' if !$self->{postgres};
+            $value =~ s/([+-]\d\d)$/$1:00/;
+        }
+        $answer{ $column =~ s/^p_//r } = $value;
+    }
+    return \%answer;
+}
+
+# A mistake of the caller, LK001 or LK002, or too much contention, LK003: call again then, and only then.
+package Applock::Error;
+
+use overload '""' => sub { "$_[0]{sqlstate} $_[0]{message}" }, fallback => 1;
+
+sub new {
+    my ($class, $sqlstate, $message) = @_;
+    return bless { sqlstate => $sqlstate, message => $message }, $class;
+}
+
+sub sqlstate { return $_[0]{sqlstate} }
+
+sub message { return $_[0]{message} }
+
+1;

@@ -1,0 +1,124 @@
+# Plays the scenarios for clients/player_test.go through Applock.pm: player.pl DRIVER
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Applock;
+use DBI;
+use Scalar::Util qw(blessed);
+
+binmode STDIN,  ':encoding(UTF-8)';
+binmode STDOUT, ':encoding(UTF-8)';
+$| = 1;
+
+my $driver = $ARGV[0];
+my $dbh    = connection();
+my $locks  = Applock->new($dbh);
+
+# The columns of each answer, in order: a hash has none.
+my @list    = qw(object_type object_id operator_id department_id);
+my %columns = (
+    versions               => [qw(language driver)],
+    get_appl_lock          => [qw(lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    release_appl_lock      => [qw(return_cd outcome old_operator_id old_department_id)],
+    inquire_appl_lock      => [qw(return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left)],
+    transfer_appl_lock     => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    list_appl_locks        => [@list, qw(fence acquired_ts lock_ts expires_ts seconds_left)],
+    purge_appl_locks       => [qw(purged)],
+    renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
+    poll_appl_locks        => [qw(object_type object_id free_in_us)],
+    list_appl_lock_waiters => [@list, qw(client_id since_ts until_ts expires_ts seconds_left)],
+);
+
+my %play = (
+    versions           => \&versions,
+    increment          => \&increment,
+    get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], department => $_[3], ttl => $_[4]) },
+    release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3]) },
+    inquire_appl_lock  => sub { $locks->inquire(@_) },
+    transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
+    list_appl_locks    => sub { $locks->list(named([qw(type operator department after_type after_id max_rows)], @_)) },
+    purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
+    assert_appl_lock   => sub { $locks->assert(@_) },
+    serialize_appl_lock       => sub { $locks->serialize(@_) },
+    renew_appl_locks          => sub { $locks->renew(grants(@_)) },
+    announce_appl_lock_waiter => sub { $locks->announce(@_[ 0 .. 2, 4 ], department => $_[3], wait => $_[5]) },
+    retract_appl_lock_waiter  => sub { $locks->retract(@_) },
+    poll_appl_locks           => sub { $locks->poll($_[0], max_rows => $_[1]) },
+    list_appl_lock_waiters    => sub {
+        $locks->waiters(named([qw(type id operator department after_type after_id after_operator after_client max_rows)], @_));
+    },
+);
+
+while (my $line = <STDIN>) {
+    chomp $line;
+    my ($operation, @arguments) = map { decode($_) } split /\t/, $line, -1;
+    my @rows = eval { $play{$operation}->(@arguments) };
+    if (my $error = $@) {
+        die $error if !blessed $error;
+        say('error', $error->sqlstate, $error->message);
+        next;
+    }
+    say('row', @$_{ @{ $columns{$operation} } }) for @rows;
+    say('end');
+}
+
+sub connection {
+    my %options = (RaiseError => 1, PrintError => 0);
+    return DBI->connect('dbi:Pg:', undef, undef, \%options) if $driver eq 'DBD::Pg';
+    my ($name) = $driver =~ /(\w+)$/;
+    $options{mysql_enable_utf8mb4} = 1 if $name eq 'mysql';
+    return DBI->connect("dbi:$name:host=$ENV{MYSQL_HOST};port=$ENV{MYSQL_TCP_PORT};database=$ENV{MYSQL_DATABASE}",
+        $ENV{MYSQL_USER}, $ENV{MYSQL_PWD}, \%options);
+}
+
+sub encode {
+    my ($value) = @_;
+    return '\N' if !defined $value;
+    my %escapes = ("\\" => '\\\\', "\t" => '\t', "\n" => '\n', "\r" => '\r');
+    return $value =~ s/([\\\t\n\r])/$escapes{$1}/gr;
+}
+
+sub decode {
+    my ($field) = @_;
+    return undef if $field eq '\N';
+    my %unescapes = ('\\' => '\\', t => "\t", n => "\n", r => "\r");
+    return $field =~ s/\\([\\tnr])/$unescapes{$1}/gr;
+}
+
+sub say { print join("\t", map { encode($_) } @_), "\n" }
+
+sub named {
+    my ($names, @values) = @_;
+    my %named;
+    @named{@$names} = @values;
+    return %named;
+}
+
+sub grants {
+    my @grants;
+    while (my @fields = splice @_, 0, 5) {
+        push @grants, { named([qw(object_type object_id operator_id fence ttl_seconds)], @fields) };
+    }
+    return @grants;
+}
+
+sub versions {
+    no strict 'refs';
+    return { language => sprintf('Perl %vd', $^V), driver => "$driver " . ${"${driver}::VERSION"} };
+}
+
+# The counter, between whose read and write the runner decides how long it takes.
+sub increment {
+    my ($operator) = @_;
+    if (defined $operator) {
+        select undef, undef, undef, 0.01 while $locks->get('counter', 1, $operator, ttl => 60)->{lock_fl} eq 'N';
+    }
+    my ($n) = $dbh->selectrow_array('SELECT n FROM counter');
+    say('read', $n);
+    <STDIN>;
+    $dbh->do('UPDATE counter SET n = ' . ($n + 1));
+    $locks->release('counter', 1, $operator) if defined $operator;
+    return;
+}

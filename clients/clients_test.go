@@ -90,6 +90,15 @@ func languages() []*language {
 				{name: "DBD::mysql", products: mysqlAndMariaDB},
 			},
 		},
+		{
+			folder: "shell", extension: "bash",
+			command: func(_, program string) []string { return []string{"bash", program} },
+			drivers: []driver{
+				{name: "psql", products: []string{onPostgres}},
+				{name: "mariadb", products: []string{onMariaDB}},
+				{name: "mysql", products: []string{onMySQL}},
+			},
+		},
 	}
 	for _, l := range all {
 		for i := range l.drivers {

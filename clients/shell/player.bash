@@ -1,0 +1,142 @@
+# Plays the scenarios for clients/player_test.go through applock.bash: player.bash CLIENT
+
+source ./applock.bash
+export LC_ALL=C.UTF-8
+
+if [[ $1 == psql ]]; then
+    applock_client=(psql)
+else
+    applock_client=("$1" --protocol=tcp --user="$MYSQL_USER" "$MYSQL_DATABASE")
+fi
+
+# encode VALUE sets encoded, because starting a process for each would take most of the time.
+encode() {
+    encoded=${1//\\/\\\\} encoded=${encoded//$'\t'/\\t} encoded=${encoded//$'\n'/\\n} encoded=${encoded//$'\r'/\\r}
+}
+
+# one COLUMNS FUNCTION [ARGUMENT]... answers with one row.
+one() {
+    local columns=$1 name line=row
+    shift
+    "$@" 2>messages
+    (($? < 2)) || { failed; return; }
+    for name in $columns; do
+        if [[ $name == *_ts && ! ${lock[$name]} ]]; then
+            line+=$'\t\\N'
+        else
+            encode "${lock[$name]}"
+            line+=$'\t'$encoded
+        fi
+    done
+    printf '%s\nend\n' "$line"
+}
+
+# many FUNCTION [ARGUMENT]... answers with the rows that it prints, which are in the form of the player already.
+many() {
+    local rows
+    if ! rows=$("$@" 2>messages); then
+        applock_sqlstate=$rows
+        failed
+        return
+    fi
+    [[ $rows ]] && while IFS= read -r line; do printf 'row\t%s\n' "$line"; done <<<"$rows"
+    echo end
+}
+
+failed() {
+    if [[ $applock_sqlstate != LK* ]]; then
+        cat messages >&2
+        exit 1
+    fi
+    encode "$(<messages)"
+    printf 'error\t%s\t%s\n' "$applock_sqlstate" "$encoded"
+}
+
+# renew OBJECT_TYPE OBJECT_ID OPERATOR FENCE TTL... has five arguments for each grant.
+renew() {
+    local document='' names=(object_type object_id operator_id fence ttl_seconds) i value record
+    while (($#)); do
+        record=
+        for i in 0 1 2 3 4; do
+            value=$1
+            shift
+            if [[ $value == '\N' ]]; then
+                value=null
+            elif ((i < 3)); then
+                encode "$value"
+                value=\"${encoded//\"/\\\"}\"
+            fi
+            record+=,\"${names[i]}\":$value
+        done
+        document+=,{${record#,}}
+    done
+    many applock_renew "[${document#,}]"
+}
+
+sql() {
+    if [[ ${applock_client[0]} == psql ]]; then
+        psql --no-psqlrc --quiet --tuples-only --no-align --command "$1"
+    else
+        "${applock_client[@]}" --batch --skip-column-names --execute "$1" 2>/dev/null
+    fi
+}
+
+# The counter, between whose read and write the runner decides how long it takes.
+increment() {
+    local n
+    if [[ $1 != '\N' ]]; then
+        until applock_get counter 1 "$1" '\N' 60; do sleep 0.01; done
+    fi
+    n=$(sql "SELECT n FROM counter")
+    printf 'read\t%s\n' "$n"
+    read -r
+    sql "UPDATE counter SET n = $((n + 1))"
+    [[ $1 != '\N' ]] && applock_release counter 1 "$1"
+    echo end
+}
+
+versions() {
+    local version
+    version=$("${applock_client[0]}" --version)
+    version=${version#*Ver } version=${version#*\(PostgreSQL\) }
+    [[ $version =~ ([0-9.]+)-MariaDB || $version =~ ([0-9.]+) ]]
+    printf 'row\tbash %s\t%s %s\nend\n' "${BASH_VERSION%%(*}" "${applock_client[0]}" "${BASH_REMATCH[1]}"
+}
+
+play() {
+    local operation=$1
+    shift
+    case $operation in
+    versions) versions ;;
+    increment) increment "$@" ;;
+    get_appl_lock) one "lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_get "$@" ;;
+    release_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_release "$@" ;;
+    inquire_appl_lock) one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left" applock_inquire "$@" ;;
+    transfer_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;
+    list_appl_locks) many applock_list "$@" ;;
+    purge_appl_locks) one purged applock_purge "$@" ;;
+    assert_appl_lock) one return_cd applock_assert "$@" ;;
+    serialize_appl_lock) one return_cd applock_serialize "$@" ;;
+    renew_appl_locks) renew "$@" ;;
+    announce_appl_lock_waiter) one return_cd applock_announce "$@" ;;
+    retract_appl_lock_waiter) one return_cd applock_retract "$@" ;;
+    poll_appl_locks) many applock_poll "$@" ;;
+    list_appl_lock_waiters) many applock_waiters "$@" ;;
+    *) echo "unknown operation $operation" >&2 && exit 1 ;;
+    esac
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+while IFS= read -r line; do
+    arguments=()
+    rest=$line$'\t'
+    while [[ $rest ]]; do
+        field=${rest%%$'\t'*}
+        rest=${rest#*$'\t'}
+        [[ $field == '\N' ]] || printf -v field %b "$field"
+        arguments+=("$field")
+    done
+    play "${arguments[@]}"
+done

@@ -34,6 +34,8 @@ type driver struct {
 	language *language
 	name     string
 	products []string
+	// pageOnly is true for a driver that the library is not for.
+	pageOnly bool
 }
 
 // languages is the register.
@@ -48,6 +50,8 @@ func languages() []*language {
 			environment: func(string) []string { return []string{"PYTHONDONTWRITEBYTECODE=1"} },
 			drivers: []driver{
 				{name: "psycopg", products: []string{onPostgres}},
+				{name: "psycopg2", products: []string{onPostgres}},
+				{name: "asyncpg", products: []string{onPostgres}, pageOnly: true},
 				{name: "PyMySQL", products: mysqlAndMariaDB},
 				{name: "mysql-connector-python", products: mysqlAndMariaDB},
 			},
@@ -61,6 +65,7 @@ func languages() []*language {
 			drivers: []driver{
 				{name: "pg", products: []string{onPostgres}},
 				{name: "mysql2", products: mysqlAndMariaDB},
+				{name: "mariadb", products: mysqlAndMariaDB},
 			},
 		},
 		{
@@ -124,12 +129,12 @@ func (d driver) program(t *testing.T, at place, folder, name string, args ...str
 
 func (d driver) speaksTo(product string) bool { return slices.Contains(d.products, product) }
 
-// eachDriver runs a test on a place of each product for each driver of each language.
-func eachDriver(t *testing.T, test func(t *testing.T, d driver, at place)) {
+// eachDriver runs a test on a place of each product for each driver of each language that is wanted.
+func eachDriver(t *testing.T, wanted func(d driver) bool, test func(t *testing.T, d driver, at place)) {
 	t.Helper()
 	testdb.Clients(t)
 	for _, l := range languages() {
-		for _, d := range l.drivers {
+		for _, d := range slices.DeleteFunc(slices.Clone(l.drivers), func(d driver) bool { return !wanted(d) }) {
 			for _, product := range d.products {
 				t.Run(l.folder+"/"+d.name+"/"+product, func(t *testing.T) {
 					t.Parallel()
@@ -159,7 +164,8 @@ func TestScenarios(t *testing.T) {
 			}
 		}
 	})
-	eachDriver(t, func(t *testing.T, d driver, at place) {
+	plays := func(d driver) bool { return !d.pageOnly }
+	eachDriver(t, plays, func(t *testing.T, d driver, at place) {
 		t.Helper()
 		player := startPlayer(t, d, at)
 		versions, err := player.call("versions", nil, nil)

@@ -103,7 +103,7 @@ func eachProduct(t *testing.T, test func(t *testing.T, at place, players map[str
 			players := map[string]*process{"go": start(t, command)}
 			for _, l := range languages() {
 				for _, d := range l.drivers {
-					if players[l.folder] == nil && d.speaksTo(product) {
+					if players[l.folder] == nil && !d.pageOnly && d.speaksTo(product) {
 						players[l.folder] = startPlayer(t, d, at)
 					}
 				}

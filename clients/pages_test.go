@@ -16,7 +16,7 @@ var block = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n```(\\w+)\n(.*?)```\
 // Method: all blocks for a driver are one program, beside a copy of the library.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, d driver, at place) {
+	eachDriver(t, func(driver) bool { return true }, func(t *testing.T, d driver, at place) {
 		t.Helper()
 		code, want := d.page(t)
 		folder := t.TempDir()
@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 		command.Stderr = &complaints
 		output, err := command.Output()
 		if got := string(output); err != nil || got != want {
-			t.Errorf("%v\n%s\nprinted:\n%s\nwant:\n%s", err, complaints.String(), got, want)
+			t.Errorf("%v\n%s\nprinted:\n%s\nwant:\n%s", err, tail(complaints.String()), got, want)
 		}
 	})
 }

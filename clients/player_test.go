@@ -104,7 +104,13 @@ func (p *process) call(operation string, values []any, read func(fields []string
 // ended describes the end of a player, with what it complained about.
 func (p *process) ended(err error) error {
 	err = errors.Join(err, p.done())
-	return fmt.Errorf("the player ended: %w\n%s", err, p.errors)
+	return fmt.Errorf("the player ended: %w\n%s", err, tail(p.errors.String()))
+}
+
+// tail returns the end of what a program complained about: some quote all of their code.
+func tail(text string) string {
+	const most = 2000
+	return text[max(0, len(text)-most):]
 }
 
 // executor is the player's way of calling.

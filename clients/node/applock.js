@@ -1,4 +1,4 @@
-// Application locks for pg and mysql2/promise: copy this file into your program.
+// Application locks for pg, mysql2/promise and mariadb: copy this file into your program.
 //
 // The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what
 // a method has done is final when you commit, or at once outside of a transaction.
@@ -101,21 +101,23 @@ class Locks {
       return (await this.connection.query(`SELECT * FROM ${routine}(${places})`, values)).rows;
     }
     const places = values.map(() => "?").join(", ");
-    // MySQL and MariaDB answer in UTC without saying so, and mysql2 would take it for local time. A second result follows
-    // that of the CALL, and is no rows.
-    const [results] = await this.connection.execute({ sql: `CALL ${routine}(${places})`, values, timezone: "Z" });
-    return results[0];
+    // MySQL and MariaDB answer in UTC without saying so, and the drivers would take it for local time. What follows the
+    // rows is what a CALL ends with; around both mysql2 puts one list more.
+    const [first] = await this.connection.execute({ sql: `CALL ${routine}(${places})`, dateStrings: true }, values);
+    return Array.isArray(first[0]) ? first[0] : first;
   }
 }
 
-// PostgreSQL has bigint as text, MySQL and MariaDB as a number. All of ours fit in 2^53.
+// pg has bigint as text, mysql2 as a number, mariadb as a BigInt. All of ours fit in 2^53.
 const whole = new Set(["fence", "seconds_left", "purged", "free_in_us"]);
 
 function answer(row) {
   const result = {};
   for (const [column, value] of Object.entries(row)) {
     const name = column.replace(/^p_/, "");
-    result[name] = whole.has(name) ? Number(value) : value;
+    result[name] = value;
+    if (whole.has(name)) result[name] = Number(value);
+    if (name.endsWith("_ts") && typeof value === "string") result[name] = new Date(`${value.replace(" ", "T")}Z`);
   }
   // Not among the columns of the answer when it is listed.
   Object.defineProperty(result, "granted", { value: (result.lock_fl ?? result.return_cd) === "Y" });

@@ -1,6 +1,7 @@
 // Plays the scenarios for clients/player_test.go through applock.js: player.js DRIVER
 "use strict";
 
+const fs = require("node:fs");
 const readline = require("node:readline");
 const { setTimeout: pause } = require("node:timers/promises");
 const { Locks, LockError } = require("./applock");
@@ -14,9 +15,10 @@ async function connect() {
     return client;
   }
   const { MYSQL_HOST, MYSQL_TCP_PORT, MYSQL_USER, MYSQL_PWD, MYSQL_DATABASE } = process.env;
-  return require("mysql2/promise").createConnection({
-    host: MYSQL_HOST, port: MYSQL_TCP_PORT, user: MYSQL_USER, password: MYSQL_PWD, database: MYSQL_DATABASE,
-  });
+  const settings = { host: MYSQL_HOST, port: MYSQL_TCP_PORT, user: MYSQL_USER, password: MYSQL_PWD, database: MYSQL_DATABASE };
+  // MySQL's accounts want TLS, or its public key, before they say a password.
+  if (driver === "mariadb") return require("mariadb").createConnection({ ...settings, allowPublicKeyRetrieval: true });
+  return require("mysql2/promise").createConnection(settings);
 }
 
 const escapes = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
@@ -32,9 +34,10 @@ function decode(field) {
   return field === "\\N" ? undefined : field.replace(/\\(.)/g, (_, character) => unescapes[character]);
 }
 
-// A number that is too long for one goes as text.
+// A number that is too long for one goes as a BigInt.
 function number(field) {
-  return field === undefined || !Number.isSafeInteger(Number(field)) ? field : Number(field);
+  if (field === undefined) return field;
+  return Number.isSafeInteger(Number(field)) ? Number(field) : BigInt(field);
 }
 
 function say(...fields) {
@@ -47,7 +50,7 @@ async function increment(connection, locks, lines, operator) {
     await pause(10);
   }
   const result = await connection.query("SELECT n FROM counter");
-  const { n } = (result.rows ?? result[0])[0];
+  const { n } = (result.rows ?? result).flat()[0]; // mysql2 has the rows in a list of their own
   say("read", n);
   await lines.next();
   await connection.query(`UPDATE counter SET n = ${n + 1}`);
@@ -64,10 +67,14 @@ function renew(locks, fields) {
   return locks.renew(grants);
 }
 
+function versions() {
+  const description = JSON.parse(fs.readFileSync(`${process.env.NODE_PATH}/${driver}/package.json`));
+  return [[`Node ${process.versions.node}`, `${driver} ${description.version}`]];
+}
+
 async function play(connection, locks, lines, operation, a) {
   switch (operation) {
-    case "versions":
-      return [[`Node ${process.versions.node}`, `${driver} ${require(driver + "/package.json").version}`]];
+    case "versions": return versions();
     case "increment": return increment(connection, locks, lines, a[0]);
     case "get_appl_lock": return [await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]) })];
     case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]) })];
@@ -109,4 +116,7 @@ async function main() {
   await connection.end();
 }
 
-main();
+main().catch((error) => {
+  console.error(error.stack); // without it, Node quotes the code, which drivers have on one line
+  process.exit(1);
+});

@@ -1,4 +1,4 @@
-"""Application locks for psycopg 3, PyMySQL and mysql-connector-python: copy this file into your program.
+"""Application locks for psycopg 2 and 3, PyMySQL and mysql-connector-python: copy this file into your program.
 
 The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction:
 what a method has done is final when you commit, or at once with autocommit.
@@ -95,7 +95,7 @@ class Locks:
                 pass
             return rows
         except Exception as error:
-            state = getattr(error, "sqlstate", None) or ""
+            state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
             if state.startswith("LK"):
                 raise LockError(state, str(error)) from error
             raise

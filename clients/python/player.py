@@ -17,6 +17,11 @@ def connect(driver):
     if driver == "psycopg":
         import psycopg
         return psycopg.connect(autocommit=True)
+    if driver == "psycopg2":
+        import psycopg2
+        connection = psycopg2.connect("")
+        connection.autocommit = True
+        return connection
     settings = {
         "host": os.environ["MYSQL_HOST"], "port": int(os.environ["MYSQL_TCP_PORT"]), "user": os.environ["MYSQL_USER"],
         "password": os.environ["MYSQL_PWD"], "database": os.environ["MYSQL_DATABASE"], "autocommit": True,
@@ -58,7 +63,7 @@ class Player:
         self.locks = applock.Locks(self.connection)
 
     def versions(self):
-        return [["Python " + platform.python_version(), self.driver + " " + version(self.driver)]]
+        return [["Python " + platform.python_version(), self.driver + " " + version(self.driver.replace("psycopg2", "psycopg2-binary"))]]
 
     def increment(self, operator):
         """The counter, between whose read and write the runner decides how long it takes."""

@@ -18,7 +18,7 @@ var (
 	notInURL = regexp.MustCompile(`[^\w -]`)
 	testName = regexp.MustCompile("`(Test\\w+)")
 	// namedPath is a file or folder of ours as pages write it, without a pattern in it.
-	namedPath = regexp.MustCompile("`((?:applock|bench|cmd|docs|internal|migrations|procedures|queries|testdata|tools)/[\\w./-]*)`")
+	namedPath = regexp.MustCompile("`((?:applock|bench|clients|cmd|docs|internal|migrations|procedures|queries|testdata|tools)/[\\w./-]*)`")
 )
 
 // pages returns the texts of all pages by their path.

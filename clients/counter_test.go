@@ -20,7 +20,7 @@ import (
 )
 
 // rounds is how often each process counts.
-const rounds = 20
+const rounds = 10
 
 // goPlayer is the variable with the DSN that makes this test's program the player of Go.
 const goPlayer = "APPLOCK_TEST_GO_PLAYER_DSN"

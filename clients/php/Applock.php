@@ -21,8 +21,8 @@ final class LockError extends \RuntimeException
 }
 
 /**
- * The operations, on one connection. Ids may be of any type: they travel as text. An answer is an array with the names of
- * procedures/README.md without "p_". Its timestamps are in UTC.
+ * The operations, on one connection, whose errors must be exceptions, as they are by default. Ids may be of any type: they
+ * travel as text. An answer is an array with the names of procedures/README.md without "p_". Its timestamps are in UTC.
  */
 final class Locks
 {

@@ -129,10 +129,10 @@ module Applock
       end
       # MySQL and MariaDB answer in UTC without saying so, and the gem would take it for local time.
       options = { symbolize_keys: false, as: :hash, database_timezone: :utc, application_timezone: :utc }
-      @connection.query("CALL #{@prefix}#{routine}(#{literals.join(', ')})", options).to_a
-    ensure
+      rows = @connection.query("CALL #{@prefix}#{routine}(#{literals.join(', ')})", options).to_a
       # A second result follows that of the CALL, and is in the way of the next statement.
       @connection.store_result while @connection.next_result
+      rows
     end
 
     # Unless its user has had it do otherwise, pg answers with nothing but text.

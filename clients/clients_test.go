@@ -152,6 +152,7 @@ const tableVariable = "APPLOCK_TEST_CLIENTS_TABLE"
 // on each product. Method: its player plays all scenarios through that library, in a zone that is not UTC.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
+	testdb.Clients(t)
 	var mutex sync.Mutex
 	var played []string
 	t.Cleanup(func() {

@@ -12,6 +12,9 @@ import (
 // block is a piece of code on a page, with what it prints.
 var block = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n```(\\w+)\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
 
+// fence begins a block of code.
+var fence = regexp.MustCompile("(?m)^```(\\w+)$")
+
 // Goal: what a page shows runs, and prints what stands below it, with the driver and on the products that it is about.
 // Method: all blocks for a driver are one program, beside a copy of the library.
 func TestPages(t *testing.T) {
@@ -60,4 +63,27 @@ func (d driver) page(t *testing.T) (code, output string) {
 		t.Fatalf("the page shows nothing for %s", d.name)
 	}
 	return d.language.opening + program.String() + d.language.closing, prints.String()
+}
+
+// Goal: no page has code in its language that is not run. Method: as many blocks are marked as there are.
+func TestPagesRunAllCode(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages() {
+		text, err := os.ReadFile(filepath.Join(l.folder, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		marked, shown := map[string]int{}, map[string]int{}
+		for _, found := range block.FindAllStringSubmatch(string(text), -1) {
+			marked[found[2]]++
+		}
+		for _, found := range fence.FindAllStringSubmatch(string(text), -1) {
+			shown[found[1]]++
+		}
+		for name, count := range marked {
+			if shown[name] != count {
+				t.Errorf("%s: %d blocks of %s are run, and %d shown", l.folder, count, name, shown[name])
+			}
+		}
+	}
 }

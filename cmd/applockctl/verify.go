@@ -116,10 +116,10 @@ type check struct {
 
 func (v *verifier) checks() []check {
 	return []check{
+		{"surroundings", v.surroundings}, // first, because a replica or a lost node explains the rest
 		{"steps", v.status},
 		{"contract", v.contract},
 		{"grants", v.grants},
-		{"surroundings", v.surroundings},
 		{"purge", v.purge},
 		{"round", v.round},
 	}

@@ -116,10 +116,10 @@ type check struct {
 
 func (v *verifier) checks() []check {
 	return []check{
+		{"surroundings", v.surroundings}, // first, because a replica or a lost node explains the rest
 		{"steps", v.status},
 		{"contract", v.contract},
 		{"grants", v.grants},
-		{"surroundings", v.surroundings},
 		{"purge", v.purge},
 		{"round", v.round},
 	}
@@ -190,7 +190,7 @@ func (v *verifier) status(ctx context.Context) error {
 
 // steps tells which steps are applied, and fails for those that are pending, or unknown.
 func (v *verifier) steps(status migrate.StatusResult) {
-	var applied int
+	applied, good := 0, status.Newer == nil
 	// Tables that no step is noted of are in the way of the steps.
 	unnoted := slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == migrate.PartSteps })
 	for _, step := range status.Steps {
@@ -199,6 +199,7 @@ func (v *verifier) steps(status migrate.StatusResult) {
 		case step.AppliedAt.IsZero() && unnoted:
 		case step.AppliedAt.IsZero():
 			v.fail("steps", fmt.Sprintf("step %d, %s, is pending", step.Version, step.Name)).Repair = v.app.commandLine("migrate", "up")
+			good = false
 		default:
 			applied++
 		}
@@ -207,7 +208,9 @@ func (v *verifier) steps(status migrate.StatusResult) {
 	if status.Newer != nil {
 		v.fail("steps", status.Newer.Error())
 	}
-	v.ok("steps", count(applied, "step")+" applied")
+	if good && !unnoted {
+		v.ok("steps", count(applied, "step")+" applied")
+	}
 }
 
 // findings fails for what is not as the steps have left it.

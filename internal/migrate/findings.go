@@ -121,13 +121,13 @@ func inspect(ctx context.Context, target Target, client database.DBTxConn, steps
 	if err != nil {
 		return nil, err
 	}
-	if newestOf(ours) == 0 {
-		if target.Repeatable {
-			return nil, nil
-		}
-		return unnoted(ctx, target, client, ours)
+	var findings []Finding
+	switch {
+	case newestOf(ours) > 0:
+		findings, err = inspectInstalled(ctx, target, client, want)
+	case !target.Repeatable:
+		findings, err = unnoted(ctx, target, client, ours)
 	}
-	findings, err := inspectInstalled(ctx, target, client, want)
 	return append(inspectSteps(target, steps), findings...), err
 }
 

@@ -33,7 +33,6 @@ package getlock
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/hex"
@@ -94,7 +93,7 @@ func New(config Config) (*applock.Leases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("getlock: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
 	}
-	return sessions.New(&server{connector: connector}, common), nil
+	return sessions.New(&server{connector: connector, namespace: common.Namespace}, common), nil
 }
 
 // programName is how the holder shows in performance_schema.session_connect_attrs.
@@ -115,20 +114,18 @@ const (
 // Name returns the name of the lock on an object: "applock:", and the first 56 hexadecimal digits of the SHA-256
 // of NAMESPACE:TYPE:ID. An empty namespace is "applock".
 func Name(namespace string, object applock.Object) string {
-	return nameOf(sessions.Digest(namespace, object))
-}
-
-func nameOf(digest [sha256.Size]byte) string {
+	digest := sessions.Digest(namespace, object)
 	return namePrefix + hex.EncodeToString(digest[:nameBytes])
 }
 
 // server opens sessions on MySQL or MariaDB.
 type server struct {
 	connector driver.Connector
+	namespace string
 }
 
 // Name is [sessions.Server.Name].
-func (s *server) Name(digest [sha256.Size]byte) string { return nameOf(digest) }
+func (s *server) Name(object applock.Object) (string, error) { return Name(s.namespace, object), nil }
 
 // Open is [sessions.Server.Open].
 func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[string], error) {

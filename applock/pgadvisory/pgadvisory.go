@@ -25,6 +25,9 @@
 //
 //	('x' || left(encode(sha256('applock:customer:42'), 'hex'), 16))::bit(64)::bigint
 //
+// A program that takes locks with keys of its own, such as pg_advisory_lock(42) or pg_advisory_lock(1, 2), excludes
+// and is excluded where [Config.Keys] gives the objects these keys.
+//
 // Who waits in another process is told of a release by a notification on the channel applock_advisory, with the payload
 // applock:customer:42. A program that has waiters listens there, on one connection more, and shows by shared advisory locks with two
 // keys that it does: so a release that nobody waits for sends nothing. What ends without a word, with its session or by
@@ -34,8 +37,6 @@ package pgadvisory
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,6 +60,10 @@ type Config struct {
 	// Namespace separates locks that have nothing to do with each other: up to 64 bytes without a colon. Empty is
 	// "applock".
 	Namespace string
+	// Keys, if set, returns the key of the lock on an object, always the same, so that the locks are those which another
+	// program takes. Give no two objects the same key: they exclude each other. An error of Keys refuses the object (ErrInvalid). It
+	// is called by several goroutines at a time.
+	Keys func(object applock.Object) (LockKey, error)
 	// Sessions is among how many sessions the objects are distributed, 1 to 100; zero is 1. One is enough for any
 	// number of leases. More of them take and release more locks at a time.
 	Sessions int
@@ -93,7 +98,9 @@ func New(config Config) (*applock.Leases, error) {
 	if pool.ConnConfig.RuntimeParams["application_name"] == "" {
 		pool.ConnConfig.RuntimeParams["application_name"] = programName()
 	}
-	return sessions.New(&server{config: pool.ConnConfig, pooler: config.SessionPooler, namespace: common.Namespace}, common), nil
+	return sessions.New(&server{
+		config: pool.ConnConfig, pooler: config.SessionPooler, namespace: common.Namespace, keys: config.Keys,
+	}, common), nil
 }
 
 // programName is how the holder shows in pg_stat_activity, and in the refusals of others.
@@ -105,27 +112,15 @@ func programName() string {
 	return fmt.Sprintf("applock %s/%d", host, os.Getpid())
 }
 
-// Key returns the key of the advisory lock on an object: the first 8 bytes of the SHA-256 of NAMESPACE:TYPE:ID. An
-// empty namespace is "applock".
-func Key(namespace string, object applock.Object) int64 {
-	return keyOf(sessions.Digest(namespace, object))
-}
-
-func keyOf(digest [sha256.Size]byte) int64 {
-	return int64(binary.BigEndian.Uint64(digest[:8])) //nolint:gosec // the same bits
-}
-
 // server opens sessions on PostgreSQL.
 type server struct {
 	config    *pgx.ConnConfig
 	pooler    bool
 	namespace string
+	keys      func(object applock.Object) (LockKey, error)
 	// listening is how many connections listen.
 	listening atomic.Int32
 }
-
-// Name is [sessions.Server.Name].
-func (s *server) Name(digest [sha256.Size]byte) int64 { return keyOf(digest) }
 
 var (
 	errPooler = errors.New("the DSN leads to a connection pooler: an advisory lock belongs to a session, and a pooler in transaction " +
@@ -136,7 +131,7 @@ var (
 )
 
 // Open is [sessions.Server.Open].
-func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[int64], error) {
+func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[LockKey], error) {
 	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
 	if err != nil {
 		return nil, err
@@ -180,7 +175,7 @@ type session struct {
 	// hints are those that the session shows.
 	hints map[int32]bool
 	// holders are who had which key at holdersAsked, and finding them took holdersTook.
-	holders      map[int64]string
+	holders      map[LockKey]string
 	holdersAsked time.Time
 	holdersTook  time.Duration
 }
@@ -188,17 +183,21 @@ type session struct {
 // holdersShare is the share of the time that is spent on finding out who holds.
 const holdersShare = 1.0 / 25
 
-// advisoryLocks are the advisory locks with one key that sessions have in this database.
-const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint AS key
+// advisoryLocks are the advisory locks that sessions have in this database.
+const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint AS bits, l.objsubid = 2 AS pair
 	FROM pg_locks AS l
-	WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+	WHERE l.locktype = 'advisory' AND l.granted
 		AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
 
 // TryLock is [sessions.Session.TryLock].
-func (s *session) TryLock(ctx context.Context, key int64) (holder string, err error) {
+func (s *session) TryLock(ctx context.Context, key LockKey) (holder string, err error) {
+	statement := "SELECT pg_backend_pid(), pg_try_advisory_lock($1)"
+	if key.pair {
+		statement = "SELECT pg_backend_pid(), pg_try_advisory_lock(($1::bigint >> 32)::int, ($1::bigint << 32 >> 32)::int)"
+	}
 	var pid uint32
 	var locked bool
-	if err := s.conn.QueryRow(ctx, "SELECT pg_backend_pid(), pg_try_advisory_lock($1)", key).Scan(&pid, &locked); err != nil {
+	if err := s.conn.QueryRow(ctx, statement, key.bits).Scan(&pid, &locked); err != nil {
 		return "", err
 	}
 	if pid != s.pid {
@@ -212,17 +211,18 @@ func (s *session) TryLock(ctx context.Context, key int64) (holder string, err er
 
 // holder returns who has a key. The server only tells that of all locks at once, which takes long where there are many: so an
 // answer is used for others that are refused soon after.
-func (s *session) holder(ctx context.Context, key int64) (string, error) {
+func (s *session) holder(ctx context.Context, key LockKey) (string, error) {
 	began := time.Now()
 	if began.Sub(s.holdersAsked) > time.Duration(float64(s.holdersTook)/holdersShare) {
-		rows, err := s.conn.Query(ctx, "SELECT l.key, format('session %s (%s)', l.pid, a.application_name) FROM ("+advisoryLocks+
+		rows, err := s.conn.Query(ctx, "SELECT l.bits, l.pair, format('session %s (%s)', l.pid, a.application_name) FROM ("+advisoryLocks+
 			") AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid")
 		if err != nil {
 			return "", err
 		}
-		holders, name := map[int64]string{}, ""
-		var held int64
-		if _, err := pgx.ForEachRow(rows, []any{&held, &name}, func() error { holders[held] = name; return nil }); err != nil {
+		holders, name := map[LockKey]string{}, ""
+		var held LockKey
+		remember := func() error { holders[held] = name; return nil }
+		if _, err := pgx.ForEachRow(rows, []any{&held.bits, &held.pair, &name}, remember); err != nil {
 			return "", err
 		}
 		s.holders, s.holdersAsked, s.holdersTook = holders, began, time.Since(began)
@@ -231,35 +231,50 @@ func (s *session) holder(ctx context.Context, key int64) (string, error) {
 }
 
 // Unlock is [sessions.Session.Unlock]. It tells those who wait, if there may be any.
-func (s *session) Unlock(ctx context.Context, key int64, object applock.Object) (had bool, err error) {
-	const unlock = `SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END
-		FROM (SELECT pg_advisory_unlock($1) AS had) AS u` // in this order
+func (s *session) Unlock(ctx context.Context, key LockKey, object applock.Object) (had bool, err error) {
+	const (
+		andTell = "SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END FROM " // after u
+		one     = andTell + "(SELECT pg_advisory_unlock($1) AS had) AS u"
+		two     = andTell + "(SELECT pg_advisory_unlock(($1::bigint >> 32)::int, ($1::bigint << 32 >> 32)::int) AS had) AS u"
+	)
+	unlock := one
+	if key.pair {
+		unlock = two
+	}
 	var told *string
 	text := sessions.Text(s.server.namespace, object)
-	err = s.conn.QueryRow(ctx, unlock, key, s.server.hintClass(), hintOf(key), channel, text).Scan(&had, &told)
+	err = s.conn.QueryRow(ctx, unlock, key.bits, s.server.hintClass(), hintOf(key), channel, text).Scan(&had, &told)
 	return had, err
 }
 
 // Locked is [sessions.Session.Locked]. It returns all locks of the session: that is cheaper.
-func (s *session) Locked(ctx context.Context, _ []int64) ([]int64, error) {
-	return s.keys(ctx, "SELECT l.key FROM ("+advisoryLocks+") AS l WHERE l.pid = pg_backend_pid()")
+func (s *session) Locked(ctx context.Context, _ []LockKey) ([]LockKey, error) {
+	return s.keys(ctx, "SELECT l.bits, l.pair FROM ("+advisoryLocks+") AS l WHERE l.pid = pg_backend_pid()")
 }
 
 // Free is [sessions.Session.Free]. The hints come first: a lock is found free here, or its release finds the hint.
-func (s *session) Free(ctx context.Context, keys []int64) ([]int64, error) {
+func (s *session) Free(ctx context.Context, keys []LockKey) ([]LockKey, error) {
 	if err := s.hint(ctx, keys); err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	const free = "SELECT k FROM unnest($1::bigint[]) AS k WHERE k NOT IN (SELECT l.key FROM (" + advisoryLocks + ") AS l)"
-	return s.keys(ctx, free, keys)
+	const free = "SELECT k.bits, k.pair FROM unnest($1::bigint[], $2::boolean[]) AS k (bits, pair) WHERE (k.bits, k.pair) NOT IN (" +
+		"SELECT l.bits, l.pair FROM (" + advisoryLocks + ") AS l)"
+	bits, pairs := make([]int64, len(keys)), make([]bool, len(keys))
+	for i, key := range keys {
+		bits[i], pairs[i] = key.bits, key.pair
+	}
+	return s.keys(ctx, free, bits, pairs)
 }
 
-func (s *session) keys(ctx context.Context, query string, args ...any) ([]int64, error) {
+func (s *session) keys(ctx context.Context, query string, args ...any) ([]LockKey, error) {
 	rows, err := s.conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (key LockKey, err error) {
+		err = row.Scan(&key.bits, &key.pair)
+		return key, err
+	})
 }
 
 // Broken is [sessions.Session.Broken].

@@ -22,7 +22,7 @@ const (
 	hints   = 256
 )
 
-func hintOf(key int64) int32 { return int32(key & (hints - 1)) }
+func hintOf(key LockKey) int32 { return int32(key.bits & (hints - 1)) }
 
 // hintClass is the first key of the namespace's hints.
 func (s *server) hintClass() int32 {
@@ -32,7 +32,7 @@ func (s *server) hintClass() int32 {
 
 // hint shows that these keys are waited for, and no others, if this program listens. A hint that somebody else keeps from being
 // shown is tried again the next time.
-func (s *session) hint(ctx context.Context, keys []int64) error {
+func (s *session) hint(ctx context.Context, keys []LockKey) error {
 	wanted := map[int32]bool{}
 	if s.server.listening.Load() > 0 {
 		for _, key := range keys {

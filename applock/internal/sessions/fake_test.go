@@ -2,8 +2,6 @@ package sessions
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
 	"sync"
@@ -46,12 +44,18 @@ var (
 	errBroken = errors.New("connection lost")
 )
 
-func (f *fake) Name(digest [sha256.Size]byte) string {
-	if f.sameName {
-		return "the same"
+func (f *fake) Name(object applock.Object) (string, error) {
+	switch {
+	case f.sameName:
+		return "the same", nil
+	case object == nameless:
+		return "", &applock.InvalidError{Argument: "Object", Reason: "has no name"}
 	}
-	return hex.EncodeToString(digest[:])
+	return object.String(), nil
 }
+
+// nameless is an object that has no lock.
+var nameless = applock.Object{Type: "wallet", ID: "without a name"}
 
 func (f *fake) Open(ctx context.Context, _ time.Duration) (Session[string], error) {
 	f.mutex.Lock()

@@ -3,7 +3,7 @@
 //
 // A few sessions, opened for nothing else, have the locks of all leases. No statement waits for a lock, so a
 // session is busy only while a statement runs, and one of them does for any number of holders and waiters. Each
-// object belongs to one session for good, by its name: all that happens to an object happens in one place, one
+// object belongs to one session for good, by the name of its lock: all that happens to an object happens in one place, one
 // thing after the other.
 //
 // A lock ends with its session, and the two sides learn of that at different times. Therefore each gives the other
@@ -17,9 +17,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"log/slog"
 	"slices"
@@ -32,9 +32,8 @@ import (
 
 // Server opens sessions. Name is what the server calls a lock.
 type Server[Name comparable] interface {
-	// Name returns the name of the lock on an object, of which digest is the Digest. Names that are equal begin
-	// with the same 8 bytes of the digest.
-	Name(digest [sha256.Size]byte) Name
+	// Name returns the name of the lock on an object, always the same. It returns ErrInvalid for an object that has none.
+	Name(object applock.Object) (Name, error)
 	// Open opens a session that the server ends after a silence of grace.
 	Open(ctx context.Context, grace time.Duration) (Session[Name], error)
 }
@@ -139,7 +138,7 @@ func New[Name comparable](server Server[Name], config Config) *applock.Leases {
 }
 
 func newBackend[Name comparable](server Server[Name], config Config) *backend[Name] {
-	b := &backend[Name]{server: server, namespace: config.Namespace}
+	b := &backend[Name]{server: server, seed: maphash.MakeSeed()}
 	for range config.Sessions {
 		b.lines = append(b.lines, newLine(server, config))
 	}
@@ -148,9 +147,9 @@ func newBackend[Name comparable](server Server[Name], config Config) *backend[Na
 
 // backend is applock's, on sessions.
 type backend[Name comparable] struct {
-	server    Server[Name]
-	namespace string
-	lines     []*line[Name]
+	server Server[Name]
+	seed   maphash.Seed
+	lines  []*line[Name]
 }
 
 var (
@@ -159,11 +158,11 @@ var (
 	_ applock.Notifier = (*backend[int64])(nil)
 )
 
-// lineOf returns the name of an object's lock and the line that it belongs to.
-func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name]) {
-	digest := Digest(b.namespace, object)
-	number := binary.BigEndian.Uint64(digest[:8]) % uint64(len(b.lines))
-	return b.server.Name(digest), b.lines[number]
+// lineOf returns the name of an object's lock and the line that the name belongs to.
+func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name], error) {
+	name, err := b.server.Name(object)
+	number := maphash.Comparable(b.seed, name) % uint64(len(b.lines))
+	return name, b.lines[number], err
 }
 
 // Take is [applock.Backend.Take]. The grant does not tell when it expires: the session has it until it is
@@ -171,7 +170,10 @@ func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name]) {
 func (b *backend[Name]) Take(
 	ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration,
 ) (applock.Grant, error) {
-	name, line := b.lineOf(object)
+	name, line, err := b.lineOf(object)
+	if err != nil {
+		return applock.Grant{}, err
+	}
 	renewed, err := line.take(ctx, name, &holding{object: object, owner: owner})
 	if err != nil {
 		return applock.Grant{}, err
@@ -185,7 +187,10 @@ func (b *backend[Name]) Take(
 
 // Release is [applock.Backend.Release].
 func (b *backend[Name]) Release(ctx context.Context, grant applock.Grant) error {
-	name, line := b.lineOf(grant.Object)
+	name, line, err := b.lineOf(grant.Object)
+	if err != nil {
+		return err
+	}
 	return line.release(ctx, name, &holding{object: grant.Object, owner: grant.Owner})
 }
 
@@ -193,7 +198,10 @@ func (b *backend[Name]) Release(ctx context.Context, grant applock.Grant) error 
 func (b *backend[Name]) Renew(ctx context.Context, renewals []applock.Renewal) ([]applock.Renewed, error) {
 	grants := map[*line[Name]]map[Name]*holding{}
 	for _, renewal := range renewals {
-		name, line := b.lineOf(renewal.Grant.Object)
+		name, line, err := b.lineOf(renewal.Grant.Object)
+		if err != nil {
+			return nil, err
+		}
 		if grants[line] == nil {
 			grants[line] = map[Name]*holding{}
 		}
@@ -224,7 +232,10 @@ func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object
 	objects := map[Name][]applock.Object{}
 	var names []Name
 	for object := range waited {
-		name, _ := b.lineOf(object)
+		name, _, err := b.lineOf(object)
+		if err != nil {
+			return applock.PollAnswer{}, err
+		}
 		if objects[name] == nil {
 			names = append(names, name)
 		}

@@ -33,6 +33,26 @@ func TestTwoOwnersExcludeEachOther(t *testing.T) {
 	})
 }
 
+// Goal: an object that has no lock is refused at once, by each call, and nothing is sent. Method: a server that has no name
+// for it.
+func TestAnObjectWithoutAName(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := applock.Grant{Object: nameless, Owner: jdoe}
+		_, takeErr := b.Take(t.Context(), nameless, jdoe, time.Minute)
+		_, renewErr := b.Renew(t.Context(), []applock.Renewal{{Grant: grant, TTL: time.Minute}})
+		_, pollErr := b.Poll(t.Context(), slices.Values([]applock.Object{nameless}))
+		for _, err := range []error{takeErr, renewErr, pollErr, b.Release(t.Context(), grant)} {
+			if !errors.Is(err, applock.ErrInvalid) {
+				t.Errorf("%v, want ErrInvalid", err)
+			}
+		}
+		if _, sessions := server.count(); sessions != 0 {
+			t.Errorf("%d sessions, want none", sessions)
+		}
+	})
+}
+
 // Goal: objects whose locks have the same name exclude each other, and release their own. Method: a server with
 // one name.
 func TestACollisionExcludes(t *testing.T) {
@@ -529,7 +549,7 @@ func TestSeveralSessions(t *testing.T) {
 		}
 		var alive []applock.Grant
 		for _, grant := range grants {
-			if server.locks[server.Name(Digest("", grant.Object))] != nil {
+			if server.locks[grant.Object.String()] != nil {
 				alive = append(alive, grant)
 			}
 		}
@@ -690,7 +710,7 @@ func TestSessionsTell(t *testing.T) {
 					t.Fatal(err)
 				}
 				leases := New(server, config)
-				lock := server.Name(Digest("", wallet("1")))
+				lock := wallet("1").String()
 				server.do(func() { server.locks[lock] = &fakeLock{count: 1} })
 				const holds = time.Hour + 33*time.Millisecond
 				freed := time.Now().Add(holds)

@@ -19,6 +19,10 @@ PACKAGES := ./...
 TESTED = $(filter-out %/clients,$(shell go list $(PACKAGES)))
 # Where goroutines meet: the rest of the code runs in the goroutine of its caller.
 CONCURRENT := ./applock/... ./internal/db/...
+# Each is a module of its own, so that what it adapts is no business of other users.
+ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock
+TEST_ADAPTERS := for module in $(ADAPTERS); do \
+	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.
 COMPARED := ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
 
@@ -42,7 +46,7 @@ build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME o
 
 .PHONY: test
 test: ## Run all tests, on SQLite and on private servers that are started and stopped.
-	$(WITH_SERVERS) $(REPORT) -timeout=30m -- $(TESTED)
+	$(WITH_SERVERS) sh -ec '$(REPORT) -timeout=30m -- $(TESTED); $(TEST_ADAPTERS)'
 
 .PHONY: test-race
 test-race: ## Run the tests of all that is concurrent with the race detector, on the same servers.
@@ -112,6 +116,7 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go -C bench mod tidy -diff
 	go -C tools mod tidy -diff
 	go -C tools vet ./oracle
+	$(foreach module,$(ADAPTERS),go -C $(module) mod tidy -diff &&) true
 	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 
 # With --quiet nothing would be a warning, and so nothing be refused.
@@ -123,6 +128,7 @@ docs: ## Build the pages as a site with search, bin/site, where every link leads
 lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is not set.
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
+	$(foreach module,$(ADAPTERS),go -C $(module) vet ./... &&) true
 	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then echo golangci-lint run; $(GOLANGCI_LINT) run; \
 	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; fi >&2
 

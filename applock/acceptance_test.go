@@ -128,7 +128,7 @@ func (d realDialect) bound(statement string) string {
 const patientWriter = time.Minute
 
 // newRealPlace returns a migrated and otherwise empty database, which is removed when the test ends.
-func newRealPlace(t *testing.T, product string) realPlace {
+func newRealPlace(t testing.TB, product string) realPlace {
 	t.Helper()
 	place, err := openRealPlace(t.Context(), newDSN(t, product), patientWriter)
 	if err != nil {
@@ -200,7 +200,7 @@ func (p realPlace) close() {
 }
 
 // exec executes statements of the application's own.
-func (p realPlace) exec(t *testing.T, statements ...string) {
+func (p realPlace) exec(t testing.TB, statements ...string) {
 	t.Helper()
 	for _, statement := range statements {
 		if _, err := p.handle.ExecContext(t.Context(), statement); err != nil {
@@ -210,7 +210,7 @@ func (p realPlace) exec(t *testing.T, statements ...string) {
 }
 
 // count returns the one number that a query of the application's own answers.
-func (p realPlace) count(t *testing.T, query string) int {
+func (p realPlace) count(t testing.TB, query string) int {
 	t.Helper()
 	var n int
 	if err := p.handle.QueryRowContext(t.Context(), query).Scan(&n); err != nil {

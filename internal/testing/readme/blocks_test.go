@@ -28,7 +28,7 @@ func executions() []execution {
 		{"README.md", "applock", "sh", 1, "internal/testing/readme TestReadmeCLI"},
 		{"README.md", "applock", "go", 1, "internal/testing/readme TestReadmeGo"},
 		{"README.md", "For Go programs", "go", 1, "applock/open ExampleByDSN"},
-		{"docs/choosing.md", "*", "go", 14, "docs/choosing TestReadmeChoosingShowsTestedCode"},
+		{"docs/choosing.md", "*", "go", 15, "docs/choosing TestReadmeChoosingShowsTestedCode"},
 		{"docs/cron.md", "cron", "crontab", 1, "docs/cron TestCrontab"},
 		{"docs/cron.md", "systemd", "systemd", 2, "docs/cron TestSystemd"},
 		{"docs/cron.md", "Kubernetes", "yaml", 1, "docs/cron TestKubernetesRunsTheJobOnce"},

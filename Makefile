@@ -100,6 +100,15 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) $(WITH_SERVERS) \
 		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
 
+# A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.
+MILLION := 1000000
+WITH_DURABLE_POSTGRES := APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres --
+
+.PHONY: test-million
+test-million: ## Have a million documents come into three processes, at the rate of the second article or better: some hours.
+	APPLOCK_MILLION_DOCUMENTS=$(MILLION) $(if $(APPLOCK_MILLION_DSN),,$(WITH_DURABLE_POSTGRES)) \
+		go test -count=1 -v -timeout=24h -run='^TestAcceptanceMillion$$/^(postgres)?$$' ./applock
+
 .PHONY: bench
 bench: ## Measure all beside the same by hand and by others, in half an hour; ARGS="-report docs/performance.md" for the page.
 	go -C bench build -o ../bin/bench .

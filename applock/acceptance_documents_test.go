@@ -372,8 +372,8 @@ func (r documentsReport) plus(other documentsReport) documentsReport {
 	}
 }
 
-// documentsProcess is a process that runs documentsMain.
-type documentsProcess struct {
+// jobProcess is a process of this program that has a job.
+type jobProcess struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	stdout *bufio.Reader
@@ -383,10 +383,10 @@ type documentsProcess struct {
 // runDocumentsProcesses starts all processes, lets them begin when all are ready, and returns what they did together.
 func runDocumentsProcesses(t *testing.T, job documentsJob) documentsReport {
 	t.Helper()
-	processes := make([]documentsProcess, job.Processes)
+	processes := make([]jobProcess, job.Processes)
 	for i := range processes {
 		job.Process = i
-		processes[i] = startDocumentsProcess(t, job)
+		processes[i] = startJob(t, documentsJobVariable, job)
 	}
 	for i, process := range processes {
 		if line, err := process.stdout.ReadString('\n'); line != "ready\n" {
@@ -408,14 +408,15 @@ func runDocumentsProcesses(t *testing.T, job documentsJob) documentsReport {
 	return total
 }
 
-func startDocumentsProcess(t *testing.T, job documentsJob) documentsProcess {
+// startJob starts this program once more, which finds the job in the variable.
+func startJob(t *testing.T, variable string, job any) jobProcess {
 	t.Helper()
 	encoded, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := documentsProcess{cmd: exec.CommandContext(t.Context(), os.Args[0]), stderr: &bytes.Buffer{}}
-	process.cmd.Env = append(os.Environ(), documentsJobVariable+"="+string(encoded))
+	process := jobProcess{cmd: exec.CommandContext(t.Context(), os.Args[0]), stderr: &bytes.Buffer{}}
+	process.cmd.Env = append(os.Environ(), variable+"="+string(encoded))
 	process.cmd.Stderr = process.stderr
 	stdin, err := process.cmd.StdinPipe()
 	if err != nil {
@@ -434,7 +435,7 @@ func startDocumentsProcess(t *testing.T, job documentsJob) documentsProcess {
 }
 
 // wait returns the report that the process prints at its end.
-func (p documentsProcess) wait() (documentsReport, error) {
+func (p jobProcess) wait() (documentsReport, error) {
 	output, readErr := io.ReadAll(p.stdout)
 	if err := errors.Join(p.cmd.Wait(), readErr); err != nil {
 		return documentsReport{}, fmt.Errorf("%w, stdout: %s", err, output)

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(documentsJobVariable); job != "" {
 		os.Exit(documentsMain(job))
 	}
+	if job := os.Getenv(millionJobVariable); job != "" {
+		os.Exit(millionMain(job))
+	}
 	if job := os.Getenv(fencingJobVariable); job != "" {
 		os.Exit(fencingMain(job))
 	}

@@ -11,7 +11,7 @@
       *     INITIALIZE APPLOCK-IN ALL TO VALUE
        01  APPLOCK.
       *    Yours: a PGconn of libpq, a MYSQL of libmariadb.
-           05  APPLOCK-CONNECTION          POINTER.
+           05  APPLOCK-CONNECTION          POINTER VALUE NULL.
       *    Blank is "applock" on PostgreSQL, and the connection's own
       *    database on MySQL and MariaDB.
            05  APPLOCK-SCHEMA              PIC X(64) VALUE SPACES.
@@ -89,6 +89,6 @@
            05  APPLOCK-MESSAGE             PIC X(2048).
 
       *    The rows that are still to be fetched; not yours.
-           05  APPLOCK-RESULT              POINTER.
+           05  APPLOCK-RESULT              POINTER VALUE NULL.
            05  APPLOCK-ROWS                PIC S9(9) COMP-5 VALUE 0.
            05  APPLOCK-ROW                 PIC S9(9) COMP-5 VALUE 0.

@@ -2,10 +2,7 @@ package clients_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,18 +21,15 @@ func compileCOBOL(d driver, name, program string) []string {
 	return append(words, "applock-"+d.name+".cob", "-l"+strings.TrimPrefix(d.name, "lib"))
 }
 
-// step is the program on the page that is a step of a job.
-var step = regexp.MustCompile("(?s)<!-- step -->\n```cobol\n(.*?)```\n")
-
 // Goal: a step of a job ends with a code that says whether it has the lock, although C functions leave theirs behind, and
-// the lock is there when it has ended. Method: the step of the page gets a lock, is refused, says no operator, and finds no server.
+// the lock is there when it has ended. Method: step.cob gets a lock, is refused, says no operator, and finds no server.
 func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 	t.Parallel()
 	testdb.Clients(t)
 	all := languages()
 	cobol := all[slices.IndexFunc(all, func(l *language) bool { return l.folder == "cobol" })]
 	at := newPlace(t, onPostgres)
-	program := cobol.drivers[0].compiled(t, folderOfStep(t, cobol), "step")
+	program := cobol.drivers[0].compiled(t, cobol.folder, "step")
 	for _, run := range []struct {
 		clerk  string
 		server []string
@@ -61,25 +55,4 @@ func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 	if err != nil || held.Owner.Operator != "JDOE" {
 		t.Errorf("the lock is %+v, %v; want that of JDOE", held, err)
 	}
-}
-
-// folderOfStep returns a copy of the library with the step of the page.
-func folderOfStep(t *testing.T, cobol *language) string {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join(cobol.folder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	match := step.FindSubmatch(page)
-	if match == nil {
-		t.Fatal("the page has no step")
-	}
-	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(cobol.folder)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "step.cob"), match[1], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return folder
 }

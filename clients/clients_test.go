@@ -109,7 +109,9 @@ func languages() []*language {
 		{
 			folder: "cobol", extension: "cob",
 			compile: compileCOBOL,
-			closing: "           STOP RUN.\n",
+			// Later versions of GnuCOBOL refuse a line with a tab otherwise.
+			environment: func(string) []string { return []string{"COB_LS_VALIDATE=false"} },
+			closing:     "           STOP RUN.\n",
 			drivers: []driver{
 				{name: "libpq", products: []string{onPostgres}},
 				{name: "libmariadb", products: mysqlAndMariaDB},

@@ -16,7 +16,7 @@
        01  CALL-LINE               PIC X(65536).
        WORKING-STORAGE SECTION.
        01  CALLS-STATUS            PIC XX.
-           88  CALLS-END           VALUE "10".
+           88  CALL-READ           VALUE "00".
        01  LINE-LENGTH             PIC 9(9) COMP-5.
 
       * The fields of a line; a NULL is LOW-VALUES, as in APPLOCK-IN.
@@ -52,7 +52,7 @@
            CALL "PLAYER-CONNECT" USING APPLOCK-CONNECTION
            OPEN INPUT CALLS
            READ CALLS
-           PERFORM UNTIL CALLS-END
+           PERFORM UNTIL NOT CALL-READ
                PERFORM SPLIT-LINE
                INITIALIZE APPLOCK-IN ALL TO VALUE
                PERFORM PLAY-CALL

@@ -22,6 +22,8 @@ type language struct {
 	extension string
 	// command starts a program with what it is given; tools is where clients/install has put what the system has not.
 	command func(tools, program string) []string
+	// compile, where there is one, makes a program of a source file, and that is what starts, in the place of command.
+	compile func(d driver, name, program string) []string
 	// opening and closing are what stands around the blocks of its page to make a program of them.
 	opening, closing string
 	// environment is what its programs need besides.
@@ -104,6 +106,17 @@ func languages() []*language {
 				{name: "mysql", products: []string{onMySQL}},
 			},
 		},
+		{
+			folder: "cobol", extension: "cob",
+			compile: compileCOBOL,
+			// Later versions of GnuCOBOL refuse a line with a tab otherwise.
+			environment: func(string) []string { return []string{"COB_LS_VALIDATE=false"} },
+			closing:     "           STOP RUN.\n",
+			drivers: []driver{
+				{name: "libpq", products: []string{onPostgres}},
+				{name: "libmariadb", products: mysqlAndMariaDB},
+			},
+		},
 	}
 	for _, l := range all {
 		for i := range l.drivers {
@@ -117,7 +130,13 @@ func languages() []*language {
 func (d driver) program(t *testing.T, at place, folder, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	tools := testdb.Clients(t)
-	words := append(d.language.command(tools, name+"."+d.language.extension), args...)
+	var words []string
+	if d.language.compile != nil {
+		words = []string{d.compiled(t, folder, name)}
+	} else {
+		words = d.language.command(tools, name+"."+d.language.extension)
+	}
+	words = append(words, args...)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	command.Dir = folder
 	command.Env = environment(at.environment...)
@@ -125,6 +144,19 @@ func (d driver) program(t *testing.T, at place, folder, name string, args ...str
 		command.Env = append(command.Env, d.language.environment(tools)...)
 	}
 	return command
+}
+
+// compiled returns what a compiler has made of the source of that name in a folder.
+func (d driver) compiled(t *testing.T, folder, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	words := d.language.compile(d, name, program)
+	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	command.Dir = folder
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, output)
+	}
+	return program
 }
 
 func (d driver) speaksTo(product string) bool { return slices.Contains(d.products, product) }

@@ -1,0 +1,498 @@
+      * The operations, the same on each product. It is a part of
+      * applock-libpq.cob and applock-libmariadb.cob, which send
+      * the statement and find the columns of the answer.
+       ENTRY "APPLOCK-GET" USING APPLOCK.
+           MOVE "get_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-TTL-SECONDS
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+       ENTRY "APPLOCK-RELEASE" USING APPLOCK.
+           MOVE "release_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-FENCE
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+       ENTRY "APPLOCK-INQUIRE" USING APPLOCK.
+           MOVE "inquire_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * From IN-OPERATOR-ID to IN-TO-OPERATOR-ID of IN-DEPARTMENT-ID.
+       ENTRY "APPLOCK-TRANSFER" USING APPLOCK.
+           MOVE "transfer_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           MOVE IN-TO-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-TTL-SECONDS
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-LIST" USING APPLOCK.
+           MOVE "list_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT-TYPE
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-AFTER-OBJECT
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
+       ENTRY "APPLOCK-PURGE" USING APPLOCK.
+           MOVE "purge_appl_locks_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           MOVE IN-OLDER-THAN-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * LK002 unless this grant is live; it stays so until the
+      * transaction ends.
+       ENTRY "APPLOCK-ASSERT" USING APPLOCK.
+           MOVE "assert_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-FENCE
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * Waits until no other transaction is inside, and stays inside
+      * until this one ends.
+       ENTRY "APPLOCK-SERIALIZE" USING APPLOCK.
+           MOVE "serialize_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * Renews many in one call: this for each, with its fence and its
+      * ttl, then APPLOCK-RENEW, then APPLOCK-FETCH for the rows.
+       ENTRY "APPLOCK-RENEW-ADD" USING APPLOCK.
+           MOVE ",{" TO JSON-TEXT
+           MOVE 2 TO JSON-LENGTH
+           PERFORM ADD-TO-GRANTS
+           MOVE '"object_type":' TO JSON-NAME
+           MOVE IN-OBJECT-TYPE TO GIVEN-TEXT
+           PERFORM ADD-TEXT-TO-GRANTS
+           MOVE ',"object_id":' TO JSON-NAME
+           MOVE IN-OBJECT-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT-TO-GRANTS
+           MOVE ',"operator_id":' TO JSON-NAME
+           MOVE IN-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT-TO-GRANTS
+           MOVE ',"fence":' TO JSON-NAME
+           MOVE IN-FENCE TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER-TO-GRANTS
+           MOVE ',"ttl_seconds":' TO JSON-NAME
+           MOVE IN-TTL-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER-TO-GRANTS
+           MOVE "}" TO JSON-TEXT
+           MOVE 1 TO JSON-LENGTH
+           PERFORM ADD-TO-GRANTS
+           MOVE 0 TO RETURN-CODE
+           GOBACK.
+
+       ENTRY "APPLOCK-RENEW" USING APPLOCK.
+           MOVE "renew_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           IF GRANTS-LENGTH = 0
+               MOVE 1 TO GRANTS-LENGTH
+           END-IF
+           MOVE "[" TO GRANTS(1:1)
+           MOVE "]" TO JSON-TEXT
+           MOVE 1 TO JSON-LENGTH
+           PERFORM ADD-TO-GRANTS
+           SET ADDRESS OF BYTES TO ADDRESS OF GRANTS
+           MOVE GRANTS-LENGTH TO BYTES-LENGTH
+           PERFORM ADD-BYTES
+           IF GRANTS-LENGTH = LENGTH OF GRANTS
+               MOVE "54000" TO APPLOCK-SQLSTATE
+               MOVE "too many grants" TO APPLOCK-MESSAGE
+               PERFORM SET-RETURN-CODE
+           ELSE
+               PERFORM CALL-FOR-ROWS
+           END-IF
+           MOVE 0 TO GRANTS-LENGTH
+           GOBACK.
+
+       ENTRY "APPLOCK-ANNOUNCE" USING APPLOCK.
+           MOVE "announce_appl_lock_waiter_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-CLIENT-ID
+           MOVE IN-WAIT-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+       ENTRY "APPLOCK-RETRACT" USING APPLOCK.
+           MOVE "retract_appl_lock_waiter_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-CLIENT-ID
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-POLL" USING APPLOCK.
+           MOVE "poll_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-CLIENT-ID
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
+      * APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-WAITERS" USING APPLOCK.
+           MOVE "list_appl_lock_waiters" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-AFTER-OBJECT
+           MOVE IN-AFTER-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-AFTER-CLIENT-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
+      * The next row of the last call, or APPLOCK-NO-ROW.
+       ENTRY "APPLOCK-FETCH" USING APPLOCK.
+           INITIALIZE APPLOCK-OUT
+           IF APPLOCK-ROW < APPLOCK-ROWS
+               SET APPLOCK-OK TO TRUE
+               PERFORM READ-ROW
+           ELSE
+               SET APPLOCK-NO-ROW TO TRUE
+               PERFORM DROP-RESULT
+           END-IF
+           PERFORM SET-RETURN-CODE
+           GOBACK.
+
+       ADD-OBJECT.
+           PERFORM ADD-OBJECT-TYPE
+           MOVE IN-OBJECT-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-OBJECT-TYPE.
+           MOVE IN-OBJECT-TYPE TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-OPERATOR-ID.
+           MOVE IN-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-DEPARTMENT-ID.
+           MOVE IN-DEPARTMENT-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-CLIENT-ID.
+           MOVE IN-CLIENT-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-AFTER-OBJECT.
+           MOVE IN-AFTER-TYPE TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-AFTER-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-FENCE.
+           MOVE IN-FENCE TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER.
+
+       ADD-TTL-SECONDS.
+           MOVE IN-TTL-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER.
+
+       ADD-MAX-ROWS.
+           MOVE IN-MAX-ROWS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER.
+
+       BEGIN-CALL.
+           SET APPLOCK-OK TO TRUE
+           MOVE SPACES TO APPLOCK-MESSAGE
+           INITIALIZE APPLOCK-OUT
+           PERFORM DROP-RESULT
+           MOVE 0 TO PARAMETERS
+           MOVE 1 TO STATEMENT-END
+           STRING STATEMENT-VERB DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           MOVE APPLOCK-SCHEMA TO SCHEMA
+           IF SCHEMA = SPACES
+               MOVE DEFAULT-SCHEMA TO SCHEMA
+           END-IF
+           IF SCHEMA NOT = SPACES
+               STRING SCHEMA DELIMITED BY SPACE
+                   "." DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-IF
+           STRING ROUTINE DELIMITED BY SPACE
+               "(" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+       ADD-COMMA.
+           IF PARAMETERS > 0
+               STRING "," DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-IF
+           ADD 1 TO PARAMETERS.
+
+       ADD-NULL.
+           PERFORM ADD-COMMA
+           STRING "NULL" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+       ADD-NUMBER.
+           IF GIVEN-NUMBER-NULL
+               PERFORM ADD-NULL
+           ELSE
+               PERFORM ADD-COMMA
+               MOVE GIVEN-NUMBER TO EDITED-NUMBER
+               STRING FUNCTION TRIM(EDITED-NUMBER) DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-IF.
+
+       ADD-TEXT.
+           IF GIVEN-TEXT(1:1) = LOW-VALUE
+               PERFORM ADD-NULL
+           ELSE
+               PERFORM MEASURE-TEXT
+               SET ADDRESS OF BYTES TO ADDRESS OF GIVEN-TEXT
+               MOVE TEXT-LENGTH TO BYTES-LENGTH
+               PERFORM ADD-BYTES
+           END-IF.
+
+      * TEXT-LENGTH is that of GIVEN-TEXT without its trailing blanks.
+       MEASURE-TEXT.
+           MOVE LENGTH OF GIVEN-TEXT TO TEXT-LENGTH
+           PERFORM UNTIL TEXT-LENGTH = 0
+               OR GIVEN-TEXT(TEXT-LENGTH:1) NOT = SPACE
+               SUBTRACT 1 FROM TEXT-LENGTH
+           END-PERFORM.
+
+       ADD-BYTES.
+           PERFORM ADD-COMMA
+           STRING "'" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           IF BYTES-LENGTH > 0
+               PERFORM ESCAPE-BYTES
+           END-IF
+           ADD BYTES-LENGTH TO STATEMENT-END
+           STRING "'" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+       ADD-TEXT-TO-GRANTS.
+           PERFORM ADD-NAME-TO-GRANTS
+           IF GIVEN-TEXT(1:1) = LOW-VALUE
+               MOVE "null" TO JSON-TEXT
+               MOVE 4 TO JSON-LENGTH
+               PERFORM ADD-TO-GRANTS
+           ELSE
+               PERFORM MEASURE-TEXT
+               MOVE '"' TO JSON-TEXT
+               MOVE 1 TO JSON-LENGTH
+               PERFORM ADD-TO-GRANTS
+               PERFORM ADD-BYTE-TO-GRANTS VARYING BYTE-NUMBER
+                   FROM 1 BY 1 UNTIL BYTE-NUMBER > TEXT-LENGTH
+               MOVE '"' TO JSON-TEXT
+               MOVE 1 TO JSON-LENGTH
+               PERFORM ADD-TO-GRANTS
+           END-IF.
+
+       ADD-BYTE-TO-GRANTS.
+           MOVE GIVEN-TEXT(BYTE-NUMBER:1) TO JSON-TEXT
+           MOVE 1 TO JSON-LENGTH
+           EVALUATE TRUE
+               WHEN JSON-TEXT(1:1) = '"' OR "\"
+                   MOVE "\" TO JSON-TEXT(1:1)
+                   MOVE GIVEN-TEXT(BYTE-NUMBER:1) TO JSON-TEXT(2:1)
+                   MOVE 2 TO JSON-LENGTH
+               WHEN JSON-TEXT(1:1) < SPACE
+                   COMPUTE BYTE-VALUE = FUNCTION ORD(JSON-TEXT(1:1)) - 1
+                   DIVIDE BYTE-VALUE BY 16 GIVING HIGH-HALF
+                       REMAINDER LOW-HALF
+                   MOVE "\u00" TO JSON-TEXT
+                   MOVE HEX-DIGITS(HIGH-HALF + 1:1) TO JSON-TEXT(5:1)
+                   MOVE HEX-DIGITS(LOW-HALF + 1:1) TO JSON-TEXT(6:1)
+                   MOVE 6 TO JSON-LENGTH
+           END-EVALUATE
+           PERFORM ADD-TO-GRANTS.
+
+       ADD-NUMBER-TO-GRANTS.
+           PERFORM ADD-NAME-TO-GRANTS
+           IF GIVEN-NUMBER-NULL
+               MOVE "null" TO JSON-TEXT
+               MOVE 4 TO JSON-LENGTH
+           ELSE
+               MOVE GIVEN-NUMBER TO EDITED-NUMBER
+               MOVE FUNCTION TRIM(EDITED-NUMBER) TO JSON-TEXT
+               MOVE FUNCTION LENGTH(FUNCTION TRIM(EDITED-NUMBER))
+                   TO JSON-LENGTH
+           END-IF
+           PERFORM ADD-TO-GRANTS.
+
+       ADD-NAME-TO-GRANTS.
+           MOVE JSON-NAME TO JSON-TEXT
+           MOVE FUNCTION LENGTH(FUNCTION TRIM(JSON-NAME))
+               TO JSON-LENGTH
+           PERFORM ADD-TO-GRANTS.
+
+      * A document that has not enough room stays full.
+       ADD-TO-GRANTS.
+           IF GRANTS-LENGTH + JSON-LENGTH > LENGTH OF GRANTS
+               MOVE LENGTH OF GRANTS TO GRANTS-LENGTH
+           ELSE
+               MOVE JSON-TEXT(1:JSON-LENGTH)
+                   TO GRANTS(GRANTS-LENGTH + 1:JSON-LENGTH)
+               ADD JSON-LENGTH TO GRANTS-LENGTH
+           END-IF.
+
+       CALL-FOR-ONE-ROW.
+           PERFORM CALL-FOR-ROWS
+           IF APPLOCK-OK
+               PERFORM READ-ROW
+               PERFORM DROP-RESULT
+               PERFORM SET-RETURN-CODE
+           END-IF.
+
+       CALL-FOR-ROWS.
+           STRING ")" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           IF APPLOCK-OK
+               PERFORM SEND-STATEMENT
+           END-IF
+           PERFORM SET-RETURN-CODE.
+
+      * C functions leave what they return in RETURN-CODE, and it would
+      * be the program's: it has what the answer is to a job step.
+       SET-RETURN-CODE.
+           EVALUATE TRUE
+               WHEN APPLOCK-NO-ROW
+                   MOVE 4 TO RETURN-CODE
+               WHEN APPLOCK-OK AND APPLOCK-NO
+                   MOVE 4 TO RETURN-CODE
+               WHEN APPLOCK-OK
+                   MOVE 0 TO RETURN-CODE
+               WHEN APPLOCK-MISTAKE OR APPLOCK-CALL-AGAIN
+                   MOVE 8 TO RETURN-CODE
+               WHEN OTHER
+                   MOVE 12 TO RETURN-CODE
+           END-EVALUATE.
+
+       READ-ROW.
+           PERFORM FIND-ROW
+           PERFORM READ-COLUMN VARYING COLUMN-NUMBER
+               FROM 0 BY 1 UNTIL COLUMN-NUMBER = COLUMNS-FOUND
+           ADD 1 TO APPLOCK-ROW.
+
+       READ-COLUMN.
+           PERFORM FIND-COLUMN
+           PERFORM FIND-NAME
+           MOVE BYTES(1:NAME-LENGTH) TO COLUMN-NAME
+           IF COLUMN-NAME(1:2) = "p_"
+               MOVE BYTES(3:NAME-LENGTH - 2) TO COLUMN-NAME
+           END-IF
+           MOVE SPACES TO COLUMN-TEXT
+           IF COLUMN-POINTER NOT = NULL AND COLUMN-LENGTH > 0
+               SET ADDRESS OF BYTES TO COLUMN-POINTER
+               MOVE BYTES(1:COLUMN-LENGTH) TO COLUMN-TEXT
+               PERFORM KEEP-COLUMN
+           END-IF.
+
+       KEEP-COLUMN.
+           EVALUATE COLUMN-NAME
+               WHEN "lock_fl"
+               WHEN "return_cd"
+                   MOVE COLUMN-TEXT TO OUT-FLAG
+               WHEN "outcome"
+                   MOVE COLUMN-TEXT TO OUT-OUTCOME
+               WHEN "object_type"
+                   MOVE COLUMN-TEXT TO OUT-OBJECT-TYPE
+               WHEN "object_id"
+                   MOVE COLUMN-TEXT TO OUT-OBJECT-ID
+               WHEN "operator_id"
+                   MOVE COLUMN-TEXT TO OUT-OPERATOR-ID
+               WHEN "department_id"
+                   MOVE COLUMN-TEXT TO OUT-DEPARTMENT-ID
+               WHEN "old_operator_id"
+                   MOVE COLUMN-TEXT TO OUT-OLD-OPERATOR-ID
+               WHEN "old_department_id"
+                   MOVE COLUMN-TEXT TO OUT-OLD-DEPARTMENT-ID
+               WHEN "client_id"
+                   MOVE COLUMN-TEXT TO OUT-CLIENT-ID
+               WHEN "fence"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FENCE
+               WHEN "seconds_left"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-SECONDS-LEFT
+               WHEN "free_in_us"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FREE-IN-US
+               WHEN "purged"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-PURGED
+               WHEN OTHER
+                   PERFORM KEEP-TIMESTAMP
+           END-EVALUATE.
+
+       KEEP-TIMESTAMP.
+           PERFORM MAKE-TIMESTAMP
+           EVALUATE COLUMN-NAME
+               WHEN "acquired_ts"
+                   MOVE COLUMN-TEXT TO OUT-ACQUIRED-TS
+               WHEN "lock_ts"
+                   MOVE COLUMN-TEXT TO OUT-LOCK-TS
+               WHEN "expires_ts"
+                   MOVE COLUMN-TEXT TO OUT-EXPIRES-TS
+               WHEN "since_ts"
+                   MOVE COLUMN-TEXT TO OUT-SINCE-TS
+               WHEN "until_ts"
+                   MOVE COLUMN-TEXT TO OUT-UNTIL-TS
+           END-EVALUATE.
+
+      * PostgreSQL writes the zone behind the time, mostly without
+      * minutes. MySQL and MariaDB answer in UTC without saying so.
+       MAKE-TIMESTAMP.
+           MOVE "T" TO COLUMN-TEXT(11:1)
+           IF COLUMN-TEXT(COLUMN-LENGTH - 2:1) = "+" OR "-"
+               MOVE ":00" TO COLUMN-TEXT(COLUMN-LENGTH + 1:3)
+           ELSE
+               IF COLUMN-TEXT(COLUMN-LENGTH - 5:1) NOT = "+" AND "-"
+                   MOVE "Z" TO COLUMN-TEXT(COLUMN-LENGTH + 1:1)
+               END-IF
+           END-IF.
+
+      * The text of a C function, which may be without one.
+       KEEP-MESSAGE.
+           IF NAME-POINTER NOT = NULL
+               PERFORM FIND-NAME
+               IF NAME-LENGTH > 0
+                   MOVE BYTES(1:NAME-LENGTH) TO APPLOCK-MESSAGE
+               END-IF
+           END-IF.
+
+      * A text of C ends before its first LOW-VALUE.
+       FIND-NAME.
+           SET ADDRESS OF BYTES TO NAME-POINTER
+           MOVE 0 TO NAME-LENGTH
+           PERFORM UNTIL BYTES(NAME-LENGTH + 1:1) = LOW-VALUE
+               ADD 1 TO NAME-LENGTH
+           END-PERFORM.

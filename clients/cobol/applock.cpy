@@ -1,0 +1,94 @@
+      * What a program gives to the programs APPLOCK-..., and what it
+      * gets from them. The names are those of procedures/README.md,
+      * with IN- and OUT- for the "p_".
+      *
+      * A text ends at its trailing blanks. Names are counted in
+      * characters there and in bytes here, of which one in UTF-8 has
+      * up to four. The texts of APPLOCK-IN have room for one character
+      * more than is allowed: what is too long is refused, and not cut.
+      *
+      * All of APPLOCK-IN is NULL at first, and again after
+      *     INITIALIZE APPLOCK-IN ALL TO VALUE
+       01  APPLOCK.
+      *    Yours: a PGconn of libpq, a MYSQL of libmariadb.
+           05  APPLOCK-CONNECTION          POINTER VALUE NULL.
+      *    Blank is "applock" on PostgreSQL, and the connection's own
+      *    database on MySQL and MariaDB.
+           05  APPLOCK-SCHEMA              PIC X(64) VALUE SPACES.
+
+           05  APPLOCK-IN.
+               10  IN-OBJECT-TYPE          PIC X(260) VALUE LOW-VALUES.
+                   88  IN-OBJECT-TYPE-NULL VALUE LOW-VALUES.
+               10  IN-OBJECT-ID            PIC X(1024) VALUE LOW-VALUES.
+                   88  IN-OBJECT-ID-NULL   VALUE LOW-VALUES.
+               10  IN-OPERATOR-ID          PIC X(260) VALUE LOW-VALUES.
+                   88  IN-OPERATOR-ID-NULL VALUE LOW-VALUES.
+               10  IN-DEPARTMENT-ID        PIC X(260) VALUE LOW-VALUES.
+                   88  IN-DEPARTMENT-ID-NULL VALUE LOW-VALUES.
+               10  IN-TO-OPERATOR-ID       PIC X(260) VALUE LOW-VALUES.
+                   88  IN-TO-OPERATOR-ID-NULL VALUE LOW-VALUES.
+               10  IN-CLIENT-ID            PIC X(260) VALUE LOW-VALUES.
+                   88  IN-CLIENT-ID-NULL   VALUE LOW-VALUES.
+               10  IN-FENCE                PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-FENCE-NULL       VALUE -999999999999999999.
+               10  IN-TTL-SECONDS          PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-TTL-SECONDS-NULL VALUE -999999999999999999.
+               10  IN-WAIT-SECONDS         PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-WAIT-SECONDS-NULL VALUE -999999999999999999.
+               10  IN-OLDER-THAN-SECONDS   PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-OLDER-THAN-NULL  VALUE -999999999999999999.
+               10  IN-MAX-ROWS             PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-MAX-ROWS-NULL    VALUE -999999999999999999.
+      *        The last row of the page before.
+               10  IN-AFTER-TYPE           PIC X(260) VALUE LOW-VALUES.
+                   88  IN-AFTER-TYPE-NULL  VALUE LOW-VALUES.
+               10  IN-AFTER-ID             PIC X(1024) VALUE LOW-VALUES.
+                   88  IN-AFTER-ID-NULL    VALUE LOW-VALUES.
+               10  IN-AFTER-OPERATOR-ID    PIC X(260) VALUE LOW-VALUES.
+                   88  IN-AFTER-OPERATOR-ID-NULL VALUE LOW-VALUES.
+               10  IN-AFTER-CLIENT-ID      PIC X(260) VALUE LOW-VALUES.
+                   88  IN-AFTER-CLIENT-ID-NULL VALUE LOW-VALUES.
+
+      *    What an operation does not answer is blank or 0. A timestamp
+      *    is text like 2026-11-22T12:41:07.123456Z.
+           05  APPLOCK-OUT.
+      *        LOCK_FL and RETURN_CD.
+               10  OUT-FLAG                PIC X.
+                   88  APPLOCK-YES         VALUE "Y".
+                   88  APPLOCK-NO          VALUE "N".
+               10  OUT-OUTCOME             PIC X(12).
+               10  OUT-OBJECT-TYPE         PIC X(256).
+               10  OUT-OBJECT-ID           PIC X(1020).
+               10  OUT-OPERATOR-ID         PIC X(256).
+               10  OUT-DEPARTMENT-ID       PIC X(256).
+               10  OUT-OLD-OPERATOR-ID     PIC X(256).
+               10  OUT-OLD-DEPARTMENT-ID   PIC X(256).
+               10  OUT-CLIENT-ID           PIC X(256).
+               10  OUT-FENCE               PIC S9(18) COMP-5.
+               10  OUT-SECONDS-LEFT        PIC S9(18) COMP-5.
+               10  OUT-FREE-IN-US          PIC S9(18) COMP-5.
+               10  OUT-PURGED              PIC S9(18) COMP-5.
+               10  OUT-ACQUIRED-TS         PIC X(32).
+               10  OUT-LOCK-TS             PIC X(32).
+               10  OUT-EXPIRES-TS          PIC X(32).
+               10  OUT-SINCE-TS            PIC X(32).
+               10  OUT-UNTIL-TS            PIC X(32).
+
+           05  APPLOCK-SQLSTATE            PIC X(5).
+               88  APPLOCK-OK              VALUE "00000".
+               88  APPLOCK-NO-ROW          VALUE "02000".
+      *        A mistake of the program: the same call fails again.
+               88  APPLOCK-MISTAKE         VALUE "LK001" "LK002".
+      *        Too much contention: the same call again.
+               88  APPLOCK-CALL-AGAIN      VALUE "LK003".
+           05  APPLOCK-MESSAGE             PIC X(2048).
+
+      *    The rows that are still to be fetched; not yours.
+           05  APPLOCK-RESULT              POINTER VALUE NULL.
+           05  APPLOCK-ROWS                PIC S9(9) COMP-5 VALUE 0.
+           05  APPLOCK-ROW                 PIC S9(9) COMP-5 VALUE 0.

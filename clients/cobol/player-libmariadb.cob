@@ -1,0 +1,95 @@
+      * What player.cob needs of MariaDB and MySQL.
+       IDENTIFICATION DIVISION.
+       PROGRAM-ID. PLAYER-LIBMARIADB.
+       DATA DIVISION.
+       WORKING-STORAGE SECTION.
+       01  NO-POINTER              POINTER VALUE NULL.
+       01  CHARACTER-SET-OPTION    PIC S9(9) COMP-5 VALUE 7.
+       01  CONNECTED               POINTER.
+       01  DB-HOST                 PIC X(64).
+       01  DB-PORT-TEXT            PIC X(8).
+       01  DB-PORT                 PIC 9(9) COMP-5.
+       01  DB-USER                 PIC X(64).
+       01  DB-PASSWORD             PIC X(64).
+       01  DB-NAME                 PIC X(64).
+       01  QUERY-STATUS            PIC S9(9) COMP-5.
+       01  QUERY-RESULT            POINTER.
+       01  ROW-POINTER             POINTER.
+       01  LENGTHS-POINTER         POINTER.
+       01  VERSION-POINTER         POINTER.
+       01  EDITED-NUMBER           PIC -(9)9.
+       01  STATEMENT               PIC X(64).
+       LINKAGE SECTION.
+       01  DB-CONNECTION           POINTER.
+       01  COUNTED                 PIC S9(9) COMP-5.
+       01  DRIVER-VERSION          PIC X(64).
+       01  VERSION-TEXT            PIC X(64).
+       01  VALUE-POINTER           POINTER.
+       01  VALUE-LENGTH            PIC 9(18) COMP-5.
+       01  VALUE-TEXT              PIC X(32).
+       PROCEDURE DIVISION.
+           GOBACK.
+
+       ENTRY "PLAYER-CONNECT" USING DB-CONNECTION.
+           ACCEPT DB-HOST FROM ENVIRONMENT "MYSQL_HOST"
+           ACCEPT DB-PORT-TEXT FROM ENVIRONMENT "MYSQL_TCP_PORT"
+           MOVE FUNCTION NUMVAL(DB-PORT-TEXT) TO DB-PORT
+           ACCEPT DB-USER FROM ENVIRONMENT "MYSQL_USER"
+           ACCEPT DB-PASSWORD FROM ENVIRONMENT "MYSQL_PWD"
+           ACCEPT DB-NAME FROM ENVIRONMENT "MYSQL_DATABASE"
+           CALL "mysql_init" USING BY VALUE NO-POINTER
+               RETURNING DB-CONNECTION
+           CALL "mysql_options" USING BY VALUE DB-CONNECTION
+               BY VALUE CHARACTER-SET-OPTION BY CONTENT Z"utf8mb4"
+           CALL "mysql_real_connect" USING BY VALUE DB-CONNECTION
+               BY CONTENT FUNCTION CONCATENATE(
+                   FUNCTION TRIM(DB-HOST) X"00")
+               BY CONTENT FUNCTION CONCATENATE(
+                   FUNCTION TRIM(DB-USER) X"00")
+               BY CONTENT FUNCTION CONCATENATE(
+                   FUNCTION TRIM(DB-PASSWORD) X"00")
+               BY CONTENT FUNCTION CONCATENATE(
+                   FUNCTION TRIM(DB-NAME) X"00")
+               BY VALUE DB-PORT BY VALUE NO-POINTER BY VALUE NO-POINTER
+               RETURNING CONNECTED
+           IF CONNECTED = NULL
+               DISPLAY "not connected" UPON SYSERR
+               MOVE 1 TO RETURN-CODE
+               STOP RUN
+           END-IF
+           GOBACK.
+
+       ENTRY "PLAYER-VERSION" USING DRIVER-VERSION.
+           CALL "mysql_get_client_info" RETURNING VERSION-POINTER
+           SET ADDRESS OF VERSION-TEXT TO VERSION-POINTER
+           MOVE SPACES TO DRIVER-VERSION
+           STRING "libmariadb " DELIMITED BY SIZE
+               VERSION-TEXT DELIMITED BY LOW-VALUE
+               INTO DRIVER-VERSION
+           GOBACK.
+
+       ENTRY "PLAYER-READ" USING DB-CONNECTION COUNTED.
+           CALL "mysql_query" USING BY VALUE DB-CONNECTION
+               BY CONTENT Z"SELECT n FROM counter"
+               RETURNING QUERY-STATUS
+           CALL "mysql_store_result" USING BY VALUE DB-CONNECTION
+               RETURNING QUERY-RESULT
+           CALL "mysql_fetch_row" USING BY VALUE QUERY-RESULT
+               RETURNING ROW-POINTER
+           SET ADDRESS OF VALUE-POINTER TO ROW-POINTER
+           CALL "mysql_fetch_lengths" USING BY VALUE QUERY-RESULT
+               RETURNING LENGTHS-POINTER
+           SET ADDRESS OF VALUE-LENGTH TO LENGTHS-POINTER
+           SET ADDRESS OF VALUE-TEXT TO VALUE-POINTER
+           MOVE FUNCTION NUMVAL(VALUE-TEXT(1:VALUE-LENGTH)) TO COUNTED
+           CALL "mysql_free_result" USING BY VALUE QUERY-RESULT
+               RETURNING OMITTED
+           GOBACK.
+
+       ENTRY "PLAYER-WRITE" USING DB-CONNECTION COUNTED.
+           MOVE COUNTED TO EDITED-NUMBER
+           STRING "UPDATE counter SET n = " EDITED-NUMBER X"00"
+               DELIMITED BY SIZE INTO STATEMENT
+           CALL "mysql_query" USING BY VALUE DB-CONNECTION
+               BY REFERENCE STATEMENT RETURNING QUERY-STATUS
+           GOBACK.

@@ -1,0 +1,531 @@
+      * Plays the scenarios for clients/player_test.go. PLAYER-CONNECT
+      * and what else is a product's is in player-libpq.cob and
+      * player-libmariadb.cob.
+       IDENTIFICATION DIVISION.
+       PROGRAM-ID. PLAYER.
+       ENVIRONMENT DIVISION.
+       INPUT-OUTPUT SECTION.
+       FILE-CONTROL.
+           SELECT CALLS ASSIGN TO KEYBOARD
+               ORGANIZATION LINE SEQUENTIAL
+               FILE STATUS CALLS-STATUS.
+       DATA DIVISION.
+       FILE SECTION.
+       FD  CALLS RECORD VARYING FROM 1 TO 65536 CHARACTERS
+           DEPENDING ON LINE-LENGTH.
+       01  CALL-LINE               PIC X(65536).
+       WORKING-STORAGE SECTION.
+       01  CALLS-STATUS            PIC XX.
+           88  CALL-READ           VALUE "00".
+       01  LINE-LENGTH             PIC 9(9) COMP-5.
+
+      * The fields of a line; a NULL is LOW-VALUES, as in APPLOCK-IN.
+       01  FIELDS.
+           05  FIELD               PIC X(2048) OCCURS 64.
+       01  FIELD-COUNT             PIC 9(9) COMP-5.
+       01  FIELD-LENGTH            PIC 9(9) COMP-5.
+       01  FIELD-NUMBER            PIC 9(9) COMP-5.
+       01  LINE-POSITION           PIC 9(9) COMP-5.
+       01  LINE-BYTE               PIC X.
+
+       01  ANSWER                  PIC X(65536).
+       01  ANSWER-END              PIC 9(9) COMP-5.
+       01  PUT-VALUE               PIC X(2048).
+       01  PUT-LENGTH              PIC 9(9) COMP-5.
+       01  PUT-POSITION            PIC 9(9) COMP-5.
+       01  PUT-NUMBER              PIC S9(18) COMP-5.
+       01  EDITED-NUMBER           PIC -(18)9.
+
+       01  HT                     PIC X VALUE X"09".
+       01  LINE-FEED               PIC X VALUE X"0A".
+       01  RETURN-CHARACTER        PIC X VALUE X"0D".
+       01  TEN-MILLISECONDS        PIC 9(18) COMP-5 VALUE 10000000.
+       01  COUNTED                 PIC S9(9) COMP-5.
+       01  DRIVER-VERSION          PIC X(64).
+      * A name that is not a literal is looked up when it is called.
+       01  VERSION-FUNCTION        PIC X(16) VALUE "libcob_version".
+       01  VERSION-POINTER         POINTER.
+       COPY "applock.cpy".
+       LINKAGE SECTION.
+       01  VERSION-TEXT            PIC X(5).
+       PROCEDURE DIVISION.
+           CALL "PLAYER-CONNECT" USING APPLOCK-CONNECTION
+           OPEN INPUT CALLS
+           READ CALLS
+           PERFORM UNTIL NOT CALL-READ
+               PERFORM SPLIT-LINE
+               INITIALIZE APPLOCK-IN ALL TO VALUE
+               PERFORM PLAY-CALL
+               READ CALLS
+           END-PERFORM
+           CLOSE CALLS
+           MOVE 0 TO RETURN-CODE
+           STOP RUN.
+
+       PLAY-CALL.
+           EVALUATE FIELD(1)
+               WHEN "versions"
+                   PERFORM SAY-VERSIONS
+               WHEN "increment"
+                   PERFORM INCREMENT-COUNTER
+               WHEN "get_appl_lock"
+                   PERFORM PLAY-GET
+               WHEN "release_appl_lock"
+                   PERFORM PLAY-RELEASE
+               WHEN "inquire_appl_lock"
+                   PERFORM PLAY-INQUIRE
+               WHEN "transfer_appl_lock"
+                   PERFORM PLAY-TRANSFER
+               WHEN "list_appl_locks"
+                   PERFORM PLAY-LIST
+               WHEN "purge_appl_locks"
+                   PERFORM PLAY-PURGE
+               WHEN "assert_appl_lock"
+                   PERFORM PLAY-ASSERT
+               WHEN "serialize_appl_lock"
+                   PERFORM PLAY-SERIALIZE
+               WHEN "renew_appl_locks"
+                   PERFORM PLAY-RENEW
+               WHEN "announce_appl_lock_waiter"
+                   PERFORM PLAY-ANNOUNCE
+               WHEN "retract_appl_lock_waiter"
+                   PERFORM PLAY-RETRACT
+               WHEN "poll_appl_locks"
+                   PERFORM PLAY-POLL
+               WHEN "list_appl_lock_waiters"
+                   PERFORM PLAY-WAITERS
+               WHEN OTHER
+                   DISPLAY "unknown operation" UPON SYSERR
+                   MOVE 1 TO RETURN-CODE
+                   STOP RUN
+           END-EVALUATE.
+
+       PLAY-GET.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           PERFORM TAKE-TTL-SECONDS-FROM-6
+           CALL "APPLOCK-GET" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-RELEASE.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           PERFORM TAKE-FENCE-FROM-5
+           CALL "APPLOCK-RELEASE" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-INQUIRE.
+           PERFORM TAKE-OBJECT
+           CALL "APPLOCK-INQUIRE" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               MOVE OUT-FLAG TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-LOCK-TIMES
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-TRANSFER.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-TO-OPERATOR-ID
+           MOVE FIELD(6) TO IN-DEPARTMENT-ID
+           IF FIELD(7) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-TTL-SECONDS
+           END-IF
+           CALL "APPLOCK-TRANSFER" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-LIST.
+           MOVE FIELD(2) TO IN-OBJECT-TYPE
+           MOVE FIELD(3) TO IN-OPERATOR-ID
+           MOVE FIELD(4) TO IN-DEPARTMENT-ID
+           MOVE FIELD(5) TO IN-AFTER-TYPE
+           MOVE FIELD(6) TO IN-AFTER-ID
+           IF FIELD(7) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-MAX-ROWS
+           END-IF
+           CALL "APPLOCK-LIST" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               PERFORM PUT-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-LOCK-TIMES
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PLAY-PURGE.
+           IF FIELD(2) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(2)) TO IN-OLDER-THAN-SECONDS
+           END-IF
+           IF FIELD(3) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(3)) TO IN-MAX-ROWS
+           END-IF
+           CALL "APPLOCK-PURGE" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               MOVE OUT-PURGED TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-ASSERT.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           PERFORM TAKE-FENCE-FROM-5
+           CALL "APPLOCK-ASSERT" USING APPLOCK
+           PERFORM END-ANSWER.
+
+       PLAY-SERIALIZE.
+           PERFORM TAKE-OBJECT
+           CALL "APPLOCK-SERIALIZE" USING APPLOCK
+           PERFORM END-ANSWER.
+
+      * Five fields for each grant.
+       PLAY-RENEW.
+           PERFORM VARYING FIELD-NUMBER FROM 2 BY 5
+               UNTIL FIELD-NUMBER > FIELD-COUNT
+               INITIALIZE APPLOCK-IN ALL TO VALUE
+               MOVE FIELD(FIELD-NUMBER) TO IN-OBJECT-TYPE
+               MOVE FIELD(FIELD-NUMBER + 1) TO IN-OBJECT-ID
+               MOVE FIELD(FIELD-NUMBER + 2) TO IN-OPERATOR-ID
+               IF FIELD(FIELD-NUMBER + 3) NOT = LOW-VALUES
+                   MOVE FUNCTION NUMVAL(FIELD(FIELD-NUMBER + 3))
+                       TO IN-FENCE
+               END-IF
+               IF FIELD(FIELD-NUMBER + 4) NOT = LOW-VALUES
+                   MOVE FUNCTION NUMVAL(FIELD(FIELD-NUMBER + 4))
+                       TO IN-TTL-SECONDS
+               END-IF
+               CALL "APPLOCK-RENEW-ADD" USING APPLOCK
+           END-PERFORM
+           CALL "APPLOCK-RENEW" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               MOVE OUT-OUTCOME TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PLAY-ANNOUNCE.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           MOVE FIELD(6) TO IN-CLIENT-ID
+           IF FIELD(7) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-WAIT-SECONDS
+           END-IF
+           CALL "APPLOCK-ANNOUNCE" USING APPLOCK
+           PERFORM END-ANSWER.
+
+       PLAY-RETRACT.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-CLIENT-ID
+           CALL "APPLOCK-RETRACT" USING APPLOCK
+           PERFORM END-ANSWER.
+
+       PLAY-POLL.
+           MOVE FIELD(2) TO IN-CLIENT-ID
+           IF FIELD(3) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(3)) TO IN-MAX-ROWS
+           END-IF
+           CALL "APPLOCK-POLL" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               MOVE OUT-FREE-IN-US TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PLAY-WAITERS.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           MOVE FIELD(6) TO IN-AFTER-TYPE
+           MOVE FIELD(7) TO IN-AFTER-ID
+           MOVE FIELD(8) TO IN-AFTER-OPERATOR-ID
+           MOVE FIELD(9) TO IN-AFTER-CLIENT-ID
+           IF FIELD(10) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(10)) TO IN-MAX-ROWS
+           END-IF
+           CALL "APPLOCK-WAITERS" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               PERFORM PUT-OWNER
+               MOVE OUT-CLIENT-ID TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-SINCE-TS TO PUT-VALUE
+               PERFORM PUT-TIMESTAMP
+               MOVE OUT-UNTIL-TS TO PUT-VALUE
+               PERFORM PUT-TIMESTAMP
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       SAY-VERSIONS.
+           CALL VERSION-FUNCTION RETURNING VERSION-POINTER
+           SET ADDRESS OF VERSION-TEXT TO VERSION-POINTER
+           CALL "PLAYER-VERSION" USING DRIVER-VERSION
+           PERFORM BEGIN-ROW
+           STRING "GnuCOBOL " VERSION-TEXT DELIMITED BY SIZE
+               INTO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE DRIVER-VERSION TO PUT-VALUE
+           PERFORM PUT-TEXT
+           PERFORM END-ROW
+           DISPLAY "end".
+
+      * The counter, between whose read and write the runner decides
+      * how long it takes.
+       INCREMENT-COUNTER.
+           MOVE "counter" TO IN-OBJECT-TYPE
+           MOVE "1" TO IN-OBJECT-ID
+           MOVE FIELD(2) TO IN-OPERATOR-ID
+           MOVE 60 TO IN-TTL-SECONDS
+           IF NOT IN-OPERATOR-ID-NULL
+               CALL "APPLOCK-GET" USING APPLOCK
+               PERFORM UNTIL NOT APPLOCK-OK OR APPLOCK-YES
+                   CALL "CBL_GC_NANOSLEEP" USING TEN-MILLISECONDS
+                   CALL "APPLOCK-GET" USING APPLOCK
+               END-PERFORM
+           END-IF
+           CALL "PLAYER-READ" USING APPLOCK-CONNECTION COUNTED
+           MOVE COUNTED TO EDITED-NUMBER
+           DISPLAY "read" HT FUNCTION TRIM(EDITED-NUMBER)
+           READ CALLS
+           ADD 1 TO COUNTED
+           CALL "PLAYER-WRITE" USING APPLOCK-CONNECTION COUNTED
+           IF NOT IN-OPERATOR-ID-NULL AND APPLOCK-OK
+               CALL "APPLOCK-RELEASE" USING APPLOCK
+           ELSE
+               SET APPLOCK-OK TO TRUE
+           END-IF
+           PERFORM END-ANSWER.
+
+       SPLIT-LINE.
+           MOVE SPACES TO FIELDS
+           MOVE 1 TO FIELD-COUNT
+           MOVE 0 TO FIELD-LENGTH
+           PERFORM VARYING LINE-POSITION FROM 1 BY 1
+               UNTIL LINE-POSITION > LINE-LENGTH
+               MOVE CALL-LINE(LINE-POSITION:1) TO LINE-BYTE
+               EVALUATE LINE-BYTE
+                   WHEN HT
+                       ADD 1 TO FIELD-COUNT
+                       MOVE 0 TO FIELD-LENGTH
+                   WHEN "\"
+                       ADD 1 TO LINE-POSITION
+                       MOVE CALL-LINE(LINE-POSITION:1) TO LINE-BYTE
+                       PERFORM TAKE-ESCAPED-BYTE
+                   WHEN OTHER
+                       PERFORM TAKE-BYTE
+               END-EVALUATE
+           END-PERFORM.
+
+       TAKE-ESCAPED-BYTE.
+           EVALUATE LINE-BYTE
+               WHEN "N"
+                   MOVE LOW-VALUES TO FIELD(FIELD-COUNT)
+               WHEN "t"
+                   MOVE HT TO LINE-BYTE
+                   PERFORM TAKE-BYTE
+               WHEN "n"
+                   MOVE LINE-FEED TO LINE-BYTE
+                   PERFORM TAKE-BYTE
+               WHEN "r"
+                   MOVE RETURN-CHARACTER TO LINE-BYTE
+                   PERFORM TAKE-BYTE
+               WHEN OTHER
+                   PERFORM TAKE-BYTE
+           END-EVALUATE.
+
+       TAKE-BYTE.
+           ADD 1 TO FIELD-LENGTH
+           MOVE LINE-BYTE TO FIELD(FIELD-COUNT)(FIELD-LENGTH:1).
+
+       TAKE-OBJECT.
+           MOVE FIELD(2) TO IN-OBJECT-TYPE
+           MOVE FIELD(3) TO IN-OBJECT-ID.
+
+       TAKE-FENCE-FROM-5.
+           IF FIELD(5) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(5)) TO IN-FENCE
+           END-IF.
+
+       TAKE-TTL-SECONDS-FROM-6.
+           IF FIELD(6) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(6)) TO IN-TTL-SECONDS
+           END-IF.
+
+       FETCH-ROW.
+           IF APPLOCK-OK
+               CALL "APPLOCK-FETCH" USING APPLOCK
+           END-IF.
+
+       BEGIN-ROW.
+           MOVE SPACES TO PUT-VALUE
+           MOVE 1 TO ANSWER-END
+           STRING "row" DELIMITED BY SIZE
+               INTO ANSWER WITH POINTER ANSWER-END.
+
+       PUT-OBJECT.
+           MOVE OUT-OBJECT-TYPE TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-OBJECT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
+       PUT-OWNER.
+           MOVE OUT-OPERATOR-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
+       PUT-OLD-OWNER.
+           MOVE OUT-OLD-OPERATOR-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-OLD-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
+       PUT-FLAG-AND-OUTCOME.
+           MOVE OUT-FLAG TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-OUTCOME TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
+       PUT-FENCE.
+           MOVE OUT-FENCE TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER.
+
+       PUT-SECONDS-LEFT.
+           MOVE OUT-SECONDS-LEFT TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER.
+
+       PUT-LOCK-TIMES.
+           MOVE OUT-ACQUIRED-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           MOVE OUT-LOCK-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           PERFORM PUT-EXPIRES-TS.
+
+       PUT-EXPIRES-TS.
+           MOVE OUT-EXPIRES-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP.
+
+       PUT-TIMESTAMP.
+           IF PUT-VALUE = SPACES
+               STRING HT "\N" DELIMITED BY SIZE
+                   INTO ANSWER WITH POINTER ANSWER-END
+           ELSE
+               PERFORM PUT-TEXT
+           END-IF.
+
+       PUT-A-NUMBER.
+           MOVE PUT-NUMBER TO EDITED-NUMBER
+           MOVE FUNCTION TRIM(EDITED-NUMBER) TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
+       PUT-TEXT.
+           MOVE LENGTH OF PUT-VALUE TO PUT-LENGTH
+           PERFORM UNTIL PUT-LENGTH = 0
+               OR PUT-VALUE(PUT-LENGTH:1) NOT = SPACE
+               SUBTRACT 1 FROM PUT-LENGTH
+           END-PERFORM
+           STRING HT DELIMITED BY SIZE
+               INTO ANSWER WITH POINTER ANSWER-END
+           PERFORM PUT-BYTE VARYING PUT-POSITION FROM 1 BY 1
+               UNTIL PUT-POSITION > PUT-LENGTH.
+
+       PUT-BYTE.
+           MOVE PUT-VALUE(PUT-POSITION:1) TO LINE-BYTE
+           EVALUATE LINE-BYTE
+               WHEN "\"
+                   STRING "\\" DELIMITED BY SIZE
+                       INTO ANSWER WITH POINTER ANSWER-END
+               WHEN HT
+                   STRING "\t" DELIMITED BY SIZE
+                       INTO ANSWER WITH POINTER ANSWER-END
+               WHEN LINE-FEED
+                   STRING "\n" DELIMITED BY SIZE
+                       INTO ANSWER WITH POINTER ANSWER-END
+               WHEN RETURN-CHARACTER
+                   STRING "\r" DELIMITED BY SIZE
+                       INTO ANSWER WITH POINTER ANSWER-END
+               WHEN OTHER
+                   MOVE LINE-BYTE TO ANSWER(ANSWER-END:1)
+                   ADD 1 TO ANSWER-END
+           END-EVALUATE.
+
+       END-ROW.
+           DISPLAY ANSWER(1:ANSWER-END - 1).
+
+       END-ANSWER.
+           EVALUATE TRUE
+               WHEN APPLOCK-OK
+               WHEN APPLOCK-NO-ROW
+                   DISPLAY "end"
+               WHEN APPLOCK-MISTAKE
+               WHEN APPLOCK-CALL-AGAIN
+                   MOVE 1 TO ANSWER-END
+                   STRING "error" HT APPLOCK-SQLSTATE DELIMITED BY SIZE
+                       INTO ANSWER WITH POINTER ANSWER-END
+                   MOVE APPLOCK-MESSAGE TO PUT-VALUE
+                   PERFORM PUT-TEXT
+                   PERFORM END-ROW
+               WHEN OTHER
+                   DISPLAY APPLOCK-SQLSTATE " "
+                       FUNCTION TRIM(APPLOCK-MESSAGE) UPON SYSERR
+                   MOVE 1 TO RETURN-CODE
+                   STOP RUN
+           END-EVALUATE.

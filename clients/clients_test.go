@@ -58,6 +58,7 @@ func languages() []*language {
 				{name: "mysql-connector-python", products: mysqlAndMariaDB},
 			},
 		},
+		javaLanguage(),
 		{
 			folder: "node", extension: "js",
 			command:     func(_, program string) []string { return []string{"node", program} },

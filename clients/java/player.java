@@ -1,0 +1,299 @@
+import com.github.applock.Answer;
+import com.github.applock.ApplLockException;
+import com.github.applock.ApplLocks;
+import com.github.applock.ApplObject;
+import com.github.applock.DerbyLocks;
+import com.github.applock.HeldLock;
+import com.github.applock.Owner;
+import com.github.applock.Renewal;
+import com.github.applock.Waiter;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/** Plays the scenarios for clients/clients_test.go through ApplLocks, and through DerbyLocks: java player.java DRIVER */
+class Player {
+    private final BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    private final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+    private final Connection connection;
+    private final ApplLocks locks;
+    private final DerbyLocks derby;
+
+    private Player(Connection connection, DerbyLocks derby) {
+        this.connection = connection;
+        this.locks = ApplLocks.in(connection);
+        this.derby = derby;
+    }
+
+    public static void main(String[] args) throws Exception {
+        if (args[0].equals("derby")) {
+            System.setProperty("derby.stream.error.field", "java.lang.System.err"); // and no file
+            Connection connection = DriverManager.getConnection("jdbc:derby:memory:player;create=true");
+            DerbyLocks.install(connection);
+            connection.setAutoCommit(false);
+            new Player(connection, DerbyLocks.in(connection)).play();
+            return;
+        }
+        try (Connection connection = connect(args[0])) {
+            new Player(connection, null).play();
+        }
+    }
+
+    private static Connection connect(String driver) throws SQLException {
+        if (driver.equals("pgjdbc")) {
+            return DriverManager.getConnection("jdbc:postgresql://" + env("PGHOST") + ":" + env("PGPORT") + "/" + env("PGDATABASE"),
+                    env("PGUSER"), env("PGPASSWORD"));
+        }
+        String product = driver.equals("mariadb-java-client") ? "mariadb" : "mysql";
+        return DriverManager.getConnection(
+                "jdbc:" + product + "://" + env("MYSQL_HOST") + ":" + env("MYSQL_TCP_PORT") + "/" + env("MYSQL_DATABASE"),
+                env("MYSQL_USER"), env("MYSQL_PWD"));
+    }
+
+    private static String env(String name) {
+        return System.getenv(name);
+    }
+
+    private void play() throws Exception {
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            List<String> words = new ArrayList<>(Arrays.stream(line.split("\t", -1)).map(Player::decode).toList());
+            try {
+                String operation = words.remove(0);
+                for (List<?> row : derby == null ? answer(operation, words) : committed(operation, words)) {
+                    say("row", row.toArray());
+                }
+                say("end");
+            } catch (ApplLockException error) {
+                say("error", error.getSQLState(), error.getMessage());
+            }
+        }
+    }
+
+    private List<List<?>> answer(String operation, List<String> a) throws Exception {
+        switch (operation) {
+            case "versions":
+                return List.of(List.of("Java " + Runtime.version().feature(), connection.getMetaData().getDriverName() + " "
+                        + connection.getMetaData().getDriverVersion().split(" ")[0]));
+            case "increment":
+                return increment(a.get(0));
+            case "get_appl_lock":
+                return List.of(granted(locks.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)))));
+            case "release_appl_lock":
+                return List.of(ended(locks.release(object(a), a.get(2), number(a.get(3)))));
+            case "inquire_appl_lock":
+                return List.of(inquired(locks.inquire(object(a))));
+            case "transfer_appl_lock":
+                return List.of(granted(locks.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+            case "list_appl_locks":
+                return locks.list(a.get(0), new Owner(a.get(1), a.get(2)), new ApplObject(a.get(3), a.get(4)), number(a.get(5)))
+                        .stream().<List<?>>map(Player::listed).toList();
+            case "purge_appl_locks":
+                return List.of(List.of(locks.purge(seconds(a.get(0)), number(a.get(1)))));
+            case "assert_appl_lock":
+                locks.assertHeld(object(a), a.get(2), number(a.get(3)));
+                return List.of();
+            case "serialize_appl_lock":
+                return serialize(object(a));
+            case "renew_appl_locks":
+                return renew(a);
+            default:
+                return waiting(operation, a);
+        }
+    }
+
+    /** committed is an operation on Derby, and two things that a server's tests do without the player. */
+    private List<List<?>> committed(String operation, List<String> a) throws SQLException {
+        try {
+            List<List<?>> rows = onDerby(operation, a);
+            connection.commit();
+            return rows;
+        } finally {
+            connection.rollback();
+        }
+    }
+
+    private List<List<?>> onDerby(String operation, List<String> a) throws SQLException {
+        switch (operation) {
+            case "empty":
+                return changed("DELETE FROM appl_lock");
+            case "advance":
+                return changed("UPDATE appl_lock SET acquired_ts = acquired_ts - %1$s, lock_ts = lock_ts - %1$s, expires_ts = expires_ts - %1$s"
+                        .formatted(a.get(0)));
+            case "get_appl_lock":
+                return List.of(granted(derby.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)))));
+            case "release_appl_lock":
+                return List.of(ended(derby.release(object(a), a.get(2), number(a.get(3)))));
+            case "inquire_appl_lock":
+                return List.of(inquired(derby.inquire(object(a))));
+            case "transfer_appl_lock":
+                return List.of(granted(derby.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+            case "list_appl_locks":
+                return derby.list(a.get(0), new Owner(a.get(1), a.get(2)), new ApplObject(a.get(3), a.get(4)), number(a.get(5)))
+                        .stream().<List<?>>map(Player::listed).toList();
+            case "purge_appl_locks":
+                return List.of(List.of(derby.purge(seconds(a.get(0)), number(a.get(1)))));
+            case "assert_appl_lock":
+                derby.assertHeld(object(a), a.get(2), number(a.get(3)));
+                return List.of();
+            case "serialize_appl_lock":
+                derby.serialize(object(a));
+                return List.of();
+            default:
+                throw new IllegalArgumentException(operation + " is not offered on Derby");
+        }
+    }
+
+    private List<List<?>> changed(String sql) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate(sql);
+            return List.of();
+        }
+    }
+
+    private List<List<?>> waiting(String operation, List<String> a) throws SQLException {
+        switch (operation) {
+            case "announce_appl_lock_waiter":
+                locks.announce(object(a), new Owner(a.get(2), a.get(3)), a.get(4), seconds(a.get(5)));
+                return List.of();
+            case "retract_appl_lock_waiter":
+                locks.retract(object(a), a.get(2), a.get(3));
+                return List.of();
+            case "poll_appl_locks":
+                return locks.poll(a.get(0), number(a.get(1))).stream()
+                        .<List<?>>map(w -> List.of(w.object().type(), w.object().id(), w.freeInMicros())).toList();
+            case "list_appl_lock_waiters":
+                Waiter after = new Waiter(new ApplObject(a.get(4), a.get(5)), new Owner(a.get(6), null), a.get(7), null, null, null, 0);
+                return locks.waiters(a.get(0), a.get(1), new Owner(a.get(2), a.get(3)), after, number(a.get(8))).stream()
+                        .<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(), w.owner().operator(),
+                                w.owner().department(), w.client(), w.since(), w.until(), w.expires(), w.secondsLeft())).toList();
+            default:
+                throw new IllegalArgumentException("unknown operation " + operation);
+        }
+    }
+
+    private static List<?> granted(Answer answer) {
+        return Arrays.asList(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department(),
+                answer.fence(), answer.expires(), answer.secondsLeft());
+    }
+
+    private static List<?> ended(Answer answer) {
+        return List.of(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department());
+    }
+
+    private static List<?> inquired(Optional<HeldLock> found) {
+        return found.<List<?>>map(lock -> List.of("Y", lock.owner().operator(), lock.owner().department(), lock.fence(),
+                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft()))
+                .orElse(Arrays.asList("N", "", "", 0, null, null, null, 0));
+    }
+
+    private static List<?> listed(HeldLock lock) {
+        return List.of(lock.object().type(), lock.object().id(), lock.owner().operator(), lock.owner().department(), lock.fence(),
+                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft());
+    }
+
+    private List<List<?>> serialize(ApplObject object) throws SQLException {
+        connection.setAutoCommit(false);
+        try {
+            locks.serialize(object);
+            connection.commit();
+        } finally {
+            connection.rollback();
+            connection.setAutoCommit(true);
+        }
+        return List.of();
+    }
+
+    private List<List<?>> renew(List<String> a) throws SQLException {
+        List<Renewal.Grant> grants = new ArrayList<>();
+        for (int i = 0; i < a.size(); i += 5) {
+            grants.add(new Renewal.Grant(object(a.subList(i, i + 2)), a.get(i + 2), number(a.get(i + 3)), seconds(a.get(i + 4))));
+        }
+        return locks.renew(grants).stream().<List<?>>map(result -> Arrays.asList(result.object().type(), result.object().id(),
+                result.outcome(), result.holder().operator(), result.holder().department(), result.expires(), result.secondsLeft()))
+                .toList();
+    }
+
+    /** increment is not atomic, but for the lock. */
+    private List<List<?>> increment(String operator) throws Exception {
+        ApplObject counter = new ApplObject("counter", "1");
+        Answer got = null;
+        while (operator != null && (got == null || !got.yes())) {
+            got = locks.get(counter, new Owner(operator, null), null);
+        }
+        try (Statement statement = connection.createStatement()) {
+            long n;
+            try (ResultSet row = statement.executeQuery("SELECT n FROM counter")) {
+                row.next();
+                n = row.getLong(1);
+            }
+            say("read", n);
+            in.readLine();
+            statement.executeUpdate("UPDATE counter SET n = " + (n + 1));
+        }
+        if (operator != null) {
+            locks.release(counter, operator, got.fence());
+        }
+        return List.of();
+    }
+
+    private static ApplObject object(List<String> a) {
+        return new ApplObject(a.get(0), a.get(1));
+    }
+
+    private static Long number(String text) {
+        return text == null ? null : Long.valueOf(text);
+    }
+
+    private static Duration seconds(String text) {
+        return text == null ? null : Duration.ofSeconds(Long.parseLong(text));
+    }
+
+    private static String yes(boolean flag) {
+        return flag ? "Y" : "N";
+    }
+
+    private void say(String kind, Object... values) {
+        StringBuilder line = new StringBuilder(kind);
+        for (Object value : values) {
+            line.append('\t').append(encode(value));
+        }
+        out.print(line.append('\n'));
+        out.flush();
+    }
+
+    private static String encode(Object value) {
+        return value == null ? "\\N"
+                : value.toString().replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r");
+    }
+
+    private static String decode(String field) {
+        if (field.equals("\\N")) {
+            return null;
+        }
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < field.length(); i++) {
+            char c = field.charAt(i);
+            if (c == '\\') {
+                c = switch (field.charAt(++i)) {
+                    case 't' -> '\t';
+                    case 'n' -> '\n';
+                    case 'r' -> '\r';
+                    default -> '\\';
+                };
+            }
+            text.append(c);
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,401 @@
+package com.github.applock;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.SQLTransientException;
+import java.sql.Types;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import javax.sql.DataSource;
+
+/**
+ * The operations of applock on PostgreSQL, MySQL and MariaDB: one statement each, which calls the row form of a procedure. What each
+ * promises is in procedures/README.md; nothing is checked or decided here.
+ *
+ * <p>{@link #on(DataSource)} takes a connection of the pool for each call, and the call is final when it returns. {@link #in(Connection)}
+ * works in the caller's transaction: the lock appears, moves and disappears when that commits, and not at all when it rolls back. An
+ * object on a pool may be used by many threads, one on a connection by one thread at a time.
+ *
+ * <p>A refusal is an answer. A misuse is an {@link ApplLockException}. Any other SQLException is the driver's: {@link #isTransient} tells
+ * whether it is worth rolling back and trying again. A call that was cut off may have taken effect: repeat it, as the same operator.
+ */
+public final class ApplLocks {
+    /** The schema of applock on PostgreSQL, unless it is installed in another one. */
+    public static final String DEFAULT_SCHEMA = "applock";
+
+    private static final int LOCK_WAIT_TIMEOUT = 1205; // of MySQL and MariaDB, which has the SQLSTATE HY000 or 40001
+    private static final Set<String> TRANSIENT = Set.of(ApplLockException.CONTENTION, "40001", "40P01", "55P03", "40XL1");
+
+    private final DataSource pool;
+    private final Connection connection;
+    private final String schema;
+
+    private ApplLocks(DataSource pool, Connection connection, String schema) {
+        this.pool = pool;
+        this.connection = connection;
+        this.schema = schema;
+    }
+
+    /**
+     * The operations, each on a connection of a pool. Connections without autocommit are committed.
+     *
+     * @param pool the pool, which stays the caller's
+     * @return the operations
+     */
+    public static ApplLocks on(DataSource pool) {
+        return new ApplLocks(pool, null, null);
+    }
+
+    /**
+     * The operations in the transaction that a connection has, or begins with the call. Nothing is committed or rolled back.
+     *
+     * @param connection the connection, which stays the caller's
+     * @return the operations
+     */
+    public static ApplLocks in(Connection connection) {
+        return new ApplLocks(null, connection, null);
+    }
+
+    /**
+     * The same operations of another installation.
+     *
+     * @param name a schema of PostgreSQL, or a database of MySQL or MariaDB. Without this call it is the schema applock, or the database
+     *     of the connection
+     * @return the operations
+     */
+    public ApplLocks schema(String name) {
+        return new ApplLocks(pool, connection, name);
+    }
+
+    /**
+     * Takes a lock, or renews it for the operator that has it.
+     *
+     * @param object what to lock
+     * @param owner for whom
+     * @param ttl how long the lock lives if nobody renews it: 1 s to 10 years, rounded up to whole seconds. Null keeps the ttl of a grant
+     *     that is renewed, and is 7 days for a new one
+     * @return ACQUIRED or RENEWED, or no and HELD with the holder
+     * @throws SQLException as the class says
+     */
+    public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
+        return one("get_appl_lock_row(?, ?, ?, ?, ?)", row -> new Answer(
+                yes(row, "p_lock_fl"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
+                instant(row, "p_expires_ts"), row.getLong("p_seconds_left")),
+                object.type(), object.id(), owner.operator(), owner.department(), seconds(ttl));
+    }
+
+    /**
+     * Lets a lock go.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant. A program gives it: after an expiry the lock may be the same operator's by another grant. Null
+     *     is whichever grant the operator has
+     * @return RELEASED or FREE, or no and HELD with the holder
+     * @throws SQLException as the class says
+     */
+    public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
+        return one("release_appl_lock_row(?, ?, ?, ?)", row -> new Answer(
+                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0),
+                object.type(), object.id(), operator, fence);
+    }
+
+    /**
+     * Tells who holds a lock.
+     *
+     * @param object what is locked
+     * @return the lock, or nothing if nobody holds it
+     * @throws SQLException as the class says
+     */
+    public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
+        return one("inquire_appl_lock_row(?, ?)", row -> yes(row, "p_return_cd")
+                ? Optional.of(held(row, "p_", object)) : Optional.empty(), object.type(), object.id());
+    }
+
+    /**
+     * Hands a lock over, which begins a new grant.
+     *
+     * @param object what is locked
+     * @param from the operator who holds it
+     * @param to who is to hold it
+     * @param ttl as for get; null keeps the ttl
+     * @return TRANSFERRED, or no and HELD by somebody else, or no and FREE
+     * @throws SQLException as the class says
+     */
+    public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
+        return one("transfer_appl_lock_row(?, ?, ?, ?, ?, ?)", row -> new Answer(
+                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
+                instant(row, "p_expires_ts"), row.getLong("p_seconds_left")),
+                object.type(), object.id(), from, to.operator(), to.department(), seconds(ttl));
+    }
+
+    /**
+     * Lists locks in the order of their keys, a page at a time.
+     *
+     * @param type of the objects; null is any
+     * @param owner of which operator, and of which department; null, or null in it, is any
+     * @param after the last object of the page before, or null for the first page
+     * @param maxRows the size of the page: 1 to 10000, and null is 1000
+     * @return the page; the last one is shorter
+     * @throws SQLException as the class says
+     */
+    public List<HeldLock> list(String type, Owner owner, ApplObject after, Long maxRows) throws SQLException {
+        return call("list_appl_locks(?, ?, ?, ?, ?, ?)", row -> held(row, "", object(row)),
+                type, owner == null ? null : owner.operator(), owner == null ? null : owner.department(),
+                after == null ? null : after.type(), after == null ? null : after.id(), maxRows);
+    }
+
+    /**
+     * Removes what has been free for long.
+     *
+     * @param age for how long, in whole seconds; null is 30 days
+     * @param maxRows of how many objects at most: 1 to 10000, and null is 1000
+     * @return of how many objects
+     * @throws SQLException as the class says
+     */
+    public long purge(Duration age, Long maxRows) throws SQLException {
+        return one("purge_appl_locks_row(?, ?)", row -> row.getLong("p_purged"), seconds(age), maxRows);
+    }
+
+    /**
+     * Fails with {@link ApplLockException#ASSERTION} unless exactly this grant is live, and keeps it so until the transaction ends: the
+     * last step before a program commits what it did under the lock.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant
+     * @throws SQLException as the class says
+     */
+    public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
+        one("assert_appl_lock_row(?, ?, ?, ?)", row -> null, object.type(), object.id(), operator, fence);
+    }
+
+    /**
+     * Waits until no other transaction is inside, and stays inside until this one ends. It leaves nothing behind and has nothing to do
+     * with locks that are got. On MySQL and MariaDB it is the first statement of its transaction, so that what is read later is what
+     * the one before has written.
+     *
+     * @param object what to work on by turns
+     * @throws IllegalStateException if there is no transaction: with autocommit it would end with the call
+     * @throws SQLException as the class says
+     */
+    public void serialize(ApplObject object) throws SQLException {
+        if (connection == null || connection.getAutoCommit()) {
+            throw new IllegalStateException("serialize needs a transaction, which a pool or a connection with autocommit has not");
+        }
+        one("serialize_appl_lock_row(?, ?)", row -> null, object.type(), object.id());
+    }
+
+    /**
+     * Renews many grants in one statement, each by its fence. It never takes a lock that has expired, and never makes one end sooner.
+     *
+     * @param grants at most 10000
+     * @return what became of each, but of those that another transaction is changing at this moment: ask again for them
+     * @throws SQLException as the class says
+     */
+    public List<Renewal.Result> renew(List<Renewal.Grant> grants) throws SQLException {
+        return renewDocument(Renewal.document(grants));
+    }
+
+    /** renew, for a test of what the document may be. */
+    List<Renewal.Result> renewDocument(String document) throws SQLException {
+        return call("renew_appl_locks(?)", row -> new Renewal.Result(object(row), row.getString("outcome"),
+                new Owner(row.getString("old_operator_id"), row.getString("old_department_id")),
+                instant(row, "expires_ts"), row.getLong("seconds_left")), document);
+    }
+
+    /**
+     * Lists an operator as a waiter. The program polls at least every 30 s, or is forgotten within 60 s.
+     *
+     * @param object what is waited for
+     * @param owner who waits
+     * @param client a name that no other program has
+     * @param wait how long the operator means to wait; null is for ever
+     * @throws SQLException as the class says
+     */
+    public void announce(ApplObject object, Owner owner, String client, Duration wait) throws SQLException {
+        one("announce_appl_lock_waiter_row(?, ?, ?, ?, ?, ?)", row -> null,
+                object.type(), object.id(), owner.operator(), owner.department(), client, seconds(wait));
+    }
+
+    /**
+     * Takes an operator off the list of waiters.
+     *
+     * @param object what was waited for
+     * @param operator who waited
+     * @param client the name of the program
+     * @throws SQLException as the class says
+     */
+    public void retract(ApplObject object, String operator, String client) throws SQLException {
+        one("retract_appl_lock_waiter_row(?, ?, ?, ?)", row -> null, object.type(), object.id(), operator, client);
+    }
+
+    /**
+     * Tells a program what it waits for, and when that is free: what is free first.
+     *
+     * @param client the name of the program
+     * @param maxRows at most so many: 1 to 10000, and null is 1000
+     * @return what it waits for
+     * @throws SQLException as the class says
+     */
+    public List<Waiter.Awaited> poll(String client, Long maxRows) throws SQLException {
+        return call("poll_appl_locks(?, ?)", row -> new Waiter.Awaited(object(row), row.getLong("free_in_us")), client, maxRows);
+    }
+
+    /**
+     * Lists who waits, in the order of the keys, a page at a time.
+     *
+     * @param type for objects of which type; null is any
+     * @param id for which object; null is any
+     * @param owner of which operator, and of which department; null, or null in it, is any
+     * @param after the last waiter of the page before, or null for the first page
+     * @param maxRows the size of the page: 1 to 10000, and null is 1000
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Waiter> waiters(String type, String id, Owner owner, Waiter after, Long maxRows) throws SQLException {
+        return call("list_appl_lock_waiters(?, ?, ?, ?, ?, ?, ?, ?, ?)", ApplLocks::waiter,
+                type, id, owner == null ? null : owner.operator(), owner == null ? null : owner.department(),
+                after == null ? null : after.object().type(), after == null ? null : after.object().id(),
+                after == null ? null : after.owner().operator(), after == null ? null : after.client(), maxRows);
+    }
+
+    /**
+     * Whether rolling back and trying again can help: a deadlock, a serialization failure, a lock that was waited for too long, an object
+     * that changed hands too often. A broken connection is none of these.
+     *
+     * @param error what was thrown
+     * @return whether to try again
+     */
+    public static boolean isTransient(SQLException error) {
+        return error.getErrorCode() == LOCK_WAIT_TIMEOUT || error.getSQLState() != null && TRANSIENT.contains(error.getSQLState());
+    }
+
+    private interface Reader<T> {
+        T read(ResultSet row) throws SQLException;
+    }
+
+    private <T> T one(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        return call(routine, reader, arguments).get(0);
+    }
+
+    private <T> List<T> call(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        try {
+            return connection != null ? callOn(connection, routine, reader, arguments) : callFinally(routine, reader, arguments);
+        } catch (SQLException error) {
+            throw meaningOf(error);
+        }
+    }
+
+    /** callFinally commits where the pool's connections do not: closed without a commit, they would forget the lock. */
+    private <T> List<T> callFinally(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        try (Connection own = pool.getConnection()) {
+            if (own.getAutoCommit()) {
+                return callOn(own, routine, reader, arguments);
+            }
+            try {
+                List<T> answer = callOn(own, routine, reader, arguments);
+                own.commit();
+                return answer;
+            } catch (SQLException | RuntimeException error) {
+                rollBack(own, error);
+                throw error;
+            }
+        }
+    }
+
+    private static void rollBack(Connection own, Exception error) {
+        try {
+            own.rollback();
+        } catch (SQLException another) {
+            error.addSuppressed(another);
+        }
+    }
+
+    private <T> List<T> callOn(Connection own, String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        try (PreparedStatement statement = own.prepareStatement(caller(own) + routine)) {
+            for (int i = 0; i < arguments.length; i++) {
+                if (arguments[i] == null) {
+                    statement.setNull(i + 1, Types.NULL); // of whatever type the routine has there
+                } else {
+                    statement.setObject(i + 1, arguments[i]);
+                }
+            }
+            try (ResultSet rows = statement.executeQuery()) {
+                List<T> answer = new ArrayList<>();
+                while (rows.next()) {
+                    answer.add(reader.read(rows));
+                }
+                return answer;
+            }
+        }
+    }
+
+    /** caller is how to call a routine that answers with rows. */
+    private String caller(Connection own) throws SQLException {
+        if (own.getMetaData().getDatabaseProductName().equals("PostgreSQL")) {
+            return "SELECT * FROM \"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
+        }
+        return schema == null ? "CALL " : "CALL `" + schema.replace("`", "``") + "`.";
+    }
+
+    private static SQLException meaningOf(SQLException error) {
+        String state = error.getSQLState() == null ? "" : error.getSQLState();
+        return switch (state) {
+            case ApplLockException.INVALID, ApplLockException.ASSERTION -> new ApplLockException(error);
+            case ApplLockException.CONTENTION -> new SQLTransientException(error.getMessage(), state, error.getErrorCode(), error);
+            default -> error;
+        };
+    }
+
+    /** seconds rounds up: a lock that ends early is worse than one that ends late. */
+    static Long seconds(Duration duration) {
+        if (duration == null) {
+            return null;
+        }
+        return duration.getNano() == 0 ? duration.getSeconds() : Math.addExact(duration.getSeconds(), 1);
+    }
+
+    private static boolean yes(ResultSet row, String column) throws SQLException {
+        return "Y".equals(row.getString(column));
+    }
+
+    private static Owner old(ResultSet row) throws SQLException {
+        return new Owner(row.getString("p_old_operator_id"), row.getString("p_old_department_id"));
+    }
+
+    private static ApplObject object(ResultSet row) throws SQLException {
+        return new ApplObject(row.getString("object_type"), row.getString("object_id"));
+    }
+
+    private static HeldLock held(ResultSet row, String prefix, ApplObject object) throws SQLException {
+        return new HeldLock(object, new Owner(row.getString(prefix + "operator_id"), row.getString(prefix + "department_id")),
+                row.getLong(prefix + "fence"), instant(row, prefix + "acquired_ts"), instant(row, prefix + "lock_ts"),
+                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"));
+    }
+
+    private static Waiter waiter(ResultSet row) throws SQLException {
+        return new Waiter(object(row), new Owner(row.getString("operator_id"), row.getString("department_id")),
+                row.getString("client_id"), instant(row, "since_ts"), instant(row, "until_ts"), instant(row, "expires_ts"),
+                row.getLong("seconds_left"));
+    }
+
+    /** instant reads UTC, whatever the time zones of the program and the session are: MySQL and MariaDB have no zone in their type. */
+    private static Instant instant(ResultSet row, String column) throws SQLException {
+        if (row.getMetaData().getColumnTypeName(row.findColumn(column)).equals("timestamptz")) {
+            OffsetDateTime time = row.getObject(column, OffsetDateTime.class);
+            return time == null ? null : time.toInstant();
+        }
+        LocalDateTime time = row.getObject(column, LocalDateTime.class);
+        return time == null ? null : time.toInstant(ZoneOffset.UTC);
+    }
+}

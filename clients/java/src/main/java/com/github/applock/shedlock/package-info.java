@@ -1,0 +1,2 @@
+/** Locks for ShedLock. */
+package com.github.applock.shedlock;

@@ -1,0 +1,414 @@
+package com.github.applock.spring;
+
+import com.github.applock.Answer;
+import com.github.applock.ApplLocks;
+import com.github.applock.ApplObject;
+import com.github.applock.Owner;
+import com.github.applock.Renewal;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ConcurrentModificationException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import javax.sql.DataSource;
+import org.springframework.dao.CannotAcquireLockException;
+import org.springframework.dao.DataAccessResourceFailureException;
+import org.springframework.integration.support.locks.ExpirableLockRegistry;
+import org.springframework.integration.support.locks.RenewableLockRegistry;
+import org.springframework.scheduling.TaskScheduler;
+import org.springframework.util.Assert;
+
+/**
+ * Spring Integration's locks as locks of applock: the key {@code aggregate} is the object {@code spring:aggregate}, visible like any
+ * other. Each time a lock is taken, it is by an operator of its own, and what is renewed or released is that very grant: whoever has
+ * taken the lock over after an expiry keeps it, and unlock says so with a {@link ConcurrentModificationException}.
+ *
+ * <p>A lock lives for the ttl, by the database's clock and in whole seconds, rounded up. With {@link #setRenewalTaskScheduler} it is renewed
+ * three times in that, as long as it is held. Safe for use by many threads.
+ */
+public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>, RenewableLockRegistry<FencedLock> {
+    /** The type of the objects, unless another one is given. */
+    public static final String OBJECT_TYPE = "spring";
+
+    /** How long a lock lives after it was taken or renewed, unless another time is given. */
+    public static final Duration DEFAULT_TTL = Duration.ofSeconds(10);
+
+    private static final int CAPACITY = 100_000;
+    private static final Duration SECOND = Duration.ofSeconds(1);
+
+    private final ApplLocks locks;
+    private final String objectType;
+    private final Owner owner;
+    private final Duration ttl;
+    private final Map<String, TableLock> known = new LinkedHashMap<>(16, 0.75F, true); // guarded by itself
+    private volatile Duration idleBetweenTries = Duration.ofMillis(100);
+    private volatile TaskScheduler renewals;
+
+    /**
+     * A registry for the type {@link #OBJECT_TYPE}, with the host's name for operators and {@link #DEFAULT_TTL}.
+     *
+     * @param pool the pool, which stays the caller's. Its connections must not be those of the transaction under the lock
+     */
+    public ApplLockRegistry(DataSource pool) {
+        this(ApplLocks.on(pool), OBJECT_TYPE, new Owner(Owner.hostName(), ""), DEFAULT_TTL);
+    }
+
+    /**
+     * A registry.
+     *
+     * @param locks the operations, on a pool
+     * @param objectType the type of the objects
+     * @param owner how operators begin, with random digits behind, and their department
+     * @param ttl how long a lock lives
+     */
+    public ApplLockRegistry(ApplLocks locks, String objectType, Owner owner, Duration ttl) {
+        this.locks = locks;
+        this.objectType = objectType;
+        this.owner = owner;
+        this.ttl = ttl;
+    }
+
+    /**
+     * Sets how long a waiting thread sleeps between two tries, 100 ms unless set. A refused try is a read of one row.
+     *
+     * @param idle how long
+     */
+    public void setIdleBetweenTries(Duration idle) {
+        this.idleBetweenTries = idle;
+    }
+
+    @Override
+    public void setRenewalTaskScheduler(TaskScheduler scheduler) {
+        this.renewals = scheduler;
+    }
+
+    @Override
+    public FencedLock obtain(Object lockKey) {
+        return lockOf(lockKey);
+    }
+
+    private TableLock lockOf(Object lockKey) {
+        Assert.isInstanceOf(String.class, lockKey);
+        synchronized (known) {
+            TableLock lock = known.computeIfAbsent((String) lockKey, TableLock::new);
+            if (known.size() > CAPACITY) {
+                known.values().removeIf(other -> other != lock && !other.local.isLocked() && known.size() > CAPACITY);
+            }
+            return lock;
+        }
+    }
+
+    @Override
+    public void expireUnusedOlderThan(long age) {
+        long now = System.nanoTime();
+        synchronized (known) {
+            known.values().removeIf(lock -> !lock.local.isLocked() && now - lock.lastUsed >= TimeUnit.MILLISECONDS.toNanos(age));
+        }
+    }
+
+    @Override
+    public void renewLock(Object lockKey) {
+        renewLock(lockKey, ttl);
+    }
+
+    @Override
+    public void renewLock(Object lockKey, Duration customTtl) {
+        TableLock lock = lockOf(lockKey);
+        try {
+            if (lock.grant().renew(atLeastASecond(customTtl))) {
+                return;
+            }
+        } catch (SQLException error) {
+            throw new DataAccessResourceFailureException("Failed to renew " + lock.object, error);
+        }
+        throw new IllegalStateException("Could not renew " + lock.object + ": the grant has ended");
+    }
+
+    private static Duration atLeastASecond(Duration wanted) {
+        return wanted.compareTo(SECOND) < 0 ? SECOND : wanted;
+    }
+
+    /** Grant is the lock from when it is taken to when it is released. Another thread renews it. */
+    private final class Grant {
+        private final ApplObject object;
+        private final Owner own;
+        private final long fence;
+        private volatile Duration lives;
+        private volatile long trustedSince;
+        private volatile boolean refused;
+        private ScheduledFuture<?> renewing;
+
+        Grant(ApplObject object, Owner own, long fence, Duration lives, long trustedSince) {
+            this.object = object;
+            this.own = own;
+            this.fence = fence;
+            this.lives = lives;
+            this.trustedSince = trustedSince;
+        }
+
+        void renewBy(TaskScheduler scheduler) {
+            Duration pause = lives.dividedBy(3);
+            renewing = scheduler.scheduleWithFixedDelay(this::renewLater, Instant.now().plus(pause), pause);
+        }
+
+        private void renewLater() {
+            try {
+                if (!renew(lives)) {
+                    renewing.cancel(false);
+                }
+            } catch (SQLException error) {
+                // The next one may succeed. If none does, isLost tells.
+            }
+        }
+
+        /** renew tells whether the grant lives on. One that another transaction keeps busy is asked for until it would have ended. */
+        boolean renew(Duration wanted) throws SQLException {
+            while (!refused) {
+                long before = System.nanoTime();
+                for (Renewal.Result result : locks.renew(List.of(new Renewal.Grant(object, own.operator(), fence, wanted)))) {
+                    refused = !result.outcome().equals(Answer.RENEWED);
+                    if (!refused) {
+                        lives = Duration.ofSeconds(result.secondsLeft());
+                        trustedSince = before;
+                    }
+                    return !refused;
+                }
+                if (isLost()) {
+                    return false;
+                }
+                Thread.onSpinWait();
+            }
+            return false;
+        }
+
+        boolean isLost() {
+            return refused || System.nanoTime() - trustedSince >= lives.toNanos();
+        }
+
+        /** release tells whether the grant was live until now. Where it cannot tell because others are busy with the row, it asks again. */
+        boolean release() throws SQLException {
+            if (renewing != null) {
+                renewing.cancel(false);
+            }
+            while (true) {
+                try {
+                    return locks.release(object, own.operator(), fence).outcome().equals(Answer.RELEASED);
+                } catch (SQLException error) {
+                    if (!ApplLocks.isTransient(error) || isLost()) {
+                        throw error;
+                    }
+                }
+            }
+        }
+    }
+
+    private final class TableLock implements FencedLock {
+        private final ApplObject object;
+        private final ReentrantLock local = new ReentrantLock();
+        private volatile long lastUsed = System.nanoTime();
+        private Grant grant; // guarded by local
+
+        TableLock(String key) {
+            this.object = new ApplObject(objectType, key);
+        }
+
+        Grant grant() {
+            if (!local.isHeldByCurrentThread()) {
+                throw new IllegalMonitorStateException("The current thread doesn't own the lock " + object);
+            }
+            return grant;
+        }
+
+        @Override
+        public long fence() {
+            return grant().fence;
+        }
+
+        @Override
+        public String operator() {
+            return grant().own.operator();
+        }
+
+        @Override
+        public boolean isLost() {
+            return grant().isLost();
+        }
+
+        @Override
+        public void lock() {
+            lock(ttl);
+        }
+
+        @Override
+        public void lock(Duration lives) {
+            local.lock();
+            boolean interrupted = Thread.interrupted(); // a pool would refuse to wait for a connection
+            try {
+                Owner own = newOwner();
+                while (!take(own, lives)) {
+                    interrupted |= !slept();
+                }
+            } finally {
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        }
+
+        private boolean slept() {
+            try {
+                Thread.sleep(idleBetweenTries.toMillis());
+                return true;
+            } catch (InterruptedException interrupted) {
+                return false;
+            }
+        }
+
+        @Override
+        public void lockInterruptibly() throws InterruptedException {
+            local.lockInterruptibly();
+            await(ttl, Long.MAX_VALUE);
+        }
+
+        @Override
+        public boolean tryLock() {
+            if (!local.tryLock()) {
+                return false;
+            }
+            boolean interrupted = Thread.interrupted();
+            try {
+                if (take(newOwner(), ttl)) {
+                    return true;
+                }
+                local.unlock();
+                return false;
+            } finally {
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        }
+
+        @Override
+        public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
+            return tryLock(Duration.of(time, unit.toChronoUnit()), ttl);
+        }
+
+        @Override
+        public boolean tryLock(Duration waitTime, Duration lives) throws InterruptedException {
+            long began = System.nanoTime();
+            if (!local.tryLock(waitTime.toNanos(), TimeUnit.NANOSECONDS)) {
+                return false;
+            }
+            return await(lives, waitTime.toNanos() - (System.nanoTime() - began));
+        }
+
+        /** await has the local lock, and gives it back unless it answers yes. */
+        private boolean await(Duration lives, long nanos) throws InterruptedException {
+            long began = System.nanoTime();
+            Owner own = newOwner();
+            while (!take(own, lives)) {
+                long left = nanos - (System.nanoTime() - began);
+                if (left <= 0) {
+                    local.unlock();
+                    return false;
+                }
+                try {
+                    TimeUnit.NANOSECONDS.sleep(Math.min(left, idleBetweenTries.toNanos()));
+                } catch (InterruptedException interrupted) {
+                    local.unlock();
+                    throw interrupted;
+                }
+            }
+            return true;
+        }
+
+        private Owner newOwner() {
+            return Owner.unique(owner.operator(), owner.department());
+        }
+
+        /** take has the local lock, and gives it back if it fails. */
+        private boolean take(Owner own, Duration lives) {
+            try {
+                return local.getHoldCount() > 1 ? takenAgain(lives) : taken(own, atLeastASecond(lives));
+            } catch (SQLException | RuntimeException error) {
+                local.unlock();
+                throw new CannotAcquireLockException("Failed to lock " + object, error);
+            }
+        }
+
+        private boolean takenAgain(Duration lives) throws SQLException {
+            if (!grant.renew(atLeastASecond(lives))) {
+                throw new IllegalStateException("the grant has ended that this thread holds");
+            }
+            return true;
+        }
+
+        private boolean taken(Owner own, Duration lives) throws SQLException {
+            long before = System.nanoTime();
+            Answer answer;
+            try {
+                answer = locks.get(object, own, lives);
+            } catch (SQLException error) {
+                if (ApplLocks.isTransient(error)) {
+                    return false;
+                }
+                forget(own, error);
+                throw error;
+            }
+            if (!answer.yes()) {
+                return false;
+            }
+            lastUsed = System.nanoTime();
+            grant = new Grant(object, own, answer.fence(), lives, before);
+            TaskScheduler scheduler = renewals;
+            if (scheduler != null) {
+                grant.renewBy(scheduler);
+            }
+            return true;
+        }
+
+        /** forget releases what a call that broke off may have taken: nobody else is this operator. */
+        private void forget(Owner own, SQLException error) {
+            try {
+                locks.release(object, own.operator(), null);
+            } catch (SQLException another) {
+                error.addSuppressed(another);
+            }
+        }
+
+        @Override
+        public void unlock() {
+            Grant ended = grant();
+            if (local.getHoldCount() > 1) {
+                local.unlock();
+                return;
+            }
+            boolean interrupted = Thread.interrupted();
+            try {
+                if (!ended.release()) {
+                    throw new ConcurrentModificationException("The lock " + object
+                            + " had ended before it was released. What it protects may have been changed by others.");
+                }
+            } catch (SQLException error) {
+                throw new DataAccessResourceFailureException("Failed to release " + object, error);
+            } finally {
+                local.unlock();
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        }
+
+        @Override
+        public Condition newCondition() {
+            throw new UnsupportedOperationException("Conditions are not supported");
+        }
+    }
+}

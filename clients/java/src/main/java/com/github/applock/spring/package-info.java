@@ -1,0 +1,2 @@
+/** Locks for Spring Integration. */
+package com.github.applock.spring;

@@ -1,0 +1,152 @@
+package clients_test
+
+import (
+	"context"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+func javaLanguage() *language {
+	mysqlAndMariaDB := []string{onMariaDB, onMySQL}
+	return &language{
+		folder: "java", extension: "java",
+		command: func(_, program string) []string { return []string{"java", program} },
+		opening: "import com.github.applock.*;\nimport java.sql.*;\nimport java.time.*;\nimport java.util.*;\n" +
+			"class Page {\npublic static void main(String[] args) throws Exception {\n",
+		closing: "}\n}\n",
+		environment: func(tools string) []string {
+			jars, err := os.ReadFile(filepath.Join(tools, "java/jars"))
+			if err != nil {
+				panic(err) // clients/install has not done its work
+			}
+			return []string{"CLASSPATH=" + filepath.Join(tools, "java/build/classes") + ":" + string(jars)}
+		},
+		drivers: []driver{
+			{name: "pgjdbc", products: []string{onPostgres}},
+			{name: "mariadb-java-client", products: mysqlAndMariaDB},
+			{name: "mysql-connector-j", products: mysqlAndMariaDB},
+		},
+	}
+}
+
+// Goal: the library of Java and its locks for ShedLock, for Spring Integration and under Derby keep what they promise, with the libraries
+// and the drivers of clients/java/pom.xml. Method: Maven runs their tests, on a database of each product.
+func TestJavaLibrary(t *testing.T) {
+	t.Parallel()
+	tools := testdb.Clients(t)
+	maven := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-Dapplock.build="+filepath.Join(tools, "java/build"), "surefire:test")
+	maven.Dir = "java"
+	maven.Env = environment()
+	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
+		maven.Env = append(maven.Env, newPlace(t, product).jdbc()...)
+	}
+	if output, err := maven.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// Goal: on Apache Derby the statements of DerbyLocks answer as the procedures of the servers do. Method: the scenarios, through the player of
+// Java. Renewals of many and waiters are not there: a file is played to its first renewal, on which the rest depends.
+func TestDerbyScenarios(t *testing.T) {
+	t.Parallel()
+	player := startPlayer(t, driver{language: javaLanguage(), name: "derby"}, place{})
+	execute := player.executor()
+	offered := []string{"get", "release", "inquire", "transfer", "list", "purge", "assert", "serialize"}
+	renewed := false
+	contract.Player{
+		Execute: func(ctx context.Context, operation string, args contract.Args) (contract.Answer, error) {
+			renewed = renewed || operation == "renew"
+			if renewed || !slices.Contains(offered, operation) {
+				return contract.Answer{}, contract.ErrNotOffered
+			}
+			return execute(ctx, operation, args)
+		},
+		Empty: func(context.Context) error {
+			renewed = false
+			_, err := player.call("empty", nil, nil)
+			return err
+		},
+		Advance: func(_ context.Context, duration time.Duration) error {
+			_, err := player.call("advance", []any{duration.Microseconds()}, nil)
+			return err
+		},
+	}.Play(t)
+}
+
+var (
+	unrun  = regexp.MustCompile("(?m)(<!-- run: .* -->\n)?^( *)```(java|sql)\n((?s).*?)^ *```$")
+	indent = regexp.MustCompile(`(?m)^ +`)
+)
+
+// Goal: what the pages show is what is tested, also where it is no program by itself. Method: each block that is not run is, but
+// for its indentation, a part of a tested file.
+func TestJavaPagesShowTestedCode(t *testing.T) {
+	t.Parallel()
+	var tested strings.Builder
+	err := filepath.WalkDir("java/src", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".java" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		tested.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := indent.ReplaceAllString(tested.String(), "")
+	for page, want := range map[string]int{"java/README.md": 4, "../docs/derby.md": 5} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for _, found := range unrun.FindAllStringSubmatch(string(text), -1) {
+			if found[1] != "" {
+				continue
+			}
+			compared++
+			if block := indent.ReplaceAllString(found[4], ""); !strings.Contains(code, strings.TrimSpace(block)) {
+				t.Errorf("%s: no tested file has\n%s", page, block)
+			}
+		}
+		if compared != want {
+			t.Errorf("%s: %d blocks are compared, want %d", page, compared, want)
+		}
+	}
+}
+
+// jdbc is the environment that src/test/java/com/github/applock/Server.java reads.
+func (p place) jdbc() []string {
+	variables := map[string]string{}
+	for _, variable := range p.environment {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	name := "APPLOCK_TEST_JDBC_" + strings.ToUpper(p.product)
+	if p.product == onPostgres {
+		return []string{
+			name + "_URL=" + jdbcURL("postgresql", variables["PGHOST"], variables["PGPORT"], variables["PGDATABASE"]),
+			name + "_USER=" + variables["PGUSER"], name + "_PASSWORD=" + variables["PGPASSWORD"],
+		}
+	}
+	return []string{
+		name + "_URL=" + jdbcURL(p.product, variables["MYSQL_HOST"], variables["MYSQL_TCP_PORT"], variables["MYSQL_DATABASE"]),
+		name + "_USER=" + variables["MYSQL_USER"], name + "_PASSWORD=" + variables["MYSQL_PWD"],
+	}
+}
+
+func jdbcURL(product, host, port, database string) string {
+	return "jdbc:" + (&url.URL{Scheme: product, Host: host + ":" + port, Path: "/" + database}).String()
+}

@@ -18,8 +18,7 @@
        01  FIELD-SQLSTATE          PIC S9(9) COMP-5 VALUE 67.
        01  FIELD-MESSAGE           PIC S9(9) COMP-5 VALUE 77.
        01  RESULT-STATUS           PIC S9(9) COMP-5.
-       01  NULL-FLAG               PIC S9(9) COMP-5.
-       01  NOT-UTF-8               PIC S9(9) COMP-5.
+       01  NO-POINTER              POINTER VALUE NULL.
        LINKAGE SECTION.
        COPY "applock.cpy".
        01  BYTES                   PIC X(1000000).
@@ -27,20 +26,15 @@
            GOBACK.
        COPY "applock-operations.cpy".
 
+      * The server refuses what is not in the connection's encoding.
        ESCAPE-BYTES.
            CALL "PQescapeStringConn" USING
                BY VALUE APPLOCK-CONNECTION
                BY REFERENCE STATEMENT(STATEMENT-END:1)
                BY REFERENCE BYTES
                BY VALUE BYTES-LENGTH
-               BY REFERENCE NOT-UTF-8
-               RETURNING BYTES-LENGTH
-           IF NOT-UTF-8 NOT = 0
-               MOVE "22021" TO APPLOCK-SQLSTATE
-               CALL "PQerrorMessage" USING BY VALUE APPLOCK-CONNECTION
-                   RETURNING NAME-POINTER
-               PERFORM KEEP-MESSAGE
-           END-IF.
+               BY VALUE NO-POINTER
+               RETURNING BYTES-LENGTH.
 
        SEND-STATEMENT.
            MOVE LOW-VALUE TO STATEMENT(STATEMENT-END:1)

@@ -138,7 +138,8 @@ lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is n
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(foreach module,$(ADAPTERS),go -C $(module) vet ./... &&) true
-	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then echo golangci-lint run; $(GOLANGCI_LINT) run; \
+	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then echo golangci-lint run; $(GOLANGCI_LINT) run && \
+		for module in $(ADAPTERS); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml) || exit; done; \
 	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; fi >&2
 
 .PHONY: generate

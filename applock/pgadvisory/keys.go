@@ -32,7 +32,7 @@ func (k LockKey) String() string {
 	return fmt.Sprint(k.bits)
 }
 
-func (k LockKey) first() int32 { return int32(k.bits >> 32) }
+func (k LockKey) first() int32 { return int32(k.bits >> 32) } //nolint:gosec // the upper half
 
 // Key returns the key of the advisory lock on an object unless Config.Keys says otherwise: the first 8 bytes of the SHA-256 of
 // NAMESPACE:TYPE:ID. An empty namespace is "applock".

@@ -354,7 +354,7 @@ func Example_number() {
 	db, client, remove := openShop(ctx)
 	defer remove()
 
-	numberInvoices(ctx, db, func(tx *sql.Tx, invoice int) error { return number(ctx, client, tx, invoice) })
+	fmt.Println(numberInvoices(ctx, db, func(tx *sql.Tx, invoice int) error { return number(ctx, client, tx, invoice) }))
 	// Output:
 	// 1: 1, 2: none, 3: 2
 }
@@ -364,13 +364,13 @@ func Example_count() {
 	db, _, remove := openShop(ctx)
 	defer remove()
 
-	numberInvoices(ctx, db, func(tx *sql.Tx, invoice int) error { return count(ctx, tx, invoice) })
+	fmt.Println(numberInvoices(ctx, db, func(tx *sql.Tx, invoice int) error { return count(ctx, tx, invoice) }))
 	// Output:
 	// 1: 1, 2: none, 3: 2
 }
 
-// numberInvoices numbers three invoices, rolls the second one back, and prints the numbers.
-func numberInvoices(ctx context.Context, db *sql.DB, number func(tx *sql.Tx, invoice int) error) {
+// numberInvoices numbers three invoices, rolls the second one back, and returns the numbers.
+func numberInvoices(ctx context.Context, db *sql.DB, number func(tx *sql.Tx, invoice int) error) string {
 	for _, invoice := range []int{1, 2, 3} {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
@@ -392,7 +392,7 @@ func numberInvoices(ctx context.Context, db *sql.DB, number func(tx *sql.Tx, inv
 	if err := row.Scan(&numbers); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(numbers)
+	return numbers
 }
 
 // rebuild works for hours. A crashed node frees the object in 30 s; a node that has lost it stops at the next batch.

@@ -9,6 +9,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 import net.javacrumbs.shedlock.core.AbstractSimpleLock;
 import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
@@ -122,11 +123,26 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
         @Override
         protected void doUnlock() {
             Duration left = lockConfiguration.getLockAtLeastFor().minusNanos(System.nanoTime() - since);
-            if (left.compareTo(SECOND) >= 0 || !waited(left)) {
-                keep(left);
-                return;
+            boolean interrupted = Thread.interrupted(); // a pool would refuse to wait for a connection
+            try {
+                if (!interrupted && left.compareTo(SECOND) < 0) {
+                    TimeUnit.NANOSECONDS.sleep(left.toNanos());
+                    left = Duration.ZERO;
+                }
+            } catch (InterruptedException now) {
+                interrupted = true;
             }
-            release(fence);
+            try {
+                if (left.compareTo(Duration.ZERO) > 0) {
+                    keep(left);
+                } else {
+                    release(fence);
+                }
+            } finally {
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }
         }
 
         private void release(long number) {
@@ -138,20 +154,6 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
             Answer answer = again("unlock " + object, () -> locks.get(object, new Owner(own.operator(), null), left));
             if (answer.outcome().equals(Answer.ACQUIRED)) { // it had ended, which is another grant now
                 release(answer.fence());
-            }
-        }
-
-        /** waited waits for the rest of a second, and tells whether it was let. */
-        private boolean waited(Duration left) {
-            if (left.isNegative()) {
-                return true;
-            }
-            try {
-                Thread.sleep(left.toMillis(), left.toNanosPart() % 1_000_000);
-                return true;
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
-                return false;
             }
         }
 

@@ -139,27 +139,29 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
         private final ApplObject object;
         private final Owner own;
         private final long fence;
+        private final Duration wanted;
         private volatile Duration lives;
         private volatile long trustedSince;
         private volatile boolean refused;
-        private ScheduledFuture<?> renewing;
+        private volatile ScheduledFuture<?> renewing;
 
-        Grant(ApplObject object, Owner own, long fence, Duration lives, long trustedSince) {
+        Grant(ApplObject object, Owner own, long fence, Duration wanted, long trustedSince) {
             this.object = object;
             this.own = own;
             this.fence = fence;
-            this.lives = lives;
+            this.wanted = wanted;
+            this.lives = wanted;
             this.trustedSince = trustedSince;
         }
 
         void renewBy(TaskScheduler scheduler) {
-            Duration pause = lives.dividedBy(3);
+            Duration pause = wanted.dividedBy(3);
             renewing = scheduler.scheduleWithFixedDelay(this::renewLater, Instant.now().plus(pause), pause);
         }
 
         private void renewLater() {
             try {
-                if (!renew(lives)) {
+                if (!renew(wanted)) {
                     renewing.cancel(false);
                 }
             } catch (SQLException error) {
@@ -168,10 +170,10 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
         }
 
         /** renew tells whether the grant lives on. One that another transaction keeps busy is asked for until it would have ended. */
-        boolean renew(Duration wanted) throws SQLException {
+        boolean renew(Duration longer) throws SQLException {
             while (!refused) {
                 long before = System.nanoTime();
-                for (Renewal.Result result : locks.renew(List.of(new Renewal.Grant(object, own.operator(), fence, wanted)))) {
+                for (Renewal.Result result : locks.renew(List.of(new Renewal.Grant(object, own.operator(), fence, longer)))) {
                     refused = !result.outcome().equals(Answer.RENEWED);
                     if (!refused) {
                         lives = Duration.ofSeconds(result.secondsLeft());
@@ -196,13 +198,22 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
             if (renewing != null) {
                 renewing.cancel(false);
             }
-            while (true) {
-                try {
-                    return locks.release(object, own.operator(), fence).outcome().equals(Answer.RELEASED);
-                } catch (SQLException error) {
-                    if (!ApplLocks.isTransient(error) || isLost()) {
-                        throw error;
+            boolean interrupted = Thread.interrupted(); // a pool would refuse to wait for a connection
+            try {
+                while (true) {
+                    try {
+                        return locks.release(object, own.operator(), fence).outcome().equals(Answer.RELEASED);
+                    } catch (SQLException error) {
+                        boolean now = Thread.interrupted();
+                        interrupted |= now;
+                        if (!now && !ApplLocks.isTransient(error) || isLost()) {
+                            throw error;
+                        }
                     }
+                }
+            } finally {
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
                 }
             }
         }
@@ -249,24 +260,31 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
         public void lock(Duration lives) {
             local.lock();
             boolean interrupted = Thread.interrupted(); // a pool would refuse to wait for a connection
+            boolean locked = false;
             try {
                 Owner own = newOwner();
-                while (!take(own, lives)) {
-                    interrupted |= !slept();
+                while (!locked) {
+                    try {
+                        locked = takeInterruptibly(own, lives);
+                        if (!locked) {
+                            Thread.sleep(idleBetweenTries.toMillis());
+                        }
+                    } catch (InterruptedException now) {
+                        interrupted = true;
+                    }
                 }
             } finally {
-                if (interrupted) {
-                    Thread.currentThread().interrupt();
-                }
+                end(locked, interrupted);
             }
         }
 
-        private boolean slept() {
-            try {
-                Thread.sleep(idleBetweenTries.toMillis());
-                return true;
-            } catch (InterruptedException interrupted) {
-                return false;
+        /** end gives the local lock back unless the other one is there, and does not forget an interrupt. */
+        private void end(boolean locked, boolean interrupted) {
+            if (!locked) {
+                local.unlock();
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
             }
         }
 
@@ -282,16 +300,12 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
                 return false;
             }
             boolean interrupted = Thread.interrupted();
+            boolean locked = false;
             try {
-                if (take(newOwner(), ttl)) {
-                    return true;
-                }
-                local.unlock();
-                return false;
+                locked = take(newOwner(), ttl);
+                return locked;
             } finally {
-                if (interrupted) {
-                    Thread.currentThread().interrupt();
-                }
+                end(locked, interrupted);
             }
         }
 
@@ -313,32 +327,47 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
         private boolean await(Duration lives, long nanos) throws InterruptedException {
             long began = System.nanoTime();
             Owner own = newOwner();
-            while (!take(own, lives)) {
-                long left = nanos - (System.nanoTime() - began);
-                if (left <= 0) {
-                    local.unlock();
-                    return false;
+            boolean locked = false;
+            try {
+                while (!locked) {
+                    locked = takeInterruptibly(own, lives);
+                    long left = nanos - (System.nanoTime() - began);
+                    if (!locked && left <= 0) {
+                        return false;
+                    }
+                    if (!locked) {
+                        TimeUnit.NANOSECONDS.sleep(Math.min(left, idleBetweenTries.toNanos()));
+                    }
                 }
-                try {
-                    TimeUnit.NANOSECONDS.sleep(Math.min(left, idleBetweenTries.toNanos()));
-                } catch (InterruptedException interrupted) {
-                    local.unlock();
-                    throw interrupted;
-                }
+                return true;
+            } finally {
+                end(locked, false);
             }
-            return true;
+        }
+
+        /** takeInterruptibly knows an interrupt that a pool has made an SQLException of. */
+        private boolean takeInterruptibly(Owner own, Duration lives) throws InterruptedException {
+            try {
+                return take(own, lives);
+            } catch (CannotAcquireLockException error) {
+                if (Thread.interrupted()) {
+                    InterruptedException interrupt = new InterruptedException();
+                    interrupt.initCause(error);
+                    throw interrupt;
+                }
+                throw error;
+            }
         }
 
         private Owner newOwner() {
             return Owner.unique(owner.operator(), owner.department());
         }
 
-        /** take has the local lock, and gives it back if it fails. */
+        /** take has the local lock, and asks once for the other one. */
         private boolean take(Owner own, Duration lives) {
             try {
                 return local.getHoldCount() > 1 ? takenAgain(lives) : taken(own, atLeastASecond(lives));
             } catch (SQLException | RuntimeException error) {
-                local.unlock();
                 throw new CannotAcquireLockException("Failed to lock " + object, error);
             }
         }
@@ -390,7 +419,6 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
                 local.unlock();
                 return;
             }
-            boolean interrupted = Thread.interrupted();
             try {
                 if (!ended.release()) {
                     throw new ConcurrentModificationException("The lock " + object
@@ -400,9 +428,6 @@ public final class ApplLockRegistry implements ExpirableLockRegistry<FencedLock>
                 throw new DataAccessResourceFailureException("Failed to release " + object, error);
             } finally {
                 local.unlock();
-                if (interrupted) {
-                    Thread.currentThread().interrupt();
-                }
             }
         }
 

@@ -84,11 +84,11 @@ class ApplLockProviderTest {
             doTestTimeout(SHORTEST);
         }
 
-        /** The kit's lock lives 2 ms, and ours at least a second. */
+        /** The kit's lock lives 2 ms, and ours at least a second: its time passes without a wait. */
         @Override
         @Test
         public void shouldNotBeAbleToExtendExpiredLock() {
-            SimpleLock lock = lock(SHORTEST);
+            SimpleLock lock = lock(Duration.ofMinutes(1));
             expire();
             assertThat(lock.extend(Duration.ofSeconds(10), Duration.ZERO)).isEmpty();
             assertUnlocked(LOCK_NAME1);
@@ -109,7 +109,7 @@ class ApplLockProviderTest {
         /** Goal: whoever took the lock over keeps it. Method: the task ends in each way after its lock has expired. */
         @Test
         void strangersLockIsKept() throws SQLException {
-            SimpleLock unlocked = lock(SHORTEST);
+            SimpleLock unlocked = lock(Duration.ofMinutes(1));
             SimpleLock kept = lockAfterExpiry(Duration.ofSeconds(30));
             SimpleLock extended = lockAfterExpiry(Duration.ZERO);
             expire();

@@ -14,16 +14,19 @@ import com.zaxxer.hikari.HikariDataSource;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.ConcurrentModificationException;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterEach;
@@ -265,6 +268,34 @@ class ApplLockRegistryTest {
         assertThat(server.locks().inquire(object)).isEmpty();
     }
 
+    /** Goal: lock and unlock are not interrupted where a pool would be. Method: a pool whose only connection somebody has, and an interrupt. */
+    @Test
+    void waitsForThePoolThroughInterrupts() throws Exception {
+        try (HikariDataSource pool = Server.POSTGRES.newPool(1, true)) {
+            FencedLock lock = new ApplLockRegistry(pool).obtain(key);
+            Thread[] waiter = {null};
+            CountDownLatch begun = new CountDownLatch(1);
+            Future<Boolean> waiting;
+            try (Connection only = pool.getConnection()) {
+                assertThat(only).isNotNull();
+                waiting = another.submit(() -> {
+                    waiter[0] = Thread.currentThread();
+                    begun.countDown();
+                    lock.lock();
+                    lock.unlock();
+                    return Thread.interrupted();
+                });
+                begun.await();
+                while (pool.getHikariPoolMXBean().getThreadsAwaitingConnection() == 0) {
+                    Thread.onSpinWait();
+                }
+                waiter[0].interrupt();
+            }
+            assertThat((boolean) waiting.get(1, TimeUnit.MINUTES)).isTrue();
+        }
+        assertThat(Server.POSTGRES.locks().inquire(object)).isEmpty();
+    }
+
     /** Goal: whoever took the lock over keeps it, and the loser is told. Method: everything that the loser can do. */
     @ParameterizedTest
     @EnumSource
@@ -302,21 +333,35 @@ class ApplLockRegistryTest {
         lock.unlock();
     }
 
-    /** Goal: with a scheduler a lock outlives its ttl, and a lost one does not come back. Method: wait for renewals; expire it. */
+    /** Impatient is a scheduler that notes how long it is to wait between two runs, and does not. */
+    private static final class Impatient extends ThreadPoolTaskScheduler {
+        private static final long serialVersionUID = 1L;
+
+        private final List<Duration> delays = new CopyOnWriteArrayList<>();
+
+        @Override
+        public ScheduledFuture<?> scheduleWithFixedDelay(Runnable task, Instant start, Duration delay) {
+            delays.add(delay);
+            return super.scheduleWithFixedDelay(task, Instant.now(), Duration.ofMillis(10));
+        }
+    }
+
+    /** Goal: with a scheduler a lock lives as long as it is held, and a lost one does not come back. Method: wait for renewals; expire it. */
     @ParameterizedTest
     @EnumSource
     void renewsBySchedule(Server server) throws Exception {
-        ThreadPoolTaskScheduler scheduler = new ThreadPoolTaskScheduler();
+        Impatient scheduler = new Impatient();
         scheduler.initialize();
         try {
-            ApplLockRegistry registry = registry(server, Duration.ofSeconds(3));
+            ApplLockRegistry registry = registry(server, MINUTE);
             registry.setRenewalTaskScheduler(scheduler);
             FencedLock lock = registry.obtain(key);
             lock.lock();
             HeldLock first = held(server);
-            while (held(server).locked().isBefore(first.locked().plusSeconds(3))) {
+            while (!held(server).expires().isAfter(first.expires())) {
                 Thread.onSpinWait();
             }
+            assertThat(scheduler.delays).containsExactly(MINUTE.dividedBy(3));
             assertThat(held(server).fence()).isEqualTo(lock.fence());
             assertThat(lock.isLost()).isFalse();
             server.expire(object);

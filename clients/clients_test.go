@@ -26,6 +26,8 @@ type language struct {
 	compile func(d driver, name, program string) []string
 	// opening and closing are what stands around the blocks of its page to make a program of them.
 	opening, closing string
+	// compared is how many blocks of its page are no programs, but parts of tested files, which another test finds there.
+	compared int
 	// environment is what its programs need besides.
 	environment func(tools string) []string
 	drivers     []driver

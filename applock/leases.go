@@ -288,3 +288,11 @@ func uniqueName() string {
 	host = strings.ToValidUTF8(strings.ReplaceAll(host, " ", "_"), "_")
 	return fmt.Sprintf("%.*s/%d/%s", maxHostName, host, os.Getpid(), rand.Text()[:randomChars])
 }
+
+// programOf returns what unique names of one process have in common. Another name stands for itself.
+func programOf(operator string) string {
+	if i := strings.LastIndexByte(operator, '/'); i > 0 {
+		return operator[:i]
+	}
+	return operator
+}

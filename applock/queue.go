@@ -151,10 +151,11 @@ type turns struct {
 	// ended is when the last row ended, and length how long it was.
 	ended  time.Time
 	length time.Duration
-	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, and rivals when one of
-	// them was seen to get it from another one, while this program waited.
+	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, other which program that
+	// was, and rivals when it was another one than the last time.
 	pause     time.Time
 	outsiders time.Time
+	other     string
 	rivals    time.Time
 }
 
@@ -181,10 +182,15 @@ func (t *turns) taken(waiting int) {
 	t.handed++
 }
 
-// refused notes that somebody else has it.
-func (t *turns) refused() {
+// refused notes that an operator of another program has it.
+func (t *turns) refused(operator string) {
 	t.end()
 	t.outsiders = time.Now()
+	program := programOf(operator)
+	if t.other != "" && t.other != program {
+		t.rivals = t.outsiders
+	}
+	t.other = program
 }
 
 func (t *turns) end() {
@@ -589,11 +595,8 @@ func (l *Leases) learn(self *waiter, err error) {
 	var held *HeldError
 	switch {
 	case errors.As(err, &held):
-		if state.elsewhere && state.seen.Operator != held.Holder.Operator {
-			state.turns.rivals = time.Now()
-		}
 		state.see(held.Holder, true)
-		state.turns.refused()
+		state.turns.refused(held.Holder.Operator)
 	case isBusy(err) || isOutage(err):
 		state.failure = err
 	}

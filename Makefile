@@ -105,7 +105,7 @@ MILLION := 1000000
 WITH_DURABLE_POSTGRES := APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres --
 
 .PHONY: test-million
-test-million: ## Have a million documents come into three processes, at the rate of the second article or better: some hours.
+test-million: ## Have a million documents come into three processes, at the rate of the second article or better: half an hour.
 	APPLOCK_MILLION_DOCUMENTS=$(MILLION) $(if $(APPLOCK_MILLION_DSN),,$(WITH_DURABLE_POSTGRES)) \
 		go test -count=1 -v -timeout=24h -run='^TestAcceptanceMillion$$/^(postgres)?$$' ./applock
 

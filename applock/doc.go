@@ -52,9 +52,10 @@
 // Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
 // when the object is released here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
 // that is hints: only the backend's answer to a take counts. Where other programs can have the object, who waits here takes turns
-// until everybody has had one who was waiting at first, and for a twentieth of a second, or for two seconds where nobody else was seen; then it is left alone for a twentieth of a
-// second, and a program whose turns have just ended asks a little later than others if
-// it has seen the object go from one of them to another. Where a message names the program of whoever has waited longest, that one
+// until everybody has had one who was waiting at first, and for a twentieth of a second, or for two seconds where nobody else was
+// seen; then it is left alone for a twentieth of a second. Where a program has seen several others hold the object in the last
+// minute, one after the other, it leaves it alone for longer, and asks later than those whose turns ended longer ago, by a fifth of a
+// second at the most. Where a message names the program of whoever has waited longest, that one
 // asks at once, and the others when they have heard nothing of the object for a twentieth of a second. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
 // of a [Notifier] every 5 s at the latest.
 //

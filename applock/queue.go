@@ -515,9 +515,11 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 }
 
 // pause waits until the waiter is to try again, or limited ends. After an attempt that came to nothing it asks again soon,
-// because nobody else may know that it could, but not at once, whoever wakes it.
+// because nobody else may know that it could, but not at once, whoever wakes it. Where nobody answered it heeds no wake at all:
+// the first one is that of its own attempt, which has been undone.
 func (w *wait) pause(limited context.Context) error {
-	if !w.leases.isFailing(w.self) {
+	failure := w.leases.failureOf(w.self)
+	if failure == nil {
 		pause := lookAgain
 		if !w.watched {
 			pause = time.Until(w.self.came.Add(unlistedWait))
@@ -529,7 +531,11 @@ func (w *wait) pause(limited context.Context) error {
 	}
 	pause := w.leases.waiters.about(w.again)
 	w.again = min(2*w.again, askAgainSlowest)
-	return w.sleep(limited, pause, w.self.wake)
+	wake := w.self.wake
+	if isOutage(failure) {
+		wake = nil
+	}
+	return w.sleep(limited, pause, wake)
 }
 
 func (w *wait) sleep(limited context.Context, pause time.Duration, wake <-chan struct{}) error {
@@ -579,12 +585,15 @@ func (l *Leases) setAsking(self *waiter, asking bool) {
 	l.objects[self.object].asking = asking
 }
 
-// isFailing reports whether the waiter's own last attempt came to nothing, and not because somebody holds the object.
-func (l *Leases) isFailing(self *waiter) bool {
+// failureOf returns why the waiter's own last attempt came to nothing, nil if that was because somebody holds the object.
+func (l *Leases) failureOf(self *waiter) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	state := l.objects[self.object]
-	return state.holder == nil && state.unsettled == 0 && state.first() == self && state.failure != nil
+	if state.holder != nil || state.first() != self {
+		return nil
+	}
+	return state.failure
 }
 
 // learn remembers what an attempt has shown: who held the object, or why nobody could tell.

@@ -312,6 +312,37 @@ func TestBusyIsNotYet(t *testing.T) {
 	}
 }
 
+// Goal: who waits does not besiege a backend whose answers are lost, however soon what it may have taken is given back. Method:
+// every answer to a take is lost for 10 s; the takes are counted.
+func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, lock := range lockings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				began, takes := time.Now(), 0
+				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+						isTake := call.Operation == fakebackend.Take || call.Operation == fakebackend.TakeAll
+						if !isTake || time.Since(began) >= 10*time.Second {
+							return calm(ctx, call)
+						}
+						takes++
+						return fakebackend.Fault{Lose: true}
+					}
+				})
+				err := lock(t.Context(), here, time.Minute)
+				if took := time.Since(began); err != nil || took > 13*time.Second {
+					t.Errorf("after %s: %v, want success soon after 10 s", took, err)
+				}
+				if takes > 20 {
+					t.Errorf("%d takes in 10 s", takes)
+				}
+			})
+		})
+	}
+}
+
 // Goal: who was seen to hold the object is told, also when the row is busy in the end. Method: a holder in another program,
 // whose row is busy from the second attempt on.
 func TestSeenIsTold(t *testing.T) {

@@ -30,6 +30,8 @@ const (
 	shortestHold = 100 * time.Millisecond
 	// longestHold is the longest MaxHold of an actor.
 	longestHold = 5 * time.Minute
+	// mostCalls is some three times what the busiest of 6,000 schedules took.
+	mostCalls = 2000
 )
 
 // Goal: whatever a few programs do at a time, and whatever happens to their calls, the leases keep their promises:
@@ -39,6 +41,7 @@ const (
 //   - those who wait in one program are served in the order of their calls;
 //   - each caller gets its lease, or is told why not; nobody waits for an object that stays free, and nobody is told that
 //     it is held;
+//   - nobody besieges the backend: a schedule takes a few hundred calls at most to acquire and release;
 //   - in the end nothing is held, nobody is listed as waiting, and no goroutine is left.
 //
 // Method: random schedules in virtual time, thousands of them, each made from its seed: several actors in one to three
@@ -281,6 +284,9 @@ func (s *schedule) run() {
 		s.close(leases)
 	}
 	s.checkOrder()
+	if n := s.backend.Calls(fakebackend.Take) + s.backend.Calls(fakebackend.TakeAll) + s.backend.Calls(fakebackend.Release); n > mostCalls {
+		s.t.Errorf("%d calls to acquire and release, want %d at most", n, mostCalls)
+	}
 }
 
 func (s *schedule) close(leases *applock.Leases) {

@@ -332,3 +332,40 @@ func TestShortWaitsAreNotListed(t *testing.T) {
 		}
 	})
 }
+
+// Goal: calls of renewals become smaller that nearly took the time of an attempt, greater that took little of it or with which
+// a round would last too long, and stay within their bounds. Method: one call of each kind, of holds every 3 s.
+func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	const limit = time.Second
+	for name, c := range map[string]struct {
+		holds, size, grants int
+		took                time.Duration
+		isLost              bool
+		want                int
+	}{
+		"took most of it":                 {holds: 500, size: 500, grants: 500, took: 600 * time.Millisecond, want: 250},
+		"took most of it, not full":       {holds: 300, size: 500, grants: 300, took: 600 * time.Millisecond, want: 150},
+		"was not answered":                {holds: 10_000, size: 500, grants: 500, took: limit, isLost: true, want: 250},
+		"least":                           {holds: 12, size: 12, grants: 12, took: 900 * time.Millisecond, want: leastCall},
+		"took little of it":               {holds: 1000, size: 500, grants: 500, took: 100 * time.Millisecond, want: 1000},
+		"took little of it, not full":     {holds: 400, size: 500, grants: 400, took: 100 * time.Millisecond, want: 500},
+		"most":                            {holds: 10_000, size: 8000, grants: 8000, took: 100 * time.Millisecond, want: mostCall},
+		"as it should":                    {holds: 500, size: 500, grants: 500, took: 300 * time.Millisecond, want: 500},
+		"a round would last too long":     {holds: 10_000, size: 500, grants: 500, took: 600 * time.Millisecond, want: 1000},
+		"too long, and as great as may":   {holds: 100_000, size: mostBehind, grants: mostBehind, took: 400 * time.Millisecond, want: mostBehind},
+		"too long, and greater than that": {holds: 100_000, size: 8000, grants: 8000, took: 900 * time.Millisecond, want: mostBehind},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &pace{leases: &Leases{}, holds: map[*hold]struct{}{}, size: c.size}
+			for range c.holds {
+				p.holds[&hold{}] = struct{}{}
+			}
+			p.fit(batch{renewals: make([]Renewal, c.grants), limit: limit, interval: 3 * time.Second}, c.took, !c.isLost)
+			if p.size != c.want {
+				t.Errorf("calls of %d grants, want %d", p.size, c.want)
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -69,10 +70,10 @@ func TestDerbyScenarios(t *testing.T) {
 	offered := []string{"get", "release", "inquire", "transfer", "list", "purge", "assert", "serialize"}
 	renewed := false
 	contract.Player{
-		Execute: func(ctx context.Context, operation string, args contract.Args) (contract.Answer, error) {
+		Execute: func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 			renewed = renewed || operation == "renew"
 			if renewed || !slices.Contains(offered, operation) {
-				return contract.Answer{}, contract.ErrNotOffered
+				return scenario.Answer{}, scenario.ErrNotOffered
 			}
 			return execute(ctx, operation, args)
 		},

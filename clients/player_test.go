@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -114,7 +115,7 @@ func tail(text string) string {
 }
 
 // executor is the player's way of calling.
-func (p *process) executor() contract.Executor {
+func (p *process) executor() scenario.Executor {
 	return contract.Procedures(func(_ context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		if called.Name == "renew_appl_locks" {
 			grants, err := grantFields(values[0])
@@ -164,7 +165,7 @@ func grantFields(document any) ([]any, error) {
 		TTLSeconds *int64  `json:"ttl_seconds"`
 	}
 	if err := json.Unmarshal([]byte(text), &grants); err != nil || grants == nil {
-		return nil, contract.ErrNotOffered
+		return nil, scenario.ErrNotOffered
 	}
 	var fields []any
 	for _, grant := range grants {

@@ -3,7 +3,12 @@ package testdata
 
 import "embed"
 
-// FS holds the scenarios, the interleavings and the golden schemas.
+// Scenarios holds the scenarios, which verify plays as well.
 //
-//go:embed scenarios/*.txt interleavings/*.txt
-var FS embed.FS
+//go:embed scenarios/*.txt
+var Scenarios embed.FS
+
+// Interleavings holds the interleavings.
+//
+//go:embed interleavings/*.txt
+var Interleavings embed.FS

@@ -5,12 +5,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
+	"github.com/applock/applock/internal/scenario"
+	"github.com/applock/applock/testdata"
 )
 
 // DefaultRehearseTimeout bounds a call of Rehearse where nothing else is asked for.
@@ -24,20 +30,20 @@ type RehearseRequest struct {
 
 // RehearseResult is what Rehearse has seen.
 type RehearseResult struct {
-	// ObjectType is that of the objects it has played with: nobody else has it.
-	ObjectType string
+	// TypePrefix is what the types of its objects begin with: nobody else has such.
+	TypePrefix string
 	// Played is how many steps have answered as they should.
 	Played int
 	// Failure is the first step that has not, and what it has answered; empty where all have. It is for people.
 	Failure string
-	// Left is true where the client may not delete the rows of ObjectType: a purge does, in time.
+	// Left is true where the client may not delete the rows: their locks are released, and a purge deletes them in time.
 	Left bool
 }
 
-// Rehearse plays one round of every kind of answer on the database itself: get, a refusal, renew, inquire, list, transfer, a
-// lost grant, release, and the end of a lock of one second. It takes a little longer than that. The objects have a type of
-// a random name, and their rows are deleted at the end, also when ctx ends: a call that is under way is waited for, so
-// that nothing comes after the deletion.
+// Rehearse plays the scenarios of the contract on the database itself, as far as they need no clock that can be turned and
+// meet nobody else's locks, and then the end of a lock of one second. It makes some hundred calls. The objects have types of
+// a random name, and the rows of each scenario are deleted at its end, also when ctx ends: a call that is under way is
+// waited for, so that nothing comes after the deletion.
 func Rehearse(ctx context.Context, client *applock.Client, request RehearseRequest) (result RehearseResult, err error) {
 	if request.Timeout == 0 {
 		request.Timeout = DefaultRehearseTimeout
@@ -45,26 +51,19 @@ func Rehearse(ctx context.Context, client *applock.Client, request RehearseReque
 	if err := ctx.Err(); err != nil {
 		return result, fmt.Errorf("rehearse: %w", err)
 	}
-	r := &rehearsal{client: client, object: applock.Object{Type: "verify_" + strings.ToLower(rand.Text()[:16]), ID: "1"}}
-	result.ObjectType = r.object.Type
-	changed := false
-	for _, step := range r.steps() {
-		if err = ctx.Err(); err != nil {
-			break
-		}
-		err = r.play(ctx, request.Timeout, step)
-		changed = changed || err == nil || errors.Is(err, applock.ErrOutcomeUnknown)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", step.name, err)
-			break
-		}
-		result.Played++
+	result.TypePrefix = "verify_" + strings.ToLower(rand.Text()[:12])
+	r := &rehearsal{client: client, limit: request.Timeout, result: &result}
+	acts, err := r.acts()
+	if err != nil {
+		return result, fmt.Errorf("rehearse: %w", err)
 	}
-	if changed {
-		var deleteErr error
-		result.Left, deleteErr = r.deleteRows(ctx, request.Timeout)
-		if deleteErr != nil {
+	for _, act := range acts {
+		err = r.play(ctx, act)
+		if deleteErr := r.deleteRows(ctx); deleteErr != nil {
 			return result, fmt.Errorf("rehearse: %w", errors.Join(err, deleteErr))
+		}
+		if err != nil {
+			break
 		}
 	}
 	if err == nil {
@@ -77,176 +76,168 @@ func Rehearse(ctx context.Context, client *applock.Client, request RehearseReque
 	return result, nil
 }
 
-// rehearsal is a round of two operators, A and B.
 type rehearsal struct {
 	client *applock.Client
-	object applock.Object
-	// fence is that of the newest grant, and former that of the one before.
-	fence, former applock.Fence
+	limit  time.Duration
+	result *RehearseResult
+	// types are those that may have rows.
+	types map[string]bool
 }
+
+// act is what is played in an empty place.
+type act []step
 
 // step is one call, or some that belong together.
 type step struct {
 	name string
-	play func(ctx context.Context) error
+	// types are the types of the objects that it changes.
+	types []string
+	// play returns what is wrong with the answer, if anything.
+	play func(ctx context.Context) (problem string, err error)
 }
 
-func (r *rehearsal) steps() []step {
-	return []step{
-		{"get a free object", func(ctx context.Context) error { return r.get(ctx, "A", time.Minute) }},
-		{"get what is held", r.refused},
-		{"renew", r.renew},
-		{"inquire", r.inquire},
-		{"list", r.list},
-		{"transfer", r.transfer},
-		{"assert a lost grant", r.assertLost},
-		{"release what another has", r.refuseRelease},
-		{"release", func(ctx context.Context) error { return r.release(ctx, "B") }},
-		{"get for one second", func(ctx context.Context) error { return r.get(ctx, "A", time.Second) }},
-		{"wait for its end", r.expire},
-		{"get what has expired", func(ctx context.Context) error { return r.get(ctx, "B", time.Minute) }},
-		{"release again", func(ctx context.Context) error { return r.release(ctx, "B") }},
-	}
-}
-
-// play plays a step to its end, even when ctx ends meanwhile.
-func (r *rehearsal) play(ctx context.Context, limit time.Duration, step step) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	return step.play(bounded)
-}
-
-// get gets the object, with a new grant.
-func (r *rehearsal) get(ctx context.Context, operator string, ttl time.Duration) error {
-	grant, err := r.client.Get(ctx, applock.GetRequest{Object: r.object, Owner: applock.Owner{Operator: operator}, TTL: ttl})
+// acts are the scenarios in the order of their names, each with types of its own, and the end of a lock.
+func (r *rehearsal) acts() ([]act, error) {
+	files, err := fs.Glob(testdata.Scenarios, "scenarios/*.txt")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if grant.Outcome != applock.OutcomeAcquired || grant.Fence <= r.fence {
-		return fmt.Errorf("answered %s with fence %d, want ACQUIRED with a greater one than %d", grant.Outcome, grant.Fence, r.fence)
-	}
-	r.former, r.fence = r.fence, grant.Fence
-	return nil
-}
-
-func (r *rehearsal) refused(ctx context.Context) error {
-	_, err := r.client.Get(ctx, applock.GetRequest{Object: r.object, Owner: applock.Owner{Operator: "B"}})
-	var held *applock.HeldError
-	if errors.As(err, &held) && held.Holder.Operator == "A" {
-		return nil
-	}
-	return wrong(err, "held by A")
-}
-
-func (r *rehearsal) renew(ctx context.Context) error {
-	grant, err := r.client.Renew(ctx, applock.RenewRequest{Object: r.object, Operator: "A", Fence: r.fence, TTL: 2 * time.Minute})
-	if err == nil && (grant.Fence != r.fence || grant.Left <= time.Minute) {
-		err = fmt.Errorf("answered fence %d and %s left, want fence %d and more than a minute", grant.Fence, grant.Left, r.fence)
-	}
-	return err
-}
-
-func (r *rehearsal) inquire(ctx context.Context) error {
-	lock, err := r.client.Inquire(ctx, applock.InquireRequest{Object: r.object})
-	if err == nil && (lock.Owner.Operator != "A" || lock.Fence != r.fence) {
-		err = fmt.Errorf("answered %s with fence %d, want A with %d", lock.Owner, lock.Fence, r.fence)
-	}
-	return err
-}
-
-func (r *rehearsal) list(ctx context.Context) error {
-	locks := 0
-	for lock, err := range r.client.List(ctx, applock.ListRequest{ObjectType: r.object.Type}) {
+	var acts []act
+	for i, file := range files {
+		text, err := testdata.Scenarios.ReadFile(file)
 		if err != nil {
+			return nil, err
+		}
+		parsed, err := scenario.Parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		acts = append(acts, r.act(path.Base(file), parsed.Scratch(fmt.Sprintf("%s_%d_", r.result.TypePrefix, i))))
+	}
+	return append(acts, r.end()), nil
+}
+
+// act is a scenario.
+func (r *rehearsal) act(file string, steps []scenario.Step) act {
+	var act act
+	execute, variables := scenario.Through(r.client, r.client.Driver()), map[string]string{}
+	for _, each := range steps {
+		name := fmt.Sprintf("%s, line %d: %s", file, each.Line, each.Text)
+		act = append(act, step{name: name, types: each.Types(), play: func(ctx context.Context) (string, error) {
+			answer, err := execute(ctx, each.Operation, scenario.Bind(each.Args, variables))
+			if err != nil {
+				return "", err
+			}
+			return scenario.Compare(answer, each.Words, each.Terms, variables), nil
+		}})
+	}
+	return act
+}
+
+// end is the end of a lock of one second, by the server's own clock.
+func (r *rehearsal) end() act {
+	object := applock.Object{Type: r.result.TypePrefix, ID: "1"}
+	var fence applock.Fence
+	get := func(operator string, ttl time.Duration) func(ctx context.Context) (string, error) {
+		return func(ctx context.Context) (problem string, err error) {
+			grant, err := r.client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}, TTL: ttl})
+			if err == nil && grant.Fence <= fence {
+				problem = fmt.Sprintf("answered fence %d, want a greater one than %d", grant.Fence, fence)
+			}
+			fence = grant.Fence
+			return problem, err
+		}
+	}
+	types := []string{object.Type}
+	return act{
+		{"get for one second", types, get("A", time.Second)},
+		{"wait for its end", types, func(ctx context.Context) (string, error) { return r.expire(ctx, object) }},
+		{"get what has expired", types, get("B", time.Minute)},
+	}
+}
+
+// play plays an act, and of a step that has begun the whole, even when ctx ends meanwhile.
+func (r *rehearsal) play(ctx context.Context, act act) error {
+	r.types = map[string]bool{}
+	for _, step := range act {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if lock.Object == r.object {
-			locks++
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limit)
+		problem, err := step.play(bounded)
+		cancel()
+		if err == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
+			for _, objectType := range step.types {
+				r.types[objectType] = true
+			}
 		}
-	}
-	if locks != 1 {
-		return fmt.Errorf("answered the lock %d times, want once", locks)
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		if problem != "" {
+			return fmt.Errorf("%s: %s", step.name, problem)
+		}
+		r.result.Played++
 	}
 	return nil
-}
-
-func (r *rehearsal) transfer(ctx context.Context) error {
-	grant, err := r.client.Transfer(ctx, applock.TransferRequest{
-		Object: r.object, From: "A", To: applock.Owner{Operator: "B"}, TTL: time.Minute,
-	})
-	if err != nil {
-		return err
-	}
-	if grant.Fence <= r.fence {
-		return fmt.Errorf("answered fence %d, want a greater one than %d", grant.Fence, r.fence)
-	}
-	r.former, r.fence = r.fence, grant.Fence
-	return nil
-}
-
-func (r *rehearsal) assertLost(ctx context.Context) error {
-	err := r.client.Assert(ctx, applock.AssertRequest{Object: r.object, Operator: "A", Fence: r.former})
-	if !errors.Is(err, applock.ErrLost) {
-		return wrong(err, "that it is lost")
-	}
-	return r.client.Assert(ctx, applock.AssertRequest{Object: r.object, Operator: "B", Fence: r.fence})
-}
-
-func (r *rehearsal) refuseRelease(ctx context.Context) error {
-	_, err := r.client.Release(ctx, applock.ReleaseRequest{Object: r.object, Operator: "A"})
-	if errors.Is(err, applock.ErrHeld) {
-		return nil
-	}
-	return wrong(err, "held by B")
-}
-
-func (r *rehearsal) release(ctx context.Context, operator string) error {
-	result, err := r.client.Release(ctx, applock.ReleaseRequest{Object: r.object, Operator: operator, Fence: r.fence})
-	if err == nil && result.Outcome != applock.OutcomeReleased {
-		err = fmt.Errorf("answered %s, want RELEASED", result.Outcome)
-	}
-	return err
 }
 
 // expirePause lies between two looks whether the lock has ended.
 const expirePause = 100 * time.Millisecond
 
 // expire waits until the lock has ended by itself.
-func (r *rehearsal) expire(ctx context.Context) error {
+func (r *rehearsal) expire(ctx context.Context, object applock.Object) (problem string, err error) {
 	for {
-		_, err := r.client.Inquire(ctx, applock.InquireRequest{Object: r.object})
+		_, err := r.client.Inquire(ctx, applock.InquireRequest{Object: object})
 		if errors.Is(err, applock.ErrNotHeld) {
-			return nil
+			return "", nil
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("a lock of one second has not ended")
+			return "a lock of one second has not ended", nil
 		case <-time.After(expirePause):
 		}
 	}
 }
 
-// wrong is the error of a call that should have been refused.
-func wrong(err error, want string) error {
-	if err == nil {
-		return fmt.Errorf("answered yes, want %s", want)
+// deleteRows deletes what was played with, or releases it where that is not allowed.
+func (r *rehearsal) deleteRows(ctx context.Context) error {
+	if len(r.types) == 0 {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limit)
+	defer cancel()
+	err := onTarget(bounded, r.client, "delete the rows of types "+r.result.TypePrefix, func(handle db.Handle, target migrate.Target) error {
+		for objectType := range r.types {
+			for _, table := range []string{"appl_lock", "appl_lock_waiter"} {
+				if _, err := target.DB.ExecContext(bounded, "DELETE FROM "+target.Qualify(table)+" WHERE "+target.OfType, objectType); err != nil {
+					return handle.Interpret(bounded, err)
+				}
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, applock.ErrPrivilege) {
+		r.result.Left = true
+		return r.release(bounded)
 	}
 	return err
 }
 
-// deleteRows deletes what was played with, and reports whether it is left because that is not allowed.
-func (r *rehearsal) deleteRows(ctx context.Context, limit time.Duration) (left bool, err error) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	err = onTarget(bounded, r.client, "delete the rows of type "+r.object.Type, func(handle db.Handle, target migrate.Target) error {
-		_, err := target.DB.ExecContext(bounded, target.DeleteType, r.object.Type)
-		return handle.Interpret(bounded, err)
-	})
-	if errors.Is(err, applock.ErrPrivilege) {
-		return true, nil
+// release releases what is still locked.
+func (r *rehearsal) release(ctx context.Context) error {
+	for _, objectType := range slices.Sorted(maps.Keys(r.types)) {
+		for lock, err := range r.client.List(ctx, applock.ListRequest{ObjectType: objectType}) {
+			if err != nil {
+				return err
+			}
+			if _, err := r.client.Release(ctx, applock.ReleaseRequest{Object: lock.Object, Operator: lock.Owner.Operator}); err != nil {
+				return err
+			}
+		}
 	}
-	return false, err
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -56,7 +57,7 @@ func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) contract
 		t.Fatalf("migrate up: %s", got.stderr)
 	}
 	return contract.Place{
-		Executors: map[string]contract.Executor{"cli": u.execute},
+		Executors: map[string]scenario.Executor{"cli": u.execute},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			_, err := handle.ExecContext(ctx, backdate, duration.Microseconds())
 			return err
@@ -80,9 +81,9 @@ func flags() map[string]string {
 }
 
 // execute runs a step as a command.
-func (u user) execute(ctx context.Context, operation string, args contract.Args) (contract.Answer, error) {
+func (u user) execute(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 	if operation == "serialize" || operation == "assert" && args["fence"] == "" || operation == "list" && args["max_rows"] != "" {
-		return contract.Answer{}, contract.ErrNotOffered
+		return scenario.Answer{}, scenario.ErrNotOffered
 	}
 	command := []string{operation, "--output", "json"}
 	if operation == "list" {
@@ -105,15 +106,15 @@ func (u user) execute(ctx context.Context, operation string, args contract.Args)
 	return cliAnswer(operation, u.runContext(ctx, command...))
 }
 
-func cliAnswer(operation string, got result) (contract.Answer, error) {
+func cliAnswer(operation string, got result) (scenario.Answer, error) {
 	if got.code == exitUsage {
-		return contract.Answer{Words: []string{"LK001", blamed(got.stderr)}}, nil
+		return scenario.Answer{Words: []string{"LK001", blamed(got.stderr)}}, nil
 	}
 	if got.code != exitYes && got.code != exitNo {
-		return contract.Answer{}, fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+		return scenario.Answer{}, fmt.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
 	if operation == "assert" {
-		return contract.Answer{Words: []string{map[int]string{exitYes: "ok", exitNo: "LK002"}[got.code]}}, nil
+		return scenario.Answer{Words: []string{map[int]string{exitYes: "ok", exitNo: "LK002"}[got.code]}}, nil
 	}
 	var rows []map[string]any
 	decoder := json.NewDecoder(strings.NewReader(got.stdout))
@@ -121,20 +122,20 @@ func cliAnswer(operation string, got result) (contract.Answer, error) {
 	for decoder.More() {
 		var row map[string]any
 		if err := decoder.Decode(&row); err != nil {
-			return contract.Answer{}, err
+			return scenario.Answer{}, err
 		}
 		rows = append(rows, row)
 	}
 	if operation == "list" {
-		return contract.ListAnswer(rows), nil
+		return scenario.ListAnswer(rows), nil
 	}
 	return rowAnswer(operation, rows[0], got.code)
 }
 
 // rowAnswer gives an answer the words of the procedures: their flag is the exit code, and who holds an object is the
 // operator of an inquiry and the old operator of a refusal.
-func rowAnswer(operation string, row map[string]any, code int) (contract.Answer, error) {
-	answer := contract.Answer{Values: map[string]string{}}
+func rowAnswer(operation string, row map[string]any, code int) (scenario.Answer, error) {
+	answer := scenario.Answer{Values: map[string]string{}}
 	for name, value := range row {
 		answer.Values[name] = ""
 		if value != nil {
@@ -154,7 +155,7 @@ func rowAnswer(operation string, row map[string]any, code int) (contract.Answer,
 	if operation == "inquire" {
 		answer.Values["operator_id"], answer.Values["department_id"] = holder, department
 		if held := outcome == "HELD"; held != (code == exitYes) {
-			return contract.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
+			return scenario.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
 		}
 	} else {
 		answer.Words = append(answer.Words, outcome)

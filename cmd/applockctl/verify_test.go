@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -200,6 +202,12 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 			check: "routines", text: "function appl_lock_version has another text", repair: "migrate repair",
 		},
 		{
+			name: "a release forgets the fence",
+			do: []string{strings.ReplaceAll(p.product.query(t, p.dsn, "SELECT pg_get_functiondef('applock.release_appl_lock_row'::regproc)"),
+				forgottenFence("coalesce"), "")},
+			check: "round", text: forgottenRelease,
+		},
+		{
 			name: "another owner",
 			do: []string{
 				"GRANT CREATE ON SCHEMA applock TO " + somebody, "ALTER FUNCTION applock.purge_appl_locks_row(bigint, bigint) OWNER TO " + somebody,
@@ -262,6 +270,11 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 			check: "routines", text: "procedure appl_lock_version_core has ", repair: "migrate repair",
 		},
 		{
+			name:  "a release forgets the fence",
+			do:    []string{"DROP PROCEDURE release_appl_lock_core", p.forgetfulRelease(t)},
+			check: "round", text: forgottenRelease,
+		},
+		{
 			name:  "the definer is dropped",
 			do:    []string{"DROP PROCEDURE purge_appl_locks_core", "CREATE DEFINER=" + ghost + " PROCEDURE purge_appl_locks_core() SELECT 1"},
 			check: "owners", text: "procedure purge_appl_locks_core has the rights of " + ghost + "@%, an account that does not exist",
@@ -297,6 +310,31 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 	}
 }
 
+// forgottenRelease is how verify begins to tell that a release has not compared the fence.
+const forgottenRelease = "release_appl_lock.txt, line 19: release object_type=customer object_id=42 operator_id=JDOE fence=$first -> N HELD"
+
+// forgottenFence is the condition that a release forgets.
+func forgottenFence(coalesce string) string {
+	return "AND l.fence = " + coalesce + "(p_fence, l.fence)"
+}
+
+// forgetfulRelease returns the statement that creates MySQL's procedure without that condition.
+func (p place) forgetfulRelease(t *testing.T) string {
+	t.Helper()
+	handle := p.product.open(t, p.dsn)
+	defer func() { _ = handle.Close() }()
+	rows, err := contract.RowsByColumn(t.Context(), handle, "SHOW CREATE PROCEDURE release_appl_lock_core")
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	created, _ := rows[0]["Create Procedure"].(string)
+	forgetful := strings.ReplaceAll(created, forgottenFence("COALESCE"), "")
+	if forgetful == created {
+		t.Fatalf("it compares no fence: %s", created)
+	}
+	return forgetful
+}
+
 // grantedOperator returns a user with the role of an operator.
 func grantedOperator(t *testing.T, p place) string {
 	t.Helper()
@@ -310,9 +348,10 @@ func grantedOperator(t *testing.T, p place) string {
 // repairRounds is how often somebody follows what verify says: a procedure that was made anew on MySQL has to be granted anew.
 const repairRounds = 3
 
-// follow does what verify says until there is nothing more.
+// follow does what verify says until there is nothing more, or ends the test.
 func (p place) follow(t *testing.T, harm harm, failed []verifyAnswer) {
 	t.Helper()
+	var got result
 	for range repairRounds {
 		for _, answer := range failed {
 			switch {
@@ -334,11 +373,13 @@ func (p place) follow(t *testing.T, harm harm, failed []verifyAnswer) {
 		if len(harm.undo) > 0 {
 			p.exec(t, harm.undo...)
 		}
-		answers, _ := p.verified(t)
-		if failed = failures(answers); len(failed) == 0 {
+		var answers []verifyAnswer
+		answers, got = p.verified(t)
+		if failed = failures(answers); len(failed) == 0 && got.code == exitYes {
 			return
 		}
 	}
+	t.Fatalf("%s, and mended: exit code %d: %s%s", harm.name, got.code, got.stdout, got.stderr)
 }
 
 // Goal: whatever has happened to an installation, verify names it with the command that mends it, and is content after that.
@@ -360,9 +401,6 @@ func testVerifyFindsHarm(t *testing.T, b binary) {
 				t.Errorf("%s: exit code %d: %s%s", harm.name, got.code, got.stdout, got.stderr)
 			}
 			p.follow(t, harm, failed)
-			if answers, got := p.verified(t); got.code != exitYes || len(failures(answers)) > 0 {
-				t.Fatalf("%s, and mended: exit code %d: %s%s", harm.name, got.code, got.stdout, got.stderr)
-			}
 		}
 	})
 }
@@ -373,7 +411,7 @@ func testVerifyFindsHarm(t *testing.T, b binary) {
 func testVerifyHealthy(t *testing.T, b binary) {
 	onEveryPlace(t, b, func(t *testing.T, p place) {
 		got := p.run(t.Context(), "verify", "--timeout", "2m")
-		if got.code != exitYes || got.stderr != "" || !strings.Contains(got.stdout, "OK       round       13 steps played") {
+		if got.code != exitYes || got.stderr != "" || !roundPlayed.MatchString(got.stdout) {
 			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
 		}
 		if got := p.run(t.Context(), "verify", "--quiet", "--timeout", "2m"); got.code != exitYes || got.stdout != "" || got.stderr != "" {
@@ -382,6 +420,7 @@ func testVerifyHealthy(t *testing.T, b binary) {
 		if rows := p.rows(t); rows != "0" {
 			t.Errorf("%s rows are left", rows)
 		}
+		p.checkOthersAreLeftAlone(t)
 		option := map[server]string{"mysql": "transaction_read_only=1", "mariadb": "tx_read_only=1"}[p.product]
 		if option == "" {
 			return
@@ -394,6 +433,44 @@ func testVerifyHealthy(t *testing.T, b binary) {
 			t.Errorf("read only: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 		}
 	})
+}
+
+// roundPlayed is the line of a round with all scenarios.
+var roundPlayed = regexp.MustCompile(`OK       round       2\d\d steps played, with the answers that they should have`)
+
+// checkOthersAreLeftAlone plays beside a lock and a free row whose names the scenarios have, too.
+func (p place) checkOthersAreLeftAlone(t *testing.T) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"get", "customer:42", "--operator", "JDOE"}, {"get", "customer:43", "--operator", "JDOE"}, {"release", "customer:43", "--operator", "JDOE"},
+	} {
+		if got := p.run(t.Context(), args...); got.code != exitYes {
+			t.Fatalf("%s: %s", args, got.stderr)
+		}
+	}
+	before := p.everything(t)
+	p.checkGreen(t)
+	if after := p.everything(t); after != before {
+		t.Errorf("verify has changed rows:\n%s\n%s", before, after)
+	}
+}
+
+// everything is what is in the table, as text.
+func (p place) everything(t *testing.T) string {
+	t.Helper()
+	handle, err := sql.Open("sqlite", pathOf(p.dsn))
+	if p.product != "" {
+		handle = p.product.open(t, p.dsn)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = handle.Close() }()
+	_, rows, err := contract.Rows(t.Context(), handle, "SELECT * FROM "+p.table("appl_lock")+" ORDER BY object_id")
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	return fmt.Sprint(rows)
 }
 
 // rows tells how many rows there are.

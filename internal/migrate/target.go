@@ -60,8 +60,8 @@ type Target struct {
 	// Stale is the query that looks at the first rows of appl_lock, at most StaleRows: how many it has seen, how many of them
 	// have been free for longer than its argument, in seconds, and for how many seconds the oldest of these.
 	Stale string
-	// DeleteType is the statement that deletes the rows of an object type, its argument.
-	DeleteType string
+	// OfType is the condition that a row is about objects of a type, its argument.
+	OfType string
 	// Close releases what Target has opened; nil where that is nothing.
 	Close func() error
 }

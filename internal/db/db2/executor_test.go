@@ -12,18 +12,19 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
 // rowExecutor calls the row forms, whose answer is a result set.
-func rowExecutor(handle *sql.DB, schema string) contract.Executor {
+func rowExecutor(handle *sql.DB, schema string) scenario.Executor {
 	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		return query(ctx, handle, fmt.Sprintf("CALL %s.%s(%s)", schema, called.RowForm(), contract.Placeholders(len(values))), asDb2(called, values)...)
 	}, refused)
 }
 
 // callExecutor calls the procedures with OUT parameters.
-func callExecutor(handle *sql.DB, schema string) contract.Executor {
+func callExecutor(handle *sql.DB, schema string) scenario.Executor {
 	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		outs, arguments := called.OutParameters(), asDb2(called, values)
 		if called.ResultSet() {

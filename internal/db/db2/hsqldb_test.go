@@ -16,6 +16,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/hsqldb"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -87,7 +88,7 @@ func TestRoutinesOnHSQLDB(t *testing.T) {
 // excludedBut excludes all other interleavings.
 func excludedBut(played ...string) map[string]string {
 	excluded := map[string]string{}
-	files, _ := fs.Glob(testdata.FS, "interleavings/*.txt")
+	files, _ := fs.Glob(testdata.Interleavings, "interleavings/*.txt")
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".txt")
 		if !slices.Contains(played, name) {
@@ -138,10 +139,9 @@ func (d hsqldbDatabases) place(t testing.TB) contract.Place {
 		Driver: testclient.DB2(t, handle).Driver(),
 		SQL:    handle,
 		Table:  "applock.appl_lock",
-		Executors: map[string]contract.Executor{
-			"facade": contract.Facade(client),
-			"call":   callExecutor(handle, "applock"),
-			"row":    rowExecutor(handle, "applock"),
+		Executors: map[string]scenario.Executor{
+			"call": callExecutor(handle, "applock"),
+			"row":  rowExecutor(handle, "applock"),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			return advance(ctx, handle, "applock", duration)

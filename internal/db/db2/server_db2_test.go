@@ -16,6 +16,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db/db2"
 	db2migrations "github.com/applock/applock/internal/migrate/db2"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -74,10 +75,9 @@ func placeOnServer(t testing.TB, dsn string) contract.Place {
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
-		Executors: map[string]contract.Executor{
-			"facade": contract.Facade(client),
-			"call":   callExecutor(handle, schema),
-			"row":    rowExecutor(handle, schema),
+		Executors: map[string]scenario.Executor{
+			"call": callExecutor(handle, schema),
+			"row":  rowExecutor(handle, schema),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			return advance(ctx, handle, schema, duration)

@@ -12,6 +12,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -87,10 +88,9 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",
-		Executors: map[string]contract.Executor{
-			"facade": contract.Facade(client),
-			"call":   callExecutor(plain),
-			"row":    rowExecutor(plain),
+		Executors: map[string]scenario.Executor{
+			"call": callExecutor(plain),
+			"row":  rowExecutor(plain),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			for _, statement := range []string{

@@ -10,11 +10,12 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
 // rowExecutor calls the row forms, whose answer is a result set.
-func rowExecutor(handle *sql.DB) contract.Executor {
+func rowExecutor(handle *sql.DB) scenario.Executor {
 	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		return contract.RowsByColumn(ctx, handle, fmt.Sprintf("CALL %s(%s)", called.RowForm(), contract.Placeholders(len(values))), values...)
 	}, refused)
@@ -22,7 +23,7 @@ func rowExecutor(handle *sql.DB) contract.Executor {
 
 // callExecutor calls the procedures with session variables for their OUT parameters, as a program in any
 // language can.
-func callExecutor(handle *sql.DB) contract.Executor {
+func callExecutor(handle *sql.DB) scenario.Executor {
 	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		conn, err := handle.Conn(ctx)
 		if err != nil {

@@ -4,13 +4,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
-	"net/url"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +14,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // crashServer is a PostgreSQL of the test's own, in which nobody writes the log behind its back: the process that does has been
@@ -30,88 +24,24 @@ type crashServer struct {
 	walWriter int
 }
 
-const crashSettings = `
-listen_addresses = ''
-autovacuum = off
-fsync = on
-`
+const crashSettings = "autovacuum = off\nfsync = on\n"
 
-// newCrashServer makes a server in a directory of its own, which is reached by a socket there.
+// newCrashServer makes a server of the test's own.
 func newCrashServer(t *testing.T) *crashServer {
 	t.Helper()
-	psql := os.Getenv("APPLOCK_TEST_POSTGRES_PSQL")
-	bin := filepath.Dir(psql)
-	if _, err := os.Stat(filepath.Join(bin, "initdb")); psql == "" || err != nil {
-		t.Skip("no initdb beside APPLOCK_TEST_POSTGRES_PSQL")
-	}
-	dir, err := os.MkdirTemp("", "crash-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	as := serverAccount(t, dir)
-	run := func(name string, args ...string) *exec.Cmd {
-		command := exec.Command(filepath.Join(bin, name), args...)
-		command.SysProcAttr, command.Dir = as, dir
-		return command
-	}
-	data := filepath.Join(dir, "data")
-	if output, err := run("initdb", "-D", data, "-U", "applock", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8").CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, output)
-	}
-	settings, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = settings.WriteString(crashSettings + "unix_socket_directories = '" + dir + "'\n")
-	if err := errors.Join(err, settings.Close()); err != nil {
-		t.Fatal(err)
-	}
-	server := run("postgres", "-D", data)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGQUIT)
-		_ = server.Wait() // it was told to break off
-	})
-	dsn := url.URL{Scheme: "postgres", User: url.User("applock"), Path: "/postgres", RawQuery: "host=" + url.QueryEscape(dir)}
-	pool, err := pgxpool.New(t.Context(), dsn.String())
+	instance := testdb.NewPostgresInstance(t)
+	instance.Initialise(t, "data")
+	pool, err := pgxpool.New(t.Context(), instance.Start(t, "data", crashSettings))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
 	s := &crashServer{pool: pool}
-	s.await(t)
 	if _, err := migrate.Up(t.Context(), testclient.Postgres(t, pool), migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	s.stopWALWriter(t)
 	return s
-}
-
-// serverAccount is who the server runs as, to whom the directory is given: not root, which it refuses.
-func serverAccount(t *testing.T, dir string) *syscall.SysProcAttr {
-	t.Helper()
-	if os.Getuid() != 0 {
-		return nil
-	}
-	account, err := user.Lookup("postgres")
-	if err != nil {
-		t.Skip("the server refuses to run as root, and there is no user postgres")
-	}
-	uid, err := strconv.Atoi(account.Uid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gid, err := strconv.Atoi(account.Gid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, uid, gid); err != nil {
-		t.Fatal(err)
-	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
 // await returns when the server answers. Connections of before a crash are thrown away.

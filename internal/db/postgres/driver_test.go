@@ -13,6 +13,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db/postgres"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -47,10 +48,9 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",
-		Executors: map[string]contract.Executor{
-			"facade": contract.Facade(client),
-			"call":   sqlExecutor(pool, callForm),
-			"row":    sqlExecutor(pool, rowForm),
+		Executors: map[string]scenario.Executor{
+			"call": sqlExecutor(pool, callForm),
+			"row":  sqlExecutor(pool, rowForm),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			_, err := pool.Exec(ctx, `

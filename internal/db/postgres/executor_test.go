@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -29,7 +30,7 @@ func rowForm(operation db.Operation, arguments string) string {
 }
 
 // sqlExecutor calls the operations with bare SQL.
-func sqlExecutor(pool *pgxpool.Pool, form func(db.Operation, string) string) contract.Executor {
+func sqlExecutor(pool *pgxpool.Pool, form func(db.Operation, string) string) scenario.Executor {
 	return contract.Procedures(func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		placeholders := make([]string, len(values))
 		for i := range values {

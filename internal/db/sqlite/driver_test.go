@@ -40,12 +40,11 @@ func newPlace(t testing.TB) contract.Place {
 		t.Fatal(err)
 	}
 	return contract.Place{
-		Client:    client,
-		Driver:    testclient.SQLite(t, handle).Driver(),
-		DSN:       "sqlite:" + path,
-		SQL:       handle,
-		Table:     "appl_lock",
-		Executors: map[string]contract.Executor{"facade": contract.Facade(client)},
+		Client: client,
+		Driver: testclient.SQLite(t, handle).Driver(),
+		DSN:    "sqlite:" + path,
+		SQL:    handle,
+		Table:  "appl_lock",
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			// Fences do not move: they come to lie in the past as time passes, which SQLite counts in milliseconds.
 			time.Sleep(2 * time.Millisecond)

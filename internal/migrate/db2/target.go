@@ -62,7 +62,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE expires_ts > " + now,
 		Inspect:       s.inspect,
 		Compares:      []migrate.Part{migrate.PartSteps},
-		DeleteType:    "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = ?",
+		OfType:        "object_type = ?",
 		SessionLocker: &migrationLock{site: s, owner: rand.Text()},
 	}, nil
 }

@@ -72,7 +72,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Clock: "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
 		Stale: s.stale(),
 
-		DeleteType:    "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = ?",
+		OfType:        "object_type = ?",
 		SessionLocker: &migrationLock{site: s},
 	}, nil
 }

@@ -63,8 +63,8 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 		Stale: s.stale(),
 
-		DeleteType: "DELETE FROM " + s.qualify("appl_lock") + " WHERE object_type = $1",
-		Close:      handle.DB.Close,
+		OfType: "object_type = $1",
+		Close:  handle.DB.Close,
 	}, nil
 }
 

@@ -49,7 +49,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Look:      s.look,
 		Stale:     stale(),
 
-		DeleteType: "DELETE FROM appl_lock WHERE object_type = ?",
+		OfType: "object_type = ?",
 		Remove: func(ctx context.Context) error {
 			_, err := s.DB.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
 			return s.Interpret(ctx, err)

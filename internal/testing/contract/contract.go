@@ -13,7 +13,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/testdata"
+	"github.com/applock/applock/internal/scenario"
 )
 
 // Backend is a dialect under test.
@@ -46,8 +46,8 @@ type Place struct {
 	SQL *sql.DB
 	// Table is the name of appl_lock as SQL has to write it.
 	Table string
-	// Executors has the ways of calling by name; "facade" is always there.
-	Executors map[string]Executor
+	// Executors has the ways of calling by name, except "facade", which is Client with Driver below it.
+	Executors map[string]scenario.Executor
 	// Advance moves the timestamps of all rows of both tables into the past, so that time seems to have passed.
 	Advance func(ctx context.Context, duration time.Duration) error
 	// Waiting counts the sessions of this place that wait for another one; interleavings need it.
@@ -73,15 +73,15 @@ type Place struct {
 	PurgesWait bool
 }
 
-// eachFile parses all files of a folder of testdata and hands each on with its name.
-func eachFile[T any](t *testing.T, folder string, parse func(text string) (T, error), use func(name string, parsed T)) {
+// eachFile parses all files of testdata of one kind and hands each on with its name.
+func eachFile[T any](t *testing.T, files fs.FS, parse func(text string) (T, error), use func(name string, parsed T)) {
 	t.Helper()
-	files, err := fs.Glob(testdata.FS, folder+"/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no %s: %v", folder, err)
+	names, err := fs.Glob(files, "*/*.txt")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files: %v", err)
 	}
-	for _, file := range files {
-		text, err := testdata.FS.ReadFile(file)
+	for _, file := range names {
+		text, err := fs.ReadFile(files, file)
 		if err != nil {
 			t.Fatal(err)
 		}

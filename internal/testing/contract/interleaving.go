@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/internal/scenario"
+	"github.com/applock/applock/testdata"
 )
 
 // stepLimit bounds a step that should have been answered; a lock wait that is cut off takes one second.
@@ -23,7 +26,7 @@ func Interleavings(t *testing.T, backend Backend) {
 		return
 	}
 	played := map[string]bool{}
-	eachFile(t, "interleavings", parseInterleaving, func(name string, moments []moment) {
+	eachFile(t, testdata.Interleavings, parseInterleaving, func(name string, moments []moment) {
 		played[name] = true
 		if reason, excluded := backend.Excluded[name]; excluded {
 			t.Logf("%s is not played: %s", name, reason)
@@ -49,7 +52,7 @@ type moment struct {
 	text    string
 	session string
 	// step is empty when the line only names the answer of a call that waits.
-	step step
+	step scenario.Step
 	// waits is true when the call must be waiting for another session.
 	waits bool
 	// others are the answers where a trait makes a difference.
@@ -136,9 +139,9 @@ func parseMoment(line string) (moment, error) {
 		rest = " -> " + answer
 	}
 	var err error
-	parsed.step, err = parseStep(rest)
-	if slices.Equal(parsed.step.words, []string{"waits"}) {
-		parsed.waits, parsed.step.words = true, nil
+	parsed.step, err = scenario.ParseStep(rest)
+	if slices.Equal(parsed.step.Words, []string{"waits"}) {
+		parsed.waits, parsed.step.Words = true, nil
 	}
 	return parsed, err
 }
@@ -213,7 +216,7 @@ type session struct {
 }
 
 type reply struct {
-	answer Answer
+	answer scenario.Answer
 	err    error
 }
 
@@ -224,7 +227,7 @@ func (p *interleaving) moment(t *testing.T, moment moment) bool {
 	}
 	for _, other := range moment.others {
 		if p.has(other.trait) {
-			moment.waits, moment.step.words, moment.step.terms = other.waits, other.words, nil
+			moment.waits, moment.step.Words, moment.step.Terms = other.waits, other.words, nil
 		}
 	}
 	current := p.sessions[moment.session]
@@ -232,7 +235,7 @@ func (p *interleaving) moment(t *testing.T, moment moment) bool {
 		current = &session{}
 		p.sessions[moment.session] = current
 	}
-	if moment.step.operation != "" {
+	if moment.step.Operation != "" {
 		if current.pending != nil {
 			t.Errorf("line %d: %s: the session's last call has not been answered", moment.line, moment.text)
 			return false
@@ -245,9 +248,9 @@ func (p *interleaving) moment(t *testing.T, moment moment) bool {
 	return p.expectAnswer(t, current, moment)
 }
 
-func (p *interleaving) start(ctx context.Context, current *session, step step) chan reply {
+func (p *interleaving) start(ctx context.Context, current *session, step scenario.Step) chan reply {
 	pending := make(chan reply, 1)
-	args := bind(step.args, p.variables)
+	args := scenario.Bind(step.Args, p.variables)
 	go func() {
 		answer, err := p.call(ctx, current, step, args)
 		pending <- reply{answer: answer, err: err}
@@ -255,33 +258,33 @@ func (p *interleaving) start(ctx context.Context, current *session, step step) c
 	return pending
 }
 
-func (p *interleaving) call(ctx context.Context, current *session, step step, args Args) (Answer, error) {
-	ok := Answer{}
-	switch step.operation {
+func (p *interleaving) call(ctx context.Context, current *session, step scenario.Step, args scenario.Args) (scenario.Answer, error) {
+	ok := scenario.Answer{}
+	switch step.Operation {
 	case "begin":
 		tx, err := p.place.SQL.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: p.level})
 		current.tx = tx
 		return ok, err
 	case "commit":
-		return answerOrError(ok, p.explain(current.tx.Commit()))
+		return scenario.AnswerOrError(ok, p.explain(current.tx.Commit()))
 	case "rollback":
 		return ok, current.tx.Rollback()
 	case "advance":
-		return ok, p.place.Advance(ctx, step.advance)
+		return ok, p.place.Advance(ctx, step.Advance)
 	case "read":
 		var value int
 		err := current.tx.QueryRowContext(ctx, "SELECT value FROM protected").Scan(&value)
-		return answerOrError(Answer{Words: []string{strconv.Itoa(value)}}, p.explain(err))
+		return scenario.AnswerOrError(scenario.Answer{Words: []string{strconv.Itoa(value)}}, p.explain(err))
 	case "write":
 		_, err := current.tx.ExecContext(ctx, "UPDATE protected SET value = value + 1")
-		return answerOrError(ok, p.explain(err))
+		return scenario.AnswerOrError(ok, p.explain(err))
 	}
 	client, driver := p.place.Client, p.place.Driver
 	if current.tx != nil {
 		driver = driver.WithSQLTx(current.tx)
 		client = client.WithSQLTx(current.tx)
 	}
-	return either(Facade(client), Driver(driver))(ctx, step.operation, args)
+	return scenario.Through(client, driver)(ctx, step.Operation, args)
 }
 
 // explain gives a bare database error the kind that the driver would.
@@ -338,12 +341,12 @@ func (p *interleaving) expectAnswer(t *testing.T, current *session, moment momen
 			t.Errorf("line %d: %s: %v", moment.line, moment.text, reply.err)
 			return false
 		}
-		if problem := compare(reply.answer, moment.step.words, moment.step.terms, p.variables); problem != "" {
+		if problem := scenario.Compare(reply.answer, moment.step.Words, moment.step.Terms, p.variables); problem != "" {
 			if slices.Equal(reply.answer.Words, []string{"RETRY"}) && p.place.SnapshotConflicts(p.level) {
 				p.needlessRetry = true
 				return false
 			}
-			if waited := moment.step.operation == ""; waited && p.forgives {
+			if waited := moment.step.Operation == ""; waited && p.forgives {
 				t.Logf("line %d: %s\n%s: played once more", moment.line, moment.text, problem)
 				p.repeatedCall = true
 				return false

@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -10,16 +11,13 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/scenario"
 )
 
-// operationOf returns the operation that the scenarios call by a word: the verb of its name, or "waiters" for their list.
+// operationOf returns the operation that the scenarios call by a word.
 func operationOf(word string) (operation db.Operation, known bool) {
 	for _, operation := range db.Contract() {
-		verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
-		if operation.Name == "list_appl_lock_waiters" {
-			verb = "waiters"
-		}
-		if verb == word && !operation.Version {
+		if scenario.Word(operation) == word && !operation.Version {
 			return operation, true
 		}
 	}
@@ -32,11 +30,11 @@ func operationOf(word string) (operation db.Operation, known bool) {
 func Procedures(
 	run func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error),
 	refused func(err error) (code, parameter string),
-) Executor {
-	return func(ctx context.Context, operation string, args Args) (Answer, error) {
+) scenario.Executor {
+	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 		called, known := operationOf(operation)
 		if !known {
-			return Answer{}, fmt.Errorf("unknown operation %q", operation)
+			return scenario.Answer{}, fmt.Errorf("unknown operation %q", operation)
 		}
 		if operation == "renew" {
 			args = withDocument(args)
@@ -49,16 +47,16 @@ func Procedures(
 		if err != nil {
 			code, parameter := refused(err)
 			if code == "" {
-				return Answer{}, err
+				return scenario.Answer{}, err
 			}
-			return Answer{Words: strings.Fields(code + " " + strings.TrimPrefix(parameter, "p_"))}, nil
+			return scenario.Answer{Words: strings.Fields(code + " " + strings.TrimPrefix(parameter, "p_"))}, nil
 		}
 		return rowsAnswer(operation, rows), nil
 	}
 }
 
 // argument returns the value of a parameter: NULL if none is given.
-func argument(parameter db.Parameter, args Args) any {
+func argument(parameter db.Parameter, args scenario.Args) any {
 	value, given := args[strings.TrimPrefix(parameter.Name, "p_")]
 	switch {
 	case !given:
@@ -141,27 +139,27 @@ func RefusedParameter(message string) string {
 	return ""
 }
 
-func rowsAnswer(operation string, rows []map[string]any) Answer {
+func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 	switch operation {
 	case "list":
-		return ListAnswer(rows)
+		return scenario.ListAnswer(rows)
 	case "assert", "serialize", "announce", "retract":
-		return Answer{Words: []string{"ok"}}
+		return scenario.Answer{Words: []string{"ok"}}
 	case "renew":
-		return renewAnswer(eachRow(rows, renewedGrant))
+		return scenario.RenewAnswer(eachRow(rows, renewedGrant))
 	case "poll":
-		return pollAnswer(eachRow(rows, awaitedObject))
+		return scenario.PollAnswer(eachRow(rows, awaitedObject))
 	case "waiters":
-		return waitersAnswer(eachRow(rows, waiter))
+		return scenario.WaitersAnswer(eachRow(rows, waiter))
 	}
-	answer := Answer{Values: map[string]string{}}
+	answer := scenario.Answer{Values: map[string]string{}}
 	row := rows[0]
 	for name, value := range row {
-		answer.Values[strings.TrimPrefix(name, "p_")] = text(value)
+		answer.Values[strings.TrimPrefix(name, "p_")] = scenario.Text(value)
 	}
 	for _, name := range []string{"p_lock_fl", "p_return_cd", "p_outcome", "p_purged"} {
 		if value, present := row[name]; present {
-			answer.Words = append(answer.Words, text(value))
+			answer.Words = append(answer.Words, scenario.Text(value))
 		}
 	}
 	if from, ok := row["p_lock_ts"].(time.Time); ok {
@@ -171,12 +169,80 @@ func rowsAnswer(operation string, rows []map[string]any) Answer {
 	return answer
 }
 
-func text(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return ""
-	case time.Time:
-		return value.UTC().Format(time.RFC3339Nano)
+// withDocument adds the JSON that p_grants takes, unless a step brings its own. An argument that is missing is
+// missing there, too.
+func withDocument(args scenario.Args) scenario.Args {
+	if _, given := args["grants"]; given || len(args) == 0 {
+		return args
 	}
-	return fmt.Sprint(value)
+	var document []map[string]any
+	for _, grant := range scenario.EachGrant(args) {
+		record := map[string]any{}
+		for name, value := range grant {
+			record[name] = value
+			if name == "fence" || name == "ttl_seconds" {
+				record[name] = numberOrText(value)
+			}
+		}
+		document = append(document, record)
+	}
+	text, _ := json.Marshal(document) // texts and numbers can be marshalled
+	return scenario.Args{"grants": string(text)}
+}
+
+func eachRow[T any](rows []map[string]any, convert func(row map[string]any) T) []T {
+	var result []T
+	for _, row := range rows {
+		result = append(result, convert(row))
+	}
+	return result
+}
+
+func renewedGrant(row map[string]any) db.RenewedGrant {
+	return db.RenewedGrant{
+		ObjectType:      scenario.Text(row["object_type"]),
+		ObjectID:        scenario.Text(row["object_id"]),
+		Outcome:         db.Outcome(scenario.Text(row["outcome"])),
+		OldOperatorID:   scenario.Text(row["old_operator_id"]),
+		OldDepartmentID: scenario.Text(row["old_department_id"]),
+		ExpiresTS:       instant(row["expires_ts"]),
+		SecondsLeft:     whole(row["seconds_left"]),
+	}
+}
+
+func awaitedObject(row map[string]any) db.AwaitedObject {
+	return db.AwaitedObject{
+		ObjectType: scenario.Text(row["object_type"]),
+		ObjectID:   scenario.Text(row["object_id"]),
+		FreeInUS:   whole(row["free_in_us"]),
+	}
+}
+
+func waiter(row map[string]any) db.Waiter {
+	return db.Waiter{
+		ObjectType:   scenario.Text(row["object_type"]),
+		ObjectID:     scenario.Text(row["object_id"]),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		SinceTS:      instant(row["since_ts"]),
+		UntilTS:      instant(row["until_ts"]),
+		ExpiresTS:    instant(row["expires_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
+	}
+}
+
+// whole is -1, which no step asks for, for what is no whole number.
+func whole(value any) int64 {
+	number, err := strconv.ParseInt(scenario.Text(value), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return number
+}
+
+// instant is zero for NULL.
+func instant(value any) time.Time {
+	result, _ := value.(time.Time)
+	return result
 }

@@ -1,4 +1,4 @@
-package contract
+package scenario
 
 import (
 	"context"
@@ -34,9 +34,9 @@ func Facade(client *applock.Client) Executor {
 				Operator: args["operator_id"],
 				Fence:    applock.Fence(number(args, "fence")),
 			})
-			return answerOrError(Answer{Words: []string{"ok"}}, err)
+			return AnswerOrError(Answer{Words: []string{"ok"}}, err)
 		case "serialize":
-			return answerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, applock.SerializeRequest{Object: object(args)}))
+			return AnswerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, applock.SerializeRequest{Object: object(args)}))
 		case "waiters":
 			return waitersThroughFacade(ctx, client, args)
 		case "announce", "retract", "poll", "renew":
@@ -55,7 +55,7 @@ func getThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
-	return answerOrError(grantAnswer(grant), err)
+	return AnswerOrError(grantAnswer(grant), err)
 }
 
 func transferThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -71,7 +71,7 @@ func transferThroughFacade(ctx context.Context, client *applock.Client, args Arg
 	if errors.Is(err, applock.ErrNotHeld) {
 		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
 	}
-	return answerOrError(grantAnswer(grant), err)
+	return AnswerOrError(grantAnswer(grant), err)
 }
 
 func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -83,7 +83,7 @@ func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
-	return answerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, end{}), err)
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, end{}), err)
 }
 
 func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -91,7 +91,7 @@ func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args
 	if errors.Is(err, applock.ErrNotHeld) {
 		return InquireAnswer(db.InquireApplLockResult{ReturnCD: db.No}), nil
 	}
-	return answerOrError(InquireAnswer(db.InquireApplLockResult{ReturnCD: db.Yes, Lock: db.Lock{
+	return AnswerOrError(InquireAnswer(db.InquireApplLockResult{ReturnCD: db.Yes, Lock: db.Lock{
 		OperatorID:   lock.Owner.Operator,
 		DepartmentID: lock.Owner.Department,
 		Fence:        int64(lock.Fence),
@@ -112,7 +112,7 @@ func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 	}
 	for lock, err := range client.List(ctx, request) {
 		if err != nil {
-			return answerOrError(Answer{}, err)
+			return AnswerOrError(Answer{}, err)
 		}
 		rows = append(rows, map[string]any{
 			"object_type": lock.Object.Type, "object_id": lock.Object.ID, "seconds_left": wholeSeconds(lock.Left),
@@ -132,7 +132,7 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 	}
 	for waiter, err := range client.Waiters(ctx, request) {
 		if err != nil {
-			return answerOrError(Answer{}, err)
+			return AnswerOrError(Answer{}, err)
 		}
 		waiters = append(waiters, db.Waiter{
 			ObjectType:   waiter.Object.Type,
@@ -146,7 +146,7 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 			SecondsLeft:  wholeSeconds(waiter.Left),
 		})
 	}
-	return waitersAnswer(waiters), nil
+	return WaitersAnswer(waiters), nil
 }
 
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -154,7 +154,7 @@ func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 		OlderThan: seconds(args, "older_than_seconds"),
 		Batch:     int(number(args, "max_rows")),
 	})
-	return answerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
+	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
 }
 
 // ListAnswer has one word for each row of list_appl_locks, the object.
@@ -162,7 +162,7 @@ func ListAnswer(rows []map[string]any) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range rows {
 		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
-		answer.Values[nth("seconds_left", i+1)] = text(row["seconds_left"])
+		answer.Values[nth("seconds_left", i+1)] = Text(row["seconds_left"])
 	}
 	return orNone(answer)
 }
@@ -218,8 +218,8 @@ func heldAnswer(err error) (Answer, bool) {
 	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, end{at: holder.ExpiresAt, left: holder.Left}), true
 }
 
-// answerOrError turns the errors that the contract knows into answers.
-func answerOrError(answer Answer, err error) (Answer, error) {
+// AnswerOrError turns the errors that the contract knows into answers.
+func AnswerOrError(answer Answer, err error) (Answer, error) {
 	var invalid *applock.InvalidError
 	switch {
 	case err == nil:
@@ -278,4 +278,15 @@ func timestamp(value time.Time) string {
 		return ""
 	}
 	return value.UTC().Format(time.RFC3339Nano)
+}
+
+// Text is how a value of a row is compared: a time in UTC, NULL as nothing.
+func Text(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return value.UTC().Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(value)
 }

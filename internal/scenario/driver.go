@@ -1,8 +1,7 @@
-package contract
+package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -17,9 +16,9 @@ func Driver(driver db.Driver) Executor {
 		switch operation {
 		case "renew":
 			renewed, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: grants(args)})
-			return answerOrError(renewAnswer(renewed), err)
+			return AnswerOrError(RenewAnswer(renewed), err)
 		case "announce":
-			return answerOrError(Answer{Words: []string{"ok"}}, driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{
+			return AnswerOrError(Answer{Words: []string{"ok"}}, driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{
 				ObjectType:   args["object_type"],
 				ObjectID:     args["object_id"],
 				OperatorID:   args["operator_id"],
@@ -28,7 +27,7 @@ func Driver(driver db.Driver) Executor {
 				WaitSeconds:  number(args, "wait_seconds"),
 			}))
 		case "retract":
-			return answerOrError(Answer{Words: []string{"ok"}}, driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
+			return AnswerOrError(Answer{Words: []string{"ok"}}, driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
 				ObjectType: args["object_type"],
 				ObjectID:   args["object_id"],
 				OperatorID: args["operator_id"],
@@ -40,7 +39,7 @@ func Driver(driver db.Driver) Executor {
 				rows = 1000 // what a procedure takes NULL for
 			}
 			awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: args["client_id"], MaxRows: rows})
-			return answerOrError(pollAnswer(awaited), err)
+			return AnswerOrError(PollAnswer(awaited), err)
 		}
 		return Answer{}, fmt.Errorf("unknown operation %q", operation)
 	}
@@ -54,8 +53,8 @@ func nth(name string, n int) string {
 	return name + "_" + strconv.Itoa(n)
 }
 
-// eachGrant returns the arguments of each grant of a renewal, by their names without numbers.
-func eachGrant(args Args) []Args {
+// EachGrant returns the arguments of each grant of a renewal, by their names without numbers.
+func EachGrant(args Args) []Args {
 	var result []Args
 	for n := 1; ; n++ {
 		grant := Args{}
@@ -73,7 +72,7 @@ func eachGrant(args Args) []Args {
 
 func grants(args Args) []db.RenewableGrant {
 	var result []db.RenewableGrant
-	for _, grant := range eachGrant(args) {
+	for _, grant := range EachGrant(args) {
 		result = append(result, db.RenewableGrant{
 			ObjectType: grant["object_type"],
 			ObjectID:   grant["object_id"],
@@ -85,29 +84,8 @@ func grants(args Args) []db.RenewableGrant {
 	return result
 }
 
-// withDocument adds the JSON that p_grants takes, unless a step brings its own. An argument that is missing is
-// missing there, too.
-func withDocument(args Args) Args {
-	if _, given := args["grants"]; given || len(args) == 0 {
-		return args
-	}
-	var document []map[string]any
-	for _, grant := range eachGrant(args) {
-		record := map[string]any{}
-		for name, value := range grant {
-			record[name] = value
-			if name == "fence" || name == "ttl_seconds" {
-				record[name] = numberOrText(value)
-			}
-		}
-		document = append(document, record)
-	}
-	text, _ := json.Marshal(document) // texts and numbers can be marshalled
-	return Args{"grants": string(text)}
-}
-
-// renewAnswer has one word for each row: what became of the grant.
-func renewAnswer(renewed []db.RenewedGrant) Answer {
+// RenewAnswer has one word for each row: what became of the grant.
+func RenewAnswer(renewed []db.RenewedGrant) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range renewed {
 		answer.Words = append(answer.Words, string(row.Outcome))
@@ -120,8 +98,8 @@ func renewAnswer(renewed []db.RenewedGrant) Answer {
 	return orNone(answer)
 }
 
-// pollAnswer has one word for each row, the object.
-func pollAnswer(awaited []db.AwaitedObject) Answer {
+// PollAnswer has one word for each row, the object.
+func PollAnswer(awaited []db.AwaitedObject) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range awaited {
 		answer.Words = append(answer.Words, row.ObjectType+":"+row.ObjectID)
@@ -130,8 +108,8 @@ func pollAnswer(awaited []db.AwaitedObject) Answer {
 	return orNone(answer)
 }
 
-// waitersAnswer has one word for each row, the key.
-func waitersAnswer(waiters []db.Waiter) Answer {
+// WaitersAnswer has one word for each row, the key.
+func WaitersAnswer(waiters []db.Waiter) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range waiters {
 		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s/%s/%s", row.ObjectType, row.ObjectID, row.OperatorID, row.ClientID))
@@ -157,61 +135,4 @@ func secondsBetween(from, until time.Time) string {
 		return ""
 	}
 	return strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
-}
-
-func eachRow[T any](rows []map[string]any, convert func(row map[string]any) T) []T {
-	var result []T
-	for _, row := range rows {
-		result = append(result, convert(row))
-	}
-	return result
-}
-
-func renewedGrant(row map[string]any) db.RenewedGrant {
-	return db.RenewedGrant{
-		ObjectType:      text(row["object_type"]),
-		ObjectID:        text(row["object_id"]),
-		Outcome:         db.Outcome(text(row["outcome"])),
-		OldOperatorID:   text(row["old_operator_id"]),
-		OldDepartmentID: text(row["old_department_id"]),
-		ExpiresTS:       instant(row["expires_ts"]),
-		SecondsLeft:     whole(row["seconds_left"]),
-	}
-}
-
-func awaitedObject(row map[string]any) db.AwaitedObject {
-	return db.AwaitedObject{
-		ObjectType: text(row["object_type"]),
-		ObjectID:   text(row["object_id"]),
-		FreeInUS:   whole(row["free_in_us"]),
-	}
-}
-
-func waiter(row map[string]any) db.Waiter {
-	return db.Waiter{
-		ObjectType:   text(row["object_type"]),
-		ObjectID:     text(row["object_id"]),
-		OperatorID:   text(row["operator_id"]),
-		DepartmentID: text(row["department_id"]),
-		ClientID:     text(row["client_id"]),
-		SinceTS:      instant(row["since_ts"]),
-		UntilTS:      instant(row["until_ts"]),
-		ExpiresTS:    instant(row["expires_ts"]),
-		SecondsLeft:  whole(row["seconds_left"]),
-	}
-}
-
-// whole is -1, which no step asks for, for what is no whole number.
-func whole(value any) int64 {
-	number, err := strconv.ParseInt(text(value), 10, 64)
-	if err != nil {
-		return -1
-	}
-	return number
-}
-
-// instant is zero for NULL.
-func instant(value any) time.Time {
-	result, _ := value.(time.Time)
-	return result
 }

@@ -1,0 +1,55 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+// Goal: on a replica verify says that it is one and what to do, and does not try to play there. Method: a server of the test's own
+// with an installation and its hot standby; verify of both, as processes; once more when the standby is the primary.
+func TestVerifyReplica(t *testing.T) {
+	t.Parallel()
+	b := binary{path: filepath.Join(t.TempDir(), "applockctl"), directory: t.TempDir()}
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", b.path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	instance := testdb.NewPostgresInstance(t)
+	instance.Initialise(t, "primary")
+	b.dsn = instance.Start(t, "primary", "fsync = off\n")
+	if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
+		t.Fatalf("migrate up: %s", got.stderr)
+	}
+	b.checkGreen(t)
+	instance.Copy(t, "primary", "standby")
+	b.dsn = instance.Start(t, "standby", "")
+	answers, got := b.verified(t)
+	const replica = "the server is a replica, which is in recovery: name the primary in the DSN"
+	if failed := failures(answers); got.code != exitNo || len(failed) != 1 || failed[0].Check != "primary" || failed[0].Text != replica {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	if last := answers[len(answers)-1]; last.Check != "round" || last.Outcome != outcomeNote || last.Text != "not played: the server takes no changes" {
+		t.Errorf("of the round it says: %v", last)
+	}
+	promote(t, b.dsn)
+	b.checkGreen(t)
+}
+
+// promote makes a primary of a standby, which ends its recovery first.
+func promote(t *testing.T, dsn string) {
+	t.Helper()
+	handle, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = handle.Close() }()
+	var promoted bool
+	if err := handle.QueryRowContext(t.Context(), "SELECT pg_promote(true, 600)").Scan(&promoted); err != nil || !promoted {
+		t.Fatal(promoted, err)
+	}
+}

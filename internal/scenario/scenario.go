@@ -1,0 +1,239 @@
+// Package scenario reads the scenarios of testdata and knows how a step is called through package applock and what its answer
+// is compared by. The contract suite plays them on every dialect, and verify on a live database.
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// Args are the named arguments of a step; a missing one is NULL.
+type Args map[string]string
+
+// Answer is what a call answered, in the terms of testdata/scenarios/README.md.
+type Answer struct {
+	// Words are the flag and the outcome, or the code and the argument of an error.
+	Words []string
+	// Values are the OUT values by name, without "p_".
+	Values map[string]string
+}
+
+// Executor is one way of calling the operations. An error means that the call itself failed; answers
+// that the contract knows, errors included, are an Answer.
+type Executor func(ctx context.Context, operation string, args Args) (Answer, error)
+
+// ErrNotOffered is the answer of an executor whose way of calling does not have the operation. The step
+// is left out.
+var ErrNotOffered = errors.New("not offered by this way of calling")
+
+// Word returns what the scenarios call an operation by: the verb of its name, or "waiters" for their list.
+func Word(operation db.Operation) string {
+	if operation.Name == "list_appl_lock_waiters" {
+		return "waiters"
+	}
+	verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
+	return verb
+}
+
+// Through is the way of calling through package applock, and through its driver what the façade keeps to itself.
+func Through(client *applock.Client, driver db.Driver) Executor {
+	facade, below := Facade(client), Driver(driver)
+	return func(ctx context.Context, operation string, args Args) (Answer, error) {
+		answer, err := facade(ctx, operation, args)
+		if errors.Is(err, ErrNotOffered) {
+			return below(ctx, operation, args)
+		}
+		return answer, err
+	}
+}
+
+// Scenario is a file of steps.
+type Scenario struct {
+	// Via names the ways of calling that the file is limited to; none is all.
+	Via   []string
+	Steps []Step
+}
+
+// Step is one call with the answer that it should have.
+type Step struct {
+	// Line is its number in the file, and Text what stands there.
+	Line      int
+	Text      string
+	Operation string
+	Args      Args
+	// Advance is the time that passes, of the operation "advance".
+	Advance time.Duration
+	Words   []string
+	Terms   []Term
+}
+
+// Term compares one OUT value.
+type Term struct {
+	Name     string
+	Operator string
+	Value    string
+}
+
+// Parse reads a scenario.
+func Parse(text string) (Scenario, error) {
+	var result Scenario
+	for number, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if ways, found := strings.CutPrefix(line, "via "); found {
+			result.Via = strings.Fields(ways)
+			continue
+		}
+		step, err := ParseStep(line)
+		if err != nil {
+			return Scenario{}, fmt.Errorf("line %d: %w", number+1, err)
+		}
+		step.Line = number + 1
+		result.Steps = append(result.Steps, step)
+	}
+	return result, nil
+}
+
+// ParseStep reads a step from its line.
+func ParseStep(line string) (Step, error) {
+	call, answer, _ := strings.Cut(line, " -> ")
+	operation, rest, _ := strings.Cut(call, " ")
+	parsed := Step{Text: line, Operation: operation, Args: Args{}}
+	if operation == "advance" {
+		duration, err := parseDuration(rest)
+		parsed.Advance = duration
+		return parsed, err
+	}
+	arguments, err := parseTerms(rest)
+	if err != nil {
+		return Step{}, err
+	}
+	for _, argument := range arguments {
+		if argument.Value != null {
+			parsed.Args[argument.Name] = argument.Value
+		}
+	}
+	parsed.Words, parsed.Terms, err = parseAnswer(answer)
+	return parsed, err
+}
+
+func parseAnswer(answer string) ([]string, []Term, error) {
+	var words []string
+	answer = strings.TrimSpace(answer)
+	for answer != "" {
+		word, rest, _ := strings.Cut(answer, " ")
+		if strings.ContainsAny(word, "=><") {
+			break
+		}
+		words = append(words, word)
+		answer = strings.TrimSpace(rest)
+	}
+	terms, err := parseTerms(answer)
+	return words, terms, err
+}
+
+// null marks the value NULL; no bare word or JSON string gives it.
+const null = "\x00NULL"
+
+var termPattern = regexp.MustCompile(`^(\w+)(=|>|<)("(?:[^"\\]|\\.)*"|[^\s"*]+)(?:\*(\d+))?(?:\s+|$)`)
+
+func parseTerms(text string) ([]Term, error) {
+	var terms []Term
+	for text = strings.TrimSpace(text); text != ""; {
+		match := termPattern.FindStringSubmatch(text)
+		if match == nil {
+			return nil, fmt.Errorf("cannot read %q", text)
+		}
+		value := match[3]
+		if strings.HasPrefix(value, `"`) {
+			if err := json.Unmarshal([]byte(value), &value); err != nil {
+				return nil, fmt.Errorf("cannot read %s: %w", match[3], err)
+			}
+		} else if value == "NULL" {
+			value = null
+		}
+		if match[4] != "" {
+			times, err := strconv.Atoi(match[4])
+			if err != nil {
+				return nil, err
+			}
+			value = strings.Repeat(value, times)
+		}
+		terms = append(terms, Term{Name: match[1], Operator: match[2], Value: value})
+		text = text[len(match[0]):]
+	}
+	return terms, nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		number, err := strconv.Atoi(days)
+		return time.Duration(number) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
+}
+
+// Bind puts the values of variables into arguments.
+func Bind(args Args, variables map[string]string) Args {
+	bound := maps.Clone(args)
+	for name, value := range args {
+		if variable, known := variables[value]; known {
+			bound[name] = variable
+		}
+	}
+	return bound
+}
+
+// Compare returns what is wrong with an answer, or nothing. It binds variables.
+func Compare(answer Answer, words []string, terms []Term, variables map[string]string) string {
+	if !slices.Equal(answer.Words, words) {
+		return fmt.Sprintf("answered %s %v", strings.Join(answer.Words, " "), answer.Values)
+	}
+	for _, term := range terms {
+		got, known := answer.Values[term.Name]
+		if !known {
+			return fmt.Sprintf("the answer has no %s: %v", term.Name, answer.Values)
+		}
+		want := term.Value
+		if strings.HasPrefix(want, "$") {
+			bound, isBound := variables[want]
+			if !isBound {
+				variables[want] = got
+				continue
+			}
+			want = bound
+		}
+		if !holds(got, term.Operator, want) {
+			return fmt.Sprintf("answered %s=%q, want %s%s", term.Name, got, term.Operator, want)
+		}
+	}
+	return ""
+}
+
+func holds(got, operator, want string) bool {
+	if operator == "=" {
+		return got == want
+	}
+	gotNumber, gotErr := strconv.ParseInt(got, 10, 64)
+	wantNumber, wantErr := strconv.ParseInt(want, 10, 64)
+	if gotErr != nil || wantErr != nil {
+		return false
+	}
+	if operator == ">" {
+		return gotNumber > wantNumber
+	}
+	return gotNumber < wantNumber
+}

@@ -1,0 +1,91 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/scenario"
+	"github.com/applock/applock/testdata"
+)
+
+// Scenarios runs all files of testdata/scenarios, each through each way of calling in an empty place.
+func Scenarios(t *testing.T, backend Backend) {
+	t.Helper()
+	eachFile(t, testdata.Scenarios, scenario.Parse, func(name string, parsed scenario.Scenario) {
+		for _, way := range backend.Ways {
+			if len(parsed.Via) > 0 && !slices.Contains(parsed.Via, way) {
+				continue
+			}
+			t.Run(name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				place := backend.New(t)
+				if way == "facade" && place.Driver == nil {
+					t.Fatal("the place has no Driver")
+				}
+				play(t, parsed, place.executor(way), place.Advance)
+			})
+		}
+	})
+}
+
+// Player is a program in another language that plays the scenarios in a place of its own. It calls as the row form does:
+// no code of ours checks an argument before the server does.
+type Player struct {
+	Execute scenario.Executor
+	// Empty removes all locks and waiters, Advance is that of a Place.
+	Empty   func(ctx context.Context) error
+	Advance func(ctx context.Context, duration time.Duration) error
+}
+
+// Play runs all files of testdata/scenarios one after the other. A step that is answered otherwise is printed.
+func (p Player) Play(t *testing.T) {
+	t.Helper()
+	eachFile(t, testdata.Scenarios, scenario.Parse, func(name string, parsed scenario.Scenario) {
+		if len(parsed.Via) > 0 && !slices.Contains(parsed.Via, "row") {
+			return
+		}
+		t.Run(name, func(t *testing.T) {
+			if err := p.Empty(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			play(t, parsed, p.Execute, p.Advance)
+		})
+	})
+}
+
+// executor returns a way of calling. The driver does what the façade keeps to itself.
+func (p Place) executor(way string) scenario.Executor {
+	if way == "facade" {
+		return scenario.Through(p.Client, p.Driver)
+	}
+	return p.Executors[way]
+}
+
+func play(
+	t *testing.T, parsed scenario.Scenario, execute scenario.Executor,
+	advance func(ctx context.Context, duration time.Duration) error,
+) {
+	t.Helper()
+	variables := map[string]string{}
+	for _, step := range parsed.Steps {
+		if step.Operation == "advance" {
+			if err := advance(t.Context(), step.Advance); err != nil {
+				t.Fatalf("line %d: %s: %v", step.Line, step.Text, err)
+			}
+			continue
+		}
+		answer, err := execute(t.Context(), step.Operation, scenario.Bind(step.Args, variables))
+		if errors.Is(err, scenario.ErrNotOffered) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("line %d: %s: %v", step.Line, step.Text, err)
+		}
+		if problem := scenario.Compare(answer, step.Words, step.Terms, variables); problem != "" {
+			t.Errorf("line %d: %s\n%s", step.Line, step.Text, problem)
+		}
+	}
+}

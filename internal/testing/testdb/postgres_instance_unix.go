@@ -1,0 +1,144 @@
+//go:build unix
+
+package testdb
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// PostgresInstance makes servers of PostgreSQL of a test's own, in a directory of its own, each reached by a socket there.
+// All have the superuser applock, and the database postgres.
+type PostgresInstance struct {
+	directory string
+	account   *syscall.SysProcAttr
+}
+
+// NewPostgresInstance makes the directory, which goes when the test ends. Without the programs of a server beside psql the test
+// ends as in Require; so it does for root where there is no user postgres, because the server refuses to run as root.
+func NewPostgresInstance(t testing.TB) PostgresInstance {
+	t.Helper()
+	PostgresTool(t, "initdb")
+	directory, err := os.MkdirTemp("", "own-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	return PostgresInstance{directory: directory, account: serverAccount(t, directory)}
+}
+
+// serverAccount is who the servers run as, to whom the directory is given.
+func serverAccount(t testing.TB, directory string) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		missing(t, dialectPostgres, "the server refuses to run as root, and there is no user postgres")
+	}
+	uid, err := strconv.Atoi(account.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.Atoi(account.Gid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(directory, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+}
+
+// Initialise makes the data of a server.
+func (i PostgresInstance) Initialise(t testing.TB, name string) {
+	t.Helper()
+	i.run(t, "initdb", "-D", name, "-U", "applock", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
+}
+
+// Copy makes the data of a standby of a server that runs.
+func (i PostgresInstance) Copy(t testing.TB, primary, standby string) {
+	t.Helper()
+	i.run(t, "pg_basebackup", "-D", standby, "-d", i.dsn(primary), "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+}
+
+// run runs a program of the server to its end.
+func (i PostgresInstance) run(t testing.TB, program string, args ...string) {
+	t.Helper()
+	if output, err := i.command(t, program, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, output)
+	}
+}
+
+func (i PostgresInstance) command(t testing.TB, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(PostgresTool(t, program), args...)
+	command.SysProcAttr, command.Dir = i.account, i.directory
+	return command
+}
+
+// Start starts a server with settings besides, until the test ends, and returns its DSN as soon as it answers.
+func (i PostgresInstance) Start(t testing.TB, name, settings string) string {
+	t.Helper()
+	sockets := filepath.Join(i.directory, name+".sockets")
+	mode := os.FileMode(0o777) // the server's account is another one than this process's
+	if err := errors.Join(os.Mkdir(sockets, mode), os.Chmod(sockets, mode)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(filepath.Join(i.directory, name, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteString("\nlisten_addresses = ''\nunix_socket_directories = '" + sockets + "'\n" + settings)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	server := i.command(t, "postgres", "-D", name)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGQUIT)
+		_ = server.Wait() // it was told to break off
+	})
+	dsn := i.dsn(name)
+	awaitPostgres(t, dsn)
+	return dsn
+}
+
+func (i PostgresInstance) dsn(name string) string {
+	host := url.QueryEscape(filepath.Join(i.directory, name+".sockets"))
+	dsn := url.URL{Scheme: "postgres", User: url.User("applock"), Path: "/postgres", RawQuery: "host=" + host}
+	return dsn.String()
+}
+
+// awaitPostgres returns when a server answers.
+func awaitPostgres(t testing.TB, dsn string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), serverLimit)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, dsn)
+		if err == nil {
+			_ = conn.Close(ctx)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the server does not answer: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

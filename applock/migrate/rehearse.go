@@ -213,7 +213,7 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	err := onTarget(bounded, r.client, "delete the rows of types "+r.result.TypePrefix, func(handle db.Handle, target migrate.Target) error {
 		for objectType := range r.types {
 			for _, table := range []string{"appl_lock", "appl_lock_waiter"} {
-				if _, err := target.DB.ExecContext(bounded, "DELETE FROM "+target.Qualify(table)+" WHERE "+target.OfType, objectType); err != nil {
+				if _, err := target.DB.ExecContext(bounded, target.DeleteType(table), objectType); err != nil {
 					return handle.Interpret(bounded, err)
 				}
 			}

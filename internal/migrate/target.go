@@ -66,6 +66,11 @@ type Target struct {
 	Close func() error
 }
 
+// DeleteType returns the statement that deletes from a table what is about objects of a type, its argument.
+func (t Target) DeleteType(table string) string {
+	return "DELETE FROM " + t.Qualify(table) + " WHERE " + t.OfType
+}
+
 // Migration is one migration and when it was applied; AppliedAt is zero while it is pending.
 type Migration struct {
 	Version   int64

@@ -59,7 +59,7 @@ func serverAccount(t testing.TB, directory string) *syscall.SysProcAttr {
 	if err := os.Chown(directory, uid, gid); err != nil {
 		t.Fatal(err)
 	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // as the system has them
 }
 
 // Initialise makes the data of a server.
@@ -84,7 +84,7 @@ func (i PostgresInstance) run(t testing.TB, program string, args ...string) {
 
 func (i PostgresInstance) command(t testing.TB, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	command := exec.Command(PostgresTool(t, program), args...)
+	command := exec.Command(PostgresTool(t, program), args...) //nolint:gosec // programs of the server
 	command.SysProcAttr, command.Dir = i.account, i.directory
 	return command
 }
@@ -97,7 +97,7 @@ func (i PostgresInstance) Start(t testing.TB, name, settings string) string {
 	if err := errors.Join(os.Mkdir(sockets, mode), os.Chmod(sockets, mode)); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.OpenFile(filepath.Join(i.directory, name, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	file, err := os.OpenFile(filepath.Join(i.directory, name, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // of the test's own server
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 	// Beside those that TestComparison plays.
 	tests := map[string][]string{
 		"shared by":                                      {"applock TestLeases", "applock/inprocess TestContract", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestContract"},
-		"survives a restart of the server":               {"internal/db/postgres TestCrashAfterTheReleaseOfALease", "applock/pgadvisory TestContract", "applock/getlock TestContract"},
+		"survives a restart of the server":               {"internal/db/postgres TestCrashAfterTheReleaseOfALease", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestRestartOfTheServer"},
 		"crashed holder frees it":                        {"applock TestCrashFreesAfterTTL", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestContract"},
 		"fence":                                          {"applock TestFencing"},
 		"who has it, since when":                         {"cmd/applockctl TestSession", "applock/redislock TestKeyAndValue"},

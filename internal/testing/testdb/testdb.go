@@ -65,6 +65,13 @@ func Redis(t testing.TB) string {
 	return Require(t, "redis")
 }
 
+// RedisServer returns the path of Redis's server, for a server of the test's own: what APPLOCK_TEST_REDIS_SERVER names, or the one
+// in PATH. Without it the test ends as in Require.
+func RedisServer(t testing.TB) string {
+	t.Helper()
+	return client(t, "redis", "SERVER", "redis-server")
+}
+
 // Clients returns the directory in which clients/install has put what programs in other languages need and the system has
 // not: APPLOCK_TEST_CLIENTS_DIR. Without it the test ends as in Require, where these are listed as clients.
 func Clients(t testing.TB) string {

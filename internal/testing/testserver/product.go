@@ -26,6 +26,10 @@ type product struct {
 	clients        []string
 	clientVariable string
 
+	// serverVariable is the end of the variable that tells tests the path of the server, for servers of their own; "" if they
+	// need none.
+	serverVariable string
+
 	// isClient asks a program from the path whether it is this product's client.
 	isClient func(ctx context.Context, h host, path string) bool
 
@@ -132,6 +136,9 @@ func (p product) start(ctx context.Context, programs installation) (*server, err
 		return nil, fmt.Errorf("start a private server with %s: %w", programs.server, err)
 	}
 	s.env = append(s.env, p.clientEnv(ctx, programs.client)...)
+	if p.serverVariable != "" {
+		s.env = append(s.env, p.variable(p.serverVariable)+"="+programs.server)
+	}
 	return s, nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The variables of Redis that the launcher reads. The tests read those ending in DSN and PID.
+// The variables of Redis that the launcher reads. The tests read those ending in DSN, PID and SERVER.
 const (
 	redisDSN = "APPLOCK_TEST_REDIS_DSN"
 	redisBin = "APPLOCK_TEST_REDIS_BIN"
@@ -44,6 +44,8 @@ func newRedis(h host) product {
 		find:         findRedis,
 		probe:        probeRedis,
 		startPrivate: startRedis,
+
+		serverVariable: "SERVER",
 		unpacking: unpacking{
 			name:     "redis-debian",
 			packages: []string{redisServer},

@@ -3,6 +3,7 @@ package applock
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -52,6 +53,9 @@ type Holder struct {
 	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero
 	// where ExpiresAt is.
 	Left time.Duration
+	// Note is what the holder has noted, as in Lock; empty where the refused operation does not tell it, and on backends that
+	// have no notes.
+	Note string
 }
 
 // HeldError says who holds the object that was asked for. It is ErrHeld.
@@ -60,15 +64,19 @@ type HeldError struct {
 	Holder Holder
 }
 
-// Error names the holder and the end of the lock.
+// Error names the holder and the end of the lock, and quotes the note with all that a terminal would obey escaped.
 func (e *HeldError) Error() string {
 	if e.Holder.Owner == (Owner{}) {
 		return "held by an unknown owner"
 	}
-	if e.Holder.ExpiresAt.IsZero() {
-		return "held by " + e.Holder.String()
+	text := "held by " + e.Holder.String()
+	if !e.Holder.ExpiresAt.IsZero() {
+		text += " until " + e.Holder.ExpiresAt.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("held by %s until %s", e.Holder.Owner, e.Holder.ExpiresAt.Format(time.RFC3339))
+	if e.Holder.Note != "" {
+		text += ", " + strconv.Quote(e.Holder.Note)
+	}
+	return text
 }
 
 // Is reports whether target is ErrHeld.

@@ -172,6 +172,31 @@ func ExampleClient_Inquire() {
 	// nobody has that one: true
 }
 
+// Who is refused is told why.
+func ExampleClient_Note() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = client.Note(ctx, applock.NoteRequest{
+		Object: object, Operator: "JDOE", Fence: grant.Fence, Note: "waits for documents until Friday",
+	})
+	fmt.Println(err)
+
+	_, err = client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
+	var held *applock.HeldError
+	if errors.As(err, &held) {
+		fmt.Println(held.Holder, held.Holder.Note)
+	}
+	// Output:
+	// <nil>
+	// JDOE (CS) waits for documents until Friday
+}
+
 // A supervisor hands a customer to a colleague. That is a new grant, with a greater fence.
 func ExampleClient_Transfer() {
 	ctx := context.Background()

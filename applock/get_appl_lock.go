@@ -44,6 +44,8 @@ type Grant struct {
 	Left time.Duration
 	// Outcome is OutcomeAcquired, OutcomeRenewed when the operator held the lock already, or OutcomeTransferred.
 	Outcome Outcome
+	// Note is what the operator had noted when a get renewed the grant; a new grant has none.
+	Note string
 }
 
 // Get takes the lock on an object, or renews it when the operator holds it already; an expired lock is
@@ -163,7 +165,7 @@ func (o operations) getNew(ctx context.Context, params db.GetApplLockParams) (Gr
 
 // holderOf tells who holds a live lock.
 func holderOf(lock Lock) Holder {
-	return Holder{Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left}
+	return Holder{Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note}
 }
 
 func (r GetRequest) params() (db.GetApplLockParams, error) {
@@ -227,6 +229,7 @@ func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams
 			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 			ExpiresAt: result.ExpiresTS,
 			Left:      time.Duration(result.SecondsLeft) * time.Second,
+			Note:      result.Note,
 		}}
 	}
 	return Grant{
@@ -236,5 +239,6 @@ func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams
 		ExpiresAt: result.ExpiresTS,
 		Left:      time.Duration(result.SecondsLeft) * time.Second,
 		Outcome:   Outcome(result.Outcome),
+		Note:      result.Note,
 	}, nil
 }

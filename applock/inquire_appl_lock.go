@@ -54,5 +54,6 @@ func lockOf(row db.Lock) Lock {
 		LockedAt:   row.LockTS,
 		ExpiresAt:  row.ExpiresTS,
 		Left:       time.Duration(row.SecondsLeft) * time.Second,
+		Note:       row.Note,
 	}
 }

@@ -15,6 +15,7 @@ const (
 	MaxObjectIDLength   = 255
 	MaxOperatorLength   = 64
 	MaxDepartmentLength = 64
+	MaxNoteLength       = 255
 
 	// DefaultTTL is how long a lock lasts unless a request says otherwise.
 	DefaultTTL = 7 * 24 * time.Hour
@@ -91,6 +92,7 @@ const (
 	OutcomeReleased    Outcome = Outcome(db.Released)
 	OutcomeFree        Outcome = Outcome(db.Free)
 	OutcomeHeld        Outcome = Outcome(db.Held)
+	OutcomeNoted       Outcome = Outcome(db.Noted)
 )
 
 // Fence is the fencing token of a grant. It is greater for every later grant of the same object, for
@@ -111,6 +113,9 @@ type Lock struct {
 	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
 	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
 	Left time.Duration
+	// Note is what the holder has noted on this grant; may be empty. It is the holder's free text: escape it where a
+	// terminal or a page would obey it.
+	Note string
 }
 
 func checkObjectType(argument, value string) (string, error) {

@@ -111,7 +111,7 @@ func mysqlStatements() statements {
 		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
 			WHERE object_type = ? AND object_id > ? AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
 		hold: `INSERT INTO appl_lock
-			SELECT 'bench', ? + n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? HOUR
+			SELECT 'bench', ? + n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? HOUR, ''
 			FROM (
 				SELECT 10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d AS id
 				FROM bench_digit AS a, bench_digit AS b, bench_digit AS c, bench_digit AS f, bench_digit AS e
@@ -147,7 +147,7 @@ func sqliteStatements() statements {
 			WHERE (object_type, object_id) > (?, ?) AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
 		hold: `WITH RECURSIVE n (id) AS (SELECT ?1 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?1 + ?3)
 			INSERT INTO appl_lock
-			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + ?2 * 3600000000
+			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + ?2 * 3600000000, ''
 			FROM n, (SELECT unixepoch() * 1000000 AS now_ts) AS t`,
 		waiters: "SELECT count(*) FROM appl_lock_waiter",
 		waiting: "SELECT client_id FROM appl_lock_waiter LIMIT 1",

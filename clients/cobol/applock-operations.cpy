@@ -40,6 +40,18 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
+      * Says why the operator holds it; a NULL takes that back.
+       ENTRY "APPLOCK-NOTE" USING APPLOCK.
+           MOVE "note_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-FENCE
+           MOVE IN-NOTE TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
       * APPLOCK-FETCH gets the rows.
        ENTRY "APPLOCK-LIST" USING APPLOCK.
            MOVE "list_appl_locks" TO ROUTINE
@@ -441,6 +453,8 @@
                    MOVE COLUMN-TEXT TO OUT-OLD-DEPARTMENT-ID
                WHEN "client_id"
                    MOVE COLUMN-TEXT TO OUT-CLIENT-ID
+               WHEN "note"
+                   MOVE COLUMN-TEXT TO OUT-NOTE
                WHEN "fence"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FENCE
                WHEN "seconds_left"

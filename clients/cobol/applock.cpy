@@ -29,6 +29,8 @@
                    88  IN-TO-OPERATOR-ID-NULL VALUE LOW-VALUES.
                10  IN-CLIENT-ID            PIC X(260) VALUE LOW-VALUES.
                    88  IN-CLIENT-ID-NULL   VALUE LOW-VALUES.
+               10  IN-NOTE                 PIC X(1024) VALUE LOW-VALUES.
+                   88  IN-NOTE-NULL        VALUE LOW-VALUES.
                10  IN-FENCE                PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-FENCE-NULL       VALUE -999999999999999999.
@@ -78,6 +80,7 @@
                10  OUT-EXPIRES-TS          PIC X(32).
                10  OUT-SINCE-TS            PIC X(32).
                10  OUT-UNTIL-TS            PIC X(32).
+               10  OUT-NOTE                PIC X(1020).
 
            05  APPLOCK-SQLSTATE            PIC X(5).
                88  APPLOCK-OK              VALUE "00000".

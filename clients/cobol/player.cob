@@ -76,6 +76,8 @@
                    PERFORM PLAY-INQUIRE
                WHEN "transfer_appl_lock"
                    PERFORM PLAY-TRANSFER
+               WHEN "note_appl_lock"
+                   PERFORM PLAY-NOTE
                WHEN "list_appl_locks"
                    PERFORM PLAY-LIST
                WHEN "purge_appl_locks"
@@ -113,6 +115,7 @@
                PERFORM PUT-FENCE
                PERFORM PUT-EXPIRES-TS
                PERFORM PUT-SECONDS-LEFT
+               PERFORM PUT-NOTE
                PERFORM END-ROW
            END-IF
            PERFORM END-ANSWER.
@@ -141,6 +144,7 @@
                PERFORM PUT-FENCE
                PERFORM PUT-LOCK-TIMES
                PERFORM PUT-SECONDS-LEFT
+               PERFORM PUT-NOTE
                PERFORM END-ROW
            END-IF
            PERFORM END-ANSWER.
@@ -165,6 +169,20 @@
            END-IF
            PERFORM END-ANSWER.
 
+       PLAY-NOTE.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           PERFORM TAKE-FENCE-FROM-5
+           MOVE FIELD(6) TO IN-NOTE
+           CALL "APPLOCK-NOTE" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
        PLAY-LIST.
            MOVE FIELD(2) TO IN-OBJECT-TYPE
            MOVE FIELD(3) TO IN-OPERATOR-ID
@@ -183,6 +201,7 @@
                PERFORM PUT-FENCE
                PERFORM PUT-LOCK-TIMES
                PERFORM PUT-SECONDS-LEFT
+               PERFORM PUT-NOTE
                PERFORM END-ROW
                PERFORM FETCH-ROW
            END-PERFORM
@@ -447,6 +466,10 @@
        PUT-FENCE.
            MOVE OUT-FENCE TO PUT-NUMBER
            PERFORM PUT-A-NUMBER.
+
+       PUT-NOTE.
+           MOVE OUT-NOTE TO PUT-VALUE
+           PERFORM PUT-TEXT.
 
        PUT-SECONDS-LEFT.
            MOVE OUT-SECONDS-LEFT TO PUT-NUMBER

@@ -94,7 +94,9 @@ class Player {
             case "inquire_appl_lock":
                 return List.of(inquired(locks.inquire(object(a))));
             case "transfer_appl_lock":
-                return List.of(granted(locks.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+                return List.of(handed(locks.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+            case "note_appl_lock":
+                return List.of(ended(locks.note(object(a), a.get(2), number(a.get(3)), a.get(4))));
             case "list_appl_locks":
                 return locks.list(a.get(0), new Owner(a.get(1), a.get(2)), new ApplObject(a.get(3), a.get(4)), number(a.get(5)))
                         .stream().<List<?>>map(Player::listed).toList();
@@ -137,7 +139,9 @@ class Player {
             case "inquire_appl_lock":
                 return List.of(inquired(derby.inquire(object(a))));
             case "transfer_appl_lock":
-                return List.of(granted(derby.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+                return List.of(handed(derby.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+            case "note_appl_lock":
+                return List.of(ended(derby.note(object(a), a.get(2), number(a.get(3)), a.get(4))));
             case "list_appl_locks":
                 return derby.list(a.get(0), new Owner(a.get(1), a.get(2)), new ApplObject(a.get(3), a.get(4)), number(a.get(5)))
                         .stream().<List<?>>map(Player::listed).toList();
@@ -184,6 +188,11 @@ class Player {
 
     private static List<?> granted(Answer answer) {
         return Arrays.asList(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department(),
+                answer.fence(), answer.expires(), answer.secondsLeft(), answer.note());
+    }
+
+    private static List<?> handed(Answer answer) {
+        return Arrays.asList(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department(),
                 answer.fence(), answer.expires(), answer.secondsLeft());
     }
 
@@ -193,13 +202,13 @@ class Player {
 
     private static List<?> inquired(Optional<HeldLock> found) {
         return found.<List<?>>map(lock -> List.of("Y", lock.owner().operator(), lock.owner().department(), lock.fence(),
-                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft()))
-                .orElse(Arrays.asList("N", "", "", 0, null, null, null, 0));
+                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft(), lock.note()))
+                .orElse(Arrays.asList("N", "", "", 0, null, null, null, 0, ""));
     }
 
     private static List<?> listed(HeldLock lock) {
         return List.of(lock.object().type(), lock.object().id(), lock.owner().operator(), lock.owner().department(), lock.fence(),
-                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft());
+                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft(), lock.note());
     }
 
     private List<List<?>> serialize(ApplObject object) throws SQLException {

@@ -40,6 +40,11 @@ class Locks {
     return this.#one("transfer_appl_lock_row", objectType, text(objectId), from, to, department, ttl);
   }
 
+  // Say why the operator holds it, for whoever asks; no note takes that back.
+  note(objectType, objectId, operator, note, { fence } = {}) {
+    return this.#one("note_appl_lock_row", objectType, text(objectId), operator, fence, note);
+  }
+
   list({ objectType, operator, department, afterType, afterId, maxRows } = {}) {
     return this.#call("list_appl_locks", objectType, operator, department, afterType, text(afterId), maxRows);
   }

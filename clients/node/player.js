@@ -80,6 +80,7 @@ async function play(connection, locks, lines, operation, a) {
     case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]) })];
     case "inquire_appl_lock": return [await locks.inquire(a[0], a[1])];
     case "transfer_appl_lock": return [await locks.transfer(a[0], a[1], a[2], a[3], { department: a[4], ttl: number(a[5]) })];
+    case "note_appl_lock": return [await locks.note(a[0], a[1], a[2], a[4], { fence: number(a[3]) })];
     case "list_appl_locks":
       return locks.list({ objectType: a[0], operator: a[1], department: a[2], afterType: a[3], afterId: a[4], maxRows: number(a[5]) });
     case "purge_appl_locks": return [[await locks.purge({ olderThan: number(a[0]), maxRows: number(a[1]) })]];

@@ -42,6 +42,12 @@ sub transfer {
     return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl)});
 }
 
+# Says why the operator holds it, for whoever asks; no note takes that back.
+sub note {
+    my ($self, $type, $id, $operator, $note, %more) = @_;
+    return $self->_one('note_appl_lock_row', $type, $id, $operator, $more{fence}, $note);
+}
+
 sub list {
     my ($self, %of) = @_;
     return $self->_call('list_appl_locks', @of{qw(type operator department after_type after_id max_rows)});

@@ -20,11 +20,12 @@ my $locks  = Applock->new($dbh);
 my @list    = qw(object_type object_id operator_id department_id);
 my %columns = (
     versions               => [qw(language driver)],
-    get_appl_lock          => [qw(lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    get_appl_lock          => [qw(lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
     release_appl_lock      => [qw(return_cd outcome old_operator_id old_department_id)],
-    inquire_appl_lock      => [qw(return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left)],
+    inquire_appl_lock      => [qw(return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note)],
     transfer_appl_lock     => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
-    list_appl_locks        => [@list, qw(fence acquired_ts lock_ts expires_ts seconds_left)],
+    note_appl_lock         => [qw(return_cd outcome old_operator_id old_department_id)],
+    list_appl_locks        => [@list, qw(fence acquired_ts lock_ts expires_ts seconds_left note)],
     purge_appl_locks       => [qw(purged)],
     renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
@@ -38,6 +39,7 @@ my %play = (
     release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
     transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
+    note_appl_lock     => sub { $locks->note(@_[ 0 .. 2, 4 ], fence => $_[3]) },
     list_appl_locks    => sub { $locks->list(named([qw(type operator department after_type after_id max_rows)], @_)) },
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
     assert_appl_lock   => sub { $locks->assert(@_) },

@@ -60,6 +60,12 @@ final class Locks
         return $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $toDepartment, $ttl);
     }
 
+    /** Says why the operator holds it, for whoever asks; no note takes that back. */
+    public function note($type, $id, ?string $operator, ?string $note, ?int $fence = null): array
+    {
+        return $this->one('note_appl_lock_row', $type, $id, $operator, $fence, $note);
+    }
+
     /** One page of the live locks. */
     public function list(
         ?string $type = null, ?string $operator = null, ?string $department = null,

@@ -87,6 +87,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'release_appl_lock' => [$locks->release($a[0], $a[1], $a[2], number($a[3]))],
         'inquire_appl_lock' => [$locks->inquire(...$a)],
         'transfer_appl_lock' => [$locks->transfer($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]))],
+        'note_appl_lock' => [$locks->note($a[0], $a[1], $a[2], $a[4], number($a[3]))],
         'list_appl_locks' => $locks->list($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5])),
         'purge_appl_locks' => [[$locks->purge(number($a[0]), number($a[1]))]],
         'assert_appl_lock' => nothing($locks->assert($a[0], $a[1], $a[2], number($a[3]))),

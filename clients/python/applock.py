@@ -47,6 +47,10 @@ class Locks:
     def transfer(self, object_type, object_id, from_operator, to_operator, to_department=None, ttl=None):
         return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl)
 
+    def note(self, object_type, object_id, operator, fence=None, note=None):
+        """Say why the operator holds it, for whoever asks; no note takes that back."""
+        return self._one("note_appl_lock_row", object_type, str_or_none(object_id), operator, fence, note)
+
     def list(self, object_type=None, operator=None, department=None, after_type=None, after_id=None, max_rows=None):
         return self._call("list_appl_locks", object_type, operator, department, after_type, str_or_none(after_id), max_rows)
 

@@ -96,6 +96,7 @@ class Player:
             case "release_appl_lock": return [locks.release(*a[:3], number(a[3]))]
             case "inquire_appl_lock": return [locks.inquire(*a)]
             case "transfer_appl_lock": return [locks.transfer(*a[:5], number(a[5]))]
+            case "note_appl_lock": return [locks.note(*a[:3], number(a[3]), a[4])]
             case "list_appl_locks": return locks.list(*a[:5], number(a[5]))
             case "purge_appl_locks": return [[locks.purge(number(a[0]), number(a[1]))]]
             case "assert_appl_lock": return [locks.assert_held(*a[:3], number(a[3]))]

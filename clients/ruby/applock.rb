@@ -53,6 +53,11 @@ module Applock
       one("transfer_appl_lock_row", type, id, from, to, department, ttl)
     end
 
+    # Says why the operator holds it, for whoever asks; no note takes that back.
+    def note(type, id, operator, note, fence: nil)
+      one("note_appl_lock_row", type, id, operator, fence, note)
+    end
+
     def list(type: nil, operator: nil, department: nil, after_type: nil, after_id: nil, max_rows: nil)
       call("list_appl_locks", type, operator, department, after_type, after_id, max_rows)
     end

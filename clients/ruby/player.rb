@@ -70,6 +70,7 @@ def play(connection, locks, operation, a)
   when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]))]
   when "inquire_appl_lock" then [locks.inquire(*a)]
   when "transfer_appl_lock" then [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]))]
+  when "note_appl_lock" then [locks.note(*a[0..2], a[4], fence: number(a[3]))]
   when "list_appl_locks"
     locks.list(type: a[0], operator: a[1], department: a[2], after_type: a[3], after_id: a[4], max_rows: number(a[5]))
   when "purge_appl_locks" then [[locks.purge(older_than: number(a[0]), max_rows: number(a[1]))]]

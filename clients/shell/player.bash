@@ -109,10 +109,11 @@ play() {
     case $operation in
     versions) versions ;;
     increment) increment "$@" ;;
-    get_appl_lock) one "lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_get "$@" ;;
+    get_appl_lock) one "lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note" applock_get "$@" ;;
     release_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_release "$@" ;;
-    inquire_appl_lock) one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left" applock_inquire "$@" ;;
+    inquire_appl_lock) one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" applock_inquire "$@" ;;
     transfer_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;
+    note_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_note "$@" ;;
     list_appl_locks) many applock_list "$@" ;;
     purge_appl_locks) one purged applock_purge "$@" ;;
     assert_appl_lock) one return_cd applock_assert "$@" ;;

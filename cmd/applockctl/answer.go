@@ -53,6 +53,8 @@ type lockAnswer struct {
 	LockTS           timestamp     `json:"lock_ts"`
 	ExpiresTS        timestamp     `json:"expires_ts"`
 	SecondsLeft      int64         `json:"seconds_left"`
+	// Note is what the holder has noted.
+	Note string `json:"note"`
 }
 
 // newAnswer begins the answer for an owner who asks for an object.
@@ -70,6 +72,7 @@ func (l *lockAnswer) refusedBy(holder applock.Holder) {
 	l.Outcome = applock.OutcomeHeld
 	l.Holder, l.HolderDepartment, l.Fence = holder.Operator, holder.Department, holder.Fence
 	l.ExpiresTS, l.SecondsLeft = timestamp(holder.ExpiresAt), wholeSeconds(holder.Left)
+	l.Note = holder.Note
 }
 
 // grantedTo tells the grant that the owner has now.
@@ -77,6 +80,7 @@ func (l *lockAnswer) grantedTo(grant applock.Grant) {
 	l.Outcome, l.Fence = grant.Outcome, grant.Fence
 	l.Holder, l.HolderDepartment = grant.Owner.Operator, grant.Owner.Department
 	l.ExpiresTS, l.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
+	l.Note = grant.Note
 }
 
 // heldAs tells a live lock.
@@ -85,6 +89,7 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.Holder, l.HolderDepartment = lock.Owner.Operator, lock.Owner.Department
 	l.AcquiredTS, l.LockTS = timestamp(lock.AcquiredAt), timestamp(lock.LockedAt)
 	l.ExpiresTS, l.SecondsLeft = timestamp(lock.ExpiresAt), wholeSeconds(lock.Left)
+	l.Note = lock.Note
 }
 
 // fields show who holds the object.
@@ -97,6 +102,7 @@ func (l lockAnswer) fields() []field {
 		{title: "LEFT", value: lasting(l.SecondsLeft)},
 		{title: "FENCE", value: l.Fence},
 		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
+		{title: "NOTE", value: l.Note},
 	}
 }
 

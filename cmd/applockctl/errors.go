@@ -90,6 +90,7 @@ func inFlags(err error) string {
 		"To.Operator":      "--to",
 		"To.Department":    "--to-department",
 		"Fence":            "--fence",
+		"Note":             "TEXT",
 		"TTL":              "--ttl",
 		"MaxWait":          "--wait",
 		"MaxHold":          "--max-hold",

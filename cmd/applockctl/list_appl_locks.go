@@ -34,6 +34,7 @@ func (l listedLock) fields() []field {
 		{title: "FENCE", value: l.Fence, wide: true},
 		{title: "LOCKED", value: l.LockTS, wide: true},
 		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
+		{title: "NOTE", value: l.Note},
 	}
 }
 
@@ -53,8 +54,8 @@ func (a *app) listCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [--waiting] [--prefix customer:4] [--operator O] [--sort left]",
 		Short: "List the live locks, or who waits for one",
-		Long: `Lists the live locks in the order of their objects: who holds what, since when, and how long that is
-still to last. Several conditions must all hold; one that is not given, or empty, lets everything pass.
+		Long: `Lists the live locks in the order of their objects: who holds what, since when, how long that is
+still to last, and what the holder has noted. Several conditions must all hold; one that is not given, or empty, lets everything pass.
 An empty list is a list: exit code 0. Below it stderr says how many there are, and whether the operator
 was written in the wrong case: names are compared byte for byte.
 

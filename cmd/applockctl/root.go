@@ -120,6 +120,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.assertCommand(),
 		a.releaseCommand(),
 		a.inquireCommand(),
+		a.noteCommand(),
 		a.transferCommand(),
 		a.runCommand(),
 		a.listCommand(),

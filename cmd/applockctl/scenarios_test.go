@@ -93,6 +93,9 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 	} else if operation != "purge" {
 		command = append(command, args["object_type"]+":"+args["object_id"])
 	}
+	if operation == "note" {
+		command = append(command, args["note"])
+	}
 	for name, value := range args {
 		flag, known := flags()[name]
 		if !known {
@@ -179,7 +182,9 @@ func blamed(stderr string) string {
 			return name
 		}
 	}
-	for text, name := range map[string]string{"the type of OBJECT": "object_type", "--type": "object_type", "the id of OBJECT": "object_id"} {
+	for text, name := range map[string]string{
+		"the type of OBJECT": "object_type", "--type": "object_type", "the id of OBJECT": "object_id", "TEXT has": "note",
+	} {
 		if strings.Contains(stderr, text) {
 			return name
 		}

@@ -20,6 +20,16 @@ func sessions() [][]string {
 		{"inquire", "customer:42"},
 		{"get", "customer:a:b\tc", "--operator", "J Döe"},
 		{"get", "order:<1&2>", "--operator", "asmith", "--department", "service"},
+		{"note", "customer:42", "waits for documents until Friday", "--operator", "jdoe"},
+		{"note", "order:<1&2>", "one\ntwo \x1b[31m\u202e", "--operator", "asmith"},
+		{"note", "order:<1&2>", "mine", "--operator", "jdoe"},
+		{"note", "order:<1&2>", "mine", "--operator", "asmith", "--fence", "1"},
+		{"note", "order:none", "mine", "--operator", "asmith"},
+		{"note", "order:none", "--operator", "asmith"},
+		{"note", "order:none", "two", "words", "--operator", "asmith"},
+		{"get", "customer:42", "--operator", "asmith"},
+		{"get", "order:<1&2>", "--operator", "asmith"},
+		{"inquire", "order:<1&2>"},
 		{"list"},
 		{"list", "--type", "order"},
 		{"list", "--operator", "jdoe"},
@@ -115,7 +125,7 @@ func TestLongList(t *testing.T) {
 		exec(fmt.Sprintf(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			INSERT INTO appl_lock
-			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 4102444800000000 FROM n`, total))
+			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 4102444800000000, '' FROM n`, total))
 	})
 	checkLongList(t, u, total)
 }

@@ -38,6 +38,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 
@@ -48,7 +49,7 @@ BEGIN
         v_ttl_seconds,
         v_lock_fl, v_outcome,
         v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left
+        v_seconds_left, v_note
     );
     IF LENGTH(v_old_operator_id) > 8
         OR LENGTH(v_old_department_id) > 8
@@ -117,6 +118,7 @@ BEGIN
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     DECLARE v_operator_id VARCHAR(256);
     DECLARE v_department_id VARCHAR(256);
 
@@ -125,7 +127,7 @@ BEGIN
         'customer', v_object_id,
         v_return_cd, v_operator_id, v_department_id,
         v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
-        v_seconds_left
+        v_seconds_left, v_note
     );
     IF LENGTH(v_operator_id) > 8
         OR LENGTH(v_department_id) > 8
@@ -161,6 +163,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 

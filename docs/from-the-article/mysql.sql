@@ -43,13 +43,14 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
     CALL get_appl_lock(
         'customer', CAST(p_customer_id AS CHAR), p_operator_id, COALESCE(p_department_id, ''), 604800,
-        p_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        p_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
     );
     IF CHAR_LENGTH(v_old_operator_id) > 8 OR CHAR_LENGTH(v_old_department_id) > 8 THEN
         SET v_message = LEFT(CONCAT('get_customer_lock: holder too long for CHAR(8): ', v_old_operator_id, ', ', v_old_department_id), 128);
@@ -102,13 +103,14 @@ BEGIN
     DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
     CALL inquire_appl_lock(
         'customer', CAST(p_customer_id AS CHAR),
-        p_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, p_lock_ts, v_expires_ts, v_seconds_left
+        p_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, p_lock_ts, v_expires_ts, v_seconds_left, v_note
     );
     IF CHAR_LENGTH(v_operator_id) > 8 OR CHAR_LENGTH(v_department_id) > 8 THEN
         SET v_message = LEFT(CONCAT('inquire_customer_lock: holder too long for CHAR(8): ', v_operator_id, ', ', v_department_id), 128);

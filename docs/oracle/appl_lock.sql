@@ -1,6 +1,6 @@
 -- The tables of applock for Oracle, and what all procedures use. Text: docs/oracle.md tells what of it was checked.
 
--- Oracle has no empty string: '' is NULL. So department_id may be NULL, and is NULL where other dialects have it empty.
+-- Oracle has no empty string: '' is NULL. So department_id and note may be NULL, and are NULL where other dialects have them empty.
 -- TIMESTAMP in UTC, as in the other dialects.
 CREATE TABLE appl_lock (
     object_type VARCHAR2(64 CHAR) NOT NULL,
@@ -11,6 +11,7 @@ CREATE TABLE appl_lock (
     acquired_ts TIMESTAMP(6) NOT NULL,
     lock_ts TIMESTAMP(6) NOT NULL,
     expires_ts TIMESTAMP(6) NOT NULL,
+    note VARCHAR2(255 CHAR),
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (INSTR(object_type, ':') = 0),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),

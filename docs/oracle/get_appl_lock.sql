@@ -1,6 +1,6 @@
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
--- Contract   That of procedures/README.md; a blank department is NULL.
+-- Contract   That of procedures/README.md; a blank department is NULL, and so is no note.
 -- Raises     ORA-20001 with LK001, ORA-20003 with LK003; ORA-30006 after 1 s of waiting for another transaction, ORA-08177 and
 --            ORA-00060 as Oracle has them.
 -- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row, until the caller's transaction ends.
@@ -20,7 +20,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     p_old_department_id OUT VARCHAR2,
     p_fence OUT NUMBER,
     p_expires_ts OUT TIMESTAMP,
-    p_seconds_left OUT NUMBER
+    p_seconds_left OUT NUMBER,
+    p_note OUT VARCHAR2
 )
 AUTHID DEFINER
 AS
@@ -36,16 +37,16 @@ BEGIN
     FOR v_round IN 1 .. 3 LOOP
         BEGIN
             -- S1: who is refused, is refused by a plain read.
-            SELECT operator_id, department_id, expires_ts
-            INTO p_old_operator_id, p_old_department_id, p_expires_ts
+            SELECT operator_id, department_id, expires_ts, note
+            INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_note
             FROM appl_lock
             WHERE object_type = v_object_type
                 AND object_id = v_object_id;
             v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
             IF p_expires_ts <= v_now_ts OR p_old_operator_id = v_operator_id THEN
                 -- S2: what is free or this operator's own, is judged once more when nobody else can change it.
-                SELECT operator_id, department_id, fence, lock_ts, expires_ts
-                INTO p_old_operator_id, p_old_department_id, v_old_fence, v_lock_ts, p_expires_ts
+                SELECT operator_id, department_id, fence, lock_ts, expires_ts, note
+                INTO p_old_operator_id, p_old_department_id, v_old_fence, v_lock_ts, p_expires_ts, p_note
                 FROM appl_lock
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id
@@ -73,6 +74,7 @@ BEGIN
             ELSE
                 p_lock_fl := 'Y';
                 p_outcome := 'ACQUIRED';
+                p_note := NULL;
                 p_fence := appl_lock_fence(v_now_ts, v_old_fence);
                 p_expires_ts := v_now_ts + NUMTODSINTERVAL(COALESCE(v_ttl_seconds, 604800), 'SECOND');
                 UPDATE appl_lock
@@ -81,7 +83,8 @@ BEGIN
                     fence = p_fence,
                     acquired_ts = v_now_ts,
                     lock_ts = v_now_ts,
-                    expires_ts = p_expires_ts
+                    expires_ts = p_expires_ts,
+                    note = p_note
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id;
             END IF;
@@ -91,6 +94,7 @@ BEGIN
                     v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
                     p_lock_fl := 'Y';
                     p_outcome := 'ACQUIRED';
+                    p_note := NULL;
                     p_fence := appl_lock_fence(v_now_ts, 0);
                     p_expires_ts := v_now_ts + NUMTODSINTERVAL(COALESCE(v_ttl_seconds, 604800), 'SECOND');
                     INSERT INTO appl_lock (

@@ -14,7 +14,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     p_acquired_ts OUT TIMESTAMP,
     p_lock_ts OUT TIMESTAMP,
     p_expires_ts OUT TIMESTAMP,
-    p_seconds_left OUT NUMBER
+    p_seconds_left OUT NUMBER,
+    p_note OUT VARCHAR2
 )
 AUTHID DEFINER
 AS
@@ -22,8 +23,8 @@ AS
     v_object_id appl_lock.object_id%TYPE := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, 'Y');
     v_now_ts TIMESTAMP(6) := SYS_EXTRACT_UTC(SYSTIMESTAMP);
 BEGIN
-    SELECT operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts
-    INTO p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
+    SELECT operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
+    INTO p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_note
     FROM appl_lock
     WHERE object_type = v_object_type
         AND object_id = v_object_id
@@ -40,5 +41,6 @@ EXCEPTION
         p_lock_ts := NULL;
         p_expires_ts := NULL;
         p_seconds_left := 0;
+        p_note := NULL;
 END;
 /

@@ -66,6 +66,7 @@ BEGIN
         UPDATE appl_lock
         SET operator_id = v_to_operator_id,
             department_id = v_to_department_id,
+            note = NULL,
             fence = p_fence,
             acquired_ts = v_now_ts,
             lock_ts = v_now_ts,

@@ -122,6 +122,7 @@ func Contract() []Operation {
 				{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
 				secondsLeft,
+				{"p_note", Out, Text, "what the holder has noted, when `HELD`; the caller's own note when `RENEWED`; else empty"},
 			},
 			Answers: []string{
 				"`Y ACQUIRED`: it was free or expired; a new grant",
@@ -156,6 +157,7 @@ func Contract() []Operation {
 				{"p_lock_ts", Out, Timestamp, "last get, renewal or transfer; NULL when `N`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `N`"},
 				secondsLeft,
+				{"p_note", Out, Text, "what the holder has noted; empty for nothing, and when `N`"},
 			},
 			Answers: []string{"`Y`: it is locked", "`N`: it is free or expired"},
 		},
@@ -180,6 +182,21 @@ func Contract() []Operation {
 			},
 		},
 		{
+			Name:    "note_appl_lock",
+			Summary: "Say why an operator holds an object, for whoever asks.",
+			Parameters: []Parameter{
+				objectType, objectID, operatorID,
+				{"p_fence", In, Number, "the grant to note it on, 1 or greater; NULL = whichever grant"},
+				{"p_note", In, Text, "the note, up to 255 characters; NULL = empty, which takes it back"},
+				returnCD, outcome, oldOperatorID, oldDepartmentID,
+			},
+			Answers: []string{
+				"`Y NOTED`: the operator holds it; the note lasts as long as the grant, through renewals",
+				"`N FREE`: nobody holds it",
+				"`N HELD`: another operator, or another grant than p_fence, holds it",
+			},
+		},
+		{
 			Name:    "list_appl_locks",
 			Summary: "One page of the live locks in key order, all or those of a type, operator or department.",
 			Parameters: []Parameter{
@@ -198,6 +215,7 @@ func Contract() []Operation {
 				{"lock_ts", Out, Timestamp, "last get, renewal or transfer"},
 				{"expires_ts", Out, Timestamp, "when the lock ends"},
 				rowSecondsLeft,
+				{"note", Out, Text, "what the holder has noted; may be empty"},
 			},
 		},
 		{

@@ -38,6 +38,7 @@ const (
 	Released    Outcome = "RELEASED"
 	Free        Outcome = "FREE"
 	Transferred Outcome = "TRANSFERRED"
+	Noted       Outcome = "NOTED"
 )
 
 // Lock is one live row of appl_lock.
@@ -52,6 +53,8 @@ type Lock struct {
 	ExpiresTS    time.Time
 	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
 	SecondsLeft int64
+	// Note is what the holder has noted, empty for nothing.
+	Note string
 }
 
 // Driver runs the operations on one database. It is safe for concurrent use, except that a driver
@@ -67,6 +70,7 @@ type Driver interface {
 	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
 	InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error)
 	TransferApplLock(ctx context.Context, params TransferApplLockParams) (TransferApplLockResult, error)
+	NoteApplLock(ctx context.Context, params NoteApplLockParams) (NoteApplLockResult, error)
 	ListApplLocks(ctx context.Context, params ListApplLocksParams) ([]Lock, error)
 	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error

@@ -22,4 +22,6 @@ type GetApplLockResult struct {
 	ExpiresTS       time.Time
 	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
 	SecondsLeft int64
+	// Note is the holder's when Held, the operator's own when Renewed, else empty.
+	Note string
 }

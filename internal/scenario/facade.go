@@ -24,6 +24,8 @@ func Facade(client *applock.Client) Executor {
 			return inquireThroughFacade(ctx, client, args)
 		case "transfer":
 			return transferThroughFacade(ctx, client, args)
+		case "note":
+			return noteThroughFacade(ctx, client, args)
 		case "list":
 			return listThroughFacade(ctx, client, args)
 		case "purge":
@@ -86,6 +88,22 @@ func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args
 	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, end{}), err)
 }
 
+func noteThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	err := client.Note(ctx, applock.NoteRequest{
+		Object:   object(args),
+		Operator: args["operator_id"],
+		Fence:    applock.Fence(number(args, "fence")),
+		Note:     args["note"],
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	if errors.Is(err, applock.ErrNotHeld) {
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
+	}
+	return AnswerOrError(yesOrNo(db.Yes, db.Noted, "", "", 0, end{}), err)
+}
+
 func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object(args)})
 	if errors.Is(err, applock.ErrNotHeld) {
@@ -99,6 +117,7 @@ func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args
 		LockTS:       lock.LockedAt,
 		ExpiresTS:    lock.ExpiresAt,
 		SecondsLeft:  wholeSeconds(lock.Left),
+		Note:         lock.Note,
 	}}), err)
 }
 
@@ -115,7 +134,7 @@ func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 			return AnswerOrError(Answer{}, err)
 		}
 		rows = append(rows, map[string]any{
-			"object_type": lock.Object.Type, "object_id": lock.Object.ID, "seconds_left": wholeSeconds(lock.Left),
+			"object_type": lock.Object.Type, "object_id": lock.Object.ID, "seconds_left": wholeSeconds(lock.Left), "note": lock.Note,
 		})
 	}
 	return ListAnswer(rows), nil
@@ -163,6 +182,7 @@ func ListAnswer(rows []map[string]any) Answer {
 	for i, row := range rows {
 		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
 		answer.Values[nth("seconds_left", i+1)] = Text(row["seconds_left"])
+		answer.Values[nth("note", i+1)] = Text(row["note"])
 	}
 	return orNone(answer)
 }
@@ -180,18 +200,20 @@ func InquireAnswer(result db.InquireApplLockResult) Answer {
 			"lock_ts":       timestamp(lock.LockTS),
 			"expires_ts":    timestamp(lock.ExpiresTS),
 			"seconds_left":  strconv.FormatInt(lock.SecondsLeft, 10),
+			"note":          lock.Note,
 			"ttl_seconds":   strconv.FormatFloat(lock.ExpiresTS.Sub(lock.LockTS).Round(time.Second).Seconds(), 'f', -1, 64),
 		},
 	}
 }
 
-// end is when a lock ends, and how long that is from the answer on.
+// end is when a lock ends, how long that is from the answer on, and what is noted on it.
 type end struct {
 	at   time.Time
 	left time.Duration
+	note string
 }
 
-// yesOrNo is the answer of get, release and transfer.
+// yesOrNo is the answer of get, release, transfer and note.
 func yesOrNo(flag db.Flag, outcome db.Outcome, operator, department string, fence int64, ends end) Answer {
 	return Answer{
 		Words: []string{string(flag), string(outcome)},
@@ -201,12 +223,13 @@ func yesOrNo(flag db.Flag, outcome db.Outcome, operator, department string, fenc
 			"fence":             strconv.FormatInt(fence, 10),
 			"expires_ts":        timestamp(ends.at),
 			"seconds_left":      strconv.FormatInt(wholeSeconds(ends.left), 10),
+			"note":              ends.note,
 		},
 	}
 }
 
 func grantAnswer(grant applock.Grant) Answer {
-	return yesOrNo(db.Yes, db.Outcome(grant.Outcome), "", "", int64(grant.Fence), end{at: grant.ExpiresAt, left: grant.Left})
+	return yesOrNo(db.Yes, db.Outcome(grant.Outcome), "", "", int64(grant.Fence), end{at: grant.ExpiresAt, left: grant.Left, note: grant.Note})
 }
 
 func heldAnswer(err error) (Answer, bool) {
@@ -215,7 +238,7 @@ func heldAnswer(err error) (Answer, bool) {
 		return Answer{}, false
 	}
 	holder := held.Holder
-	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, end{at: holder.ExpiresAt, left: holder.Left}), true
+	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, end{at: holder.ExpiresAt, left: holder.Left, note: holder.Note}), true
 }
 
 // AnswerOrError turns the errors that the contract knows into answers.
@@ -251,6 +274,7 @@ func parameterOf(field string) string {
 		"To.Operator":      "to_operator_id",
 		"To.Department":    "to_department_id",
 		"Fence":            "fence",
+		"Note":             "note",
 		"TTL":              "ttl_seconds",
 		"OlderThan":        "older_than_seconds",
 		"Batch":            "max_rows",

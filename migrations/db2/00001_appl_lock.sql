@@ -17,6 +17,7 @@ CREATE TABLE appl_lock (
     acquired_ts TIMESTAMP NOT NULL,
     lock_ts TIMESTAMP NOT NULL,
     expires_ts TIMESTAMP NOT NULL,
+    note VARCHAR(1020) NOT NULL,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),

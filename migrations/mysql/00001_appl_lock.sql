@@ -24,6 +24,8 @@ CREATE TABLE IF NOT EXISTS appl_lock (
         COMMENT 'Last get, renewal or transfer, UTC. Equal to acquired_ts exactly until the first renewal.',
     expires_ts DATETIME(6) NOT NULL
         COMMENT 'End of the lock, UTC; releasing sets it to the moment of the release.',
+    note VARCHAR(255) NOT NULL DEFAULT ''
+        COMMENT 'What the holder has noted on this grant; may be empty.',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
@@ -37,7 +39,7 @@ COMMENT = 'One row for each object that is or was locked. The lock is live while
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts
+    SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
     FROM appl_lock
     WHERE FALSE
 );

@@ -381,7 +381,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
 --            caller's all or nothing is a rollback.
 -- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
@@ -393,14 +393,14 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts, p_seconds_left (whole seconds from now to
---            p_expires_ts, rounded up).
+--            p_expires_ts, rounded up), p_note (the holder's when HELD, the grant's own when RENEWED, empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
 -- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S1: the object's one row
 --            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
---            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes,
---            lock the same row.
+--            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes, and its
+--            note, lock the same row.
 -- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
 --            it has locked the row: free, and of a lesser fence. If not, S1 decides as if there had been no S0.
 --            S0 is a plain read, which fixes a snapshot: it is for the row form, which no function or trigger can use,
@@ -420,7 +420,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            time is older than the release; a released grant never comes back.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
---            unless the ttl is 7 days. A grant that somebody has ended in between is not answered: then S2
+--            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
 --            tells who holds the object now, or S1 decides once more, as if the caller had called again.
 --            REPEATABLE READ: in a transaction only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    In a transaction, and from a function or trigger, a refusal locks the row until that transaction ends, and waits
@@ -442,7 +442,8 @@ CREATE PROCEDURE get_appl_lock_core(
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation get_appl_lock.'
 MODIFIES SQL DATA
@@ -490,8 +491,9 @@ main: BEGIN
                 l.operator_id,
                 l.department_id,
                 l.fence,
-                l.expires_ts
-            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+                l.expires_ts,
+                l.note
+            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id;
@@ -527,7 +529,8 @@ main: BEGIN
                 l.fence = p_fence,
                 l.acquired_ts = GREATEST(v_now, l.expires_ts),
                 l.lock_ts = l.acquired_ts,
-                l.expires_ts = p_expires_ts
+                l.expires_ts = p_expires_ts,
+                l.note = ''
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND (l.operator_id = '' OR l.expires_ts <= v_now)
@@ -538,6 +541,7 @@ main: BEGIN
                 SET p_outcome = 'ACQUIRED';
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
+                SET p_note = '';
                 LEAVE main;
             END IF;
             SET p_outcome = NULL;
@@ -550,7 +554,7 @@ main: BEGIN
             -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
             -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
             -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
-            -- with a ttl that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
+            -- with a ttl or a note that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
             INSERT INTO appl_lock (
                 object_type,
                 object_id,
@@ -576,7 +580,7 @@ main: BEGIN
                     WHEN expires_ts <= v_now OR operator_id = ''
                         THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
                     WHEN operator_id <> p_operator_id THEN fence * 4
-                    WHEN p_ttl_seconds IS NULL
+                    WHEN note <> '' OR p_ttl_seconds IS NULL
                         AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
                         THEN fence * 4 + 3
                     ELSE fence * 4 + 2
@@ -589,11 +593,13 @@ main: BEGIN
                     WHEN 1 THEN COALESCE(RTRIM(p_department_id), '')
                     ELSE COALESCE(RTRIM(p_department_id), department_id)
                 END,
+                note = IF(fence MOD 4 = 1, '', note),
                 -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
                 expires_ts = CASE fence MOD 4
                     WHEN 0 THEN expires_ts
-                    WHEN 3 THEN v_now + INTERVAL
-                        GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) SECOND
+                    WHEN 3 THEN v_now + INTERVAL COALESCE(
+                        p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1)
+                    ) SECOND
                     ELSE p_expires_ts
                 END,
                 -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
@@ -612,6 +618,7 @@ main: BEGIN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
                 SET p_fence = p_fence DIV 4;
+                SET p_note = '';
                 LEAVE main;
             END IF;
 
@@ -623,8 +630,9 @@ main: BEGIN
                 l.department_id,
                 0,
                 l.expires_ts,
-                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
+                l.note
+            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
@@ -632,7 +640,7 @@ main: BEGIN
                 AND l.expires_ts > UTC_TIMESTAMP(6)
             FOR UPDATE;
 
-            -- S3: until when has S1 renewed this grant?
+            -- S3: until when has S1 renewed this grant, and what is noted on it?
             IF p_outcome IS NULL AND p_fence MOD 4 = 3 THEN
                 SELECT
                     'Y',
@@ -641,8 +649,9 @@ main: BEGIN
                     '',
                     l.fence,
                     l.expires_ts,
-                    (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000
-                INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+                    (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000,
+                    l.note
+                INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
                 FROM appl_lock AS l
                 WHERE l.object_type = p_object_type
                     AND l.object_id = p_object_id
@@ -677,7 +686,8 @@ CREATE PROCEDURE get_appl_lock(
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Take or renew the lock on an object for one operator until it expires.'
 MODIFIES SQL DATA
@@ -688,7 +698,7 @@ BEGIN
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, FALSE,
-        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
     );
 END;
 -- +goose StatementEnd
@@ -713,12 +723,13 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, TRUE,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
     );
     SELECT
         v_lock_fl AS p_lock_fl,
@@ -727,7 +738,8 @@ BEGIN
         v_old_department_id AS p_old_department_id,
         v_fence AS p_fence,
         v_expires_ts AS p_expires_ts,
-        v_seconds_left AS p_seconds_left;
+        v_seconds_left AS p_seconds_left,
+        v_note AS p_note;
 END;
 -- +goose StatementEnd
 
@@ -835,7 +847,7 @@ DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
 --            N and blanks (empty strings, numbers 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
---            p_seconds_left (whole seconds from now to p_expires_ts, rounded up; 0 when N).
+--            p_seconds_left (whole seconds from now to p_expires_ts, rounded up; 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -854,7 +866,8 @@ CREATE PROCEDURE inquire_appl_lock_core(
     OUT p_acquired_ts DATETIME(6),
     OUT p_lock_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation inquire_appl_lock.'
 READS SQL DATA
@@ -871,6 +884,7 @@ BEGIN
         SET p_department_id = '';
         SET p_fence = 0;
         SET p_seconds_left = 0;
+        SET p_note = '';
     END;
 
     IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -887,8 +901,9 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
+        l.note
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -909,7 +924,8 @@ CREATE PROCEDURE inquire_appl_lock(
     OUT p_acquired_ts DATETIME(6),
     OUT p_lock_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Who holds an object, since when and until when.'
 READS SQL DATA
@@ -920,7 +936,7 @@ BEGIN
             MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
-        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     );
 END;
 -- +goose StatementEnd
@@ -943,12 +959,13 @@ BEGIN
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
-        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left
+        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left, v_note
     );
     SELECT
         v_return_cd AS p_return_cd,
@@ -958,7 +975,8 @@ BEGIN
         v_acquired_ts AS p_acquired_ts,
         v_lock_ts AS p_lock_ts,
         v_expires_ts AS p_expires_ts,
-        v_seconds_left AS p_seconds_left;
+        v_seconds_left AS p_seconds_left,
+        v_note AS p_note;
 END;
 -- +goose StatementEnd
 
@@ -1156,7 +1174,8 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left
+        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left,
+        l.note
     FROM appl_lock AS l
     WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
         AND (p_object_type IS NULL OR l.object_type = v_object_type)
@@ -1189,6 +1208,186 @@ BEGIN
     CALL list_appl_locks_core(
         p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
     );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS note_appl_lock_core;
+-- +goose StatementBegin
+-- note_appl_lock: say why an operator holds an object, for whoever asks.
+--
+-- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
+--            as long as the grant, through renewals; the next grant begins without one.
+--            N FREE: nobody holds it; nothing changed.
+--            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
+--            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
+--            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Note against release, take-over or transfer: S1 names operator, fence and expiry and is judged on the newest
+--            row once it is locked; a note never lands on a later grant of another operator, nor, with p_fence, on one of
+--            this operator. A released row has no operator. Whether S1 has noted comes out of it through
+--            LAST_INSERT_ID(expr): ROW_COUNT would not tell the same note noted again from no row.
+--            Note against renewal: the later one of the two changes the row that the other has left; neither is lost.
+--            A get that has not committed yet: waits for it, because its outcome decides.
+--            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
+-- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
+--            is changing the row: a plain read would fix the caller's snapshot too early. No 40001: InnoDB
+--            judges the newest row. What a session's settings can do: procedures/README.md.
+
+CREATE PROCEDURE note_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation note_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_note, ''));
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 1;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        DO LAST_INSERT_ID(v_insert_id);
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF p_fence < 1 THEN
+        CALL appl_lock_refuse_number('note_appl_lock', 'p_fence', 9223372036854775807);
+    ELSEIF CHAR_LENGTH(v_note) > 255 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_note', CHAR_LENGTH(v_note), 255);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    REPEAT
+        -- S1: note it on this grant.
+        DO LAST_INSERT_ID(0);
+        UPDATE appl_lock AS l
+        SET l.fence = LAST_INSERT_ID(l.fence),
+            l.note = v_note
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_operator_id
+            AND l.fence = COALESCE(p_fence, l.fence)
+            AND l.expires_ts > UTC_TIMESTAMP(6);
+        IF LAST_INSERT_ID() > 0 THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'NOTED';
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
+            LEAVE main;
+        END IF;
+
+        -- S2: who holds it? When it is this grant after all, S1 tries again.
+        SELECT
+            IF(l.operator_id = v_operator_id AND l.fence = COALESCE(p_fence, l.fence), '', 'HELD'),
+            l.operator_id,
+            l.department_id
+        INTO p_outcome, p_old_operator_id, p_old_department_id
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id <> ''
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        IF p_outcome <> '' THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            DO LAST_INSERT_ID(v_insert_id);
+            SET p_return_cd = 'N';
+            SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
+            SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
+            LEAVE main;
+        END IF;
+        SET v_round = v_round + 1;
+    UNTIL v_round > 30 END REPEAT;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'note_appl_lock: the object changed hands during the call; call again';
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS note_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE note_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Say why an operator holds an object, for whoever asks.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'note_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL note_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_note,
+        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS note_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE note_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Say why an operator holds an object, for whoever asks; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'note_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL note_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_note,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id;
 END;
 -- +goose StatementEnd
 
@@ -2235,7 +2434,8 @@ main: BEGIN
             l.department_id = v_to_department_id,
             l.acquired_ts = v_now,
             l.lock_ts = v_now,
-            l.expires_ts = p_expires_ts
+            l.expires_ts = p_expires_ts,
+            l.note = ''
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
@@ -2383,6 +2583,9 @@ DROP PROCEDURE IF EXISTS purge_appl_locks;
 DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 DROP PROCEDURE IF EXISTS poll_appl_locks;
 DROP PROCEDURE IF EXISTS poll_appl_locks_core;
+DROP PROCEDURE IF EXISTS note_appl_lock_row;
+DROP PROCEDURE IF EXISTS note_appl_lock;
+DROP PROCEDURE IF EXISTS note_appl_lock_core;
 DROP PROCEDURE IF EXISTS list_appl_locks;
 DROP PROCEDURE IF EXISTS list_appl_locks_core;
 DROP PROCEDURE IF EXISTS list_appl_lock_waiters;

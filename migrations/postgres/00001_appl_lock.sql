@@ -30,6 +30,7 @@ CREATE TABLE appl_lock (
     acquired_ts timestamptz NOT NULL,
     lock_ts timestamptz NOT NULL,
     expires_ts timestamptz NOT NULL,
+    note varchar(255) COLLATE "C" NOT NULL DEFAULT '',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id)
 ) WITH (fillfactor = 70);
 
@@ -43,6 +44,7 @@ COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for ev
 COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
 COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal.';
 COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
+COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
 
 -- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
 CREATE TABLE appl_lock_waiter (

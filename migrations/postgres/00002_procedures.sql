@@ -365,12 +365,13 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl. What is NULL of
 --            p_department_id and p_ttl_seconds stays as the grant has it.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts).
+--            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (the holder's when
+--            HELD, the grant's own when RENEWED, empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row and decides; held
@@ -403,7 +404,8 @@ CREATE OR REPLACE FUNCTION get_appl_lock_row(
     OUT p_old_department_id text,
     OUT p_fence bigint,
     OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint
+    OUT p_seconds_left bigint,
+    OUT p_note text
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -431,8 +433,8 @@ BEGIN
     END IF;
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that?
-        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, v_now_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, l.note, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_note, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
@@ -469,8 +471,8 @@ BEGIN
                 v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSIF p_expires_ts <= v_now_ts THEN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
             -- later than that.
@@ -480,13 +482,14 @@ BEGIN
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
-                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
+                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800)),
+                note = ''
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
                 AND l.expires_ts = p_expires_ts
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSIF p_old_operator_id = v_operator_id THEN
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
@@ -499,8 +502,8 @@ BEGIN
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
                 AND l.expires_ts > clock_timestamp()
-            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts)), l.note
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSE
             p_lock_fl := 'N';
             p_outcome := 'HELD';
@@ -557,22 +560,31 @@ CREATE OR REPLACE PROCEDURE get_appl_lock(
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
-    INOUT p_seconds_left bigint DEFAULT NULL
+    INOUT p_seconds_left bigint DEFAULT NULL,
+    INOUT p_note text DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_lock_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
-    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    SELECT
+        r.p_lock_fl,
+        r.p_outcome,
+        r.p_old_operator_id,
+        r.p_old_department_id,
+        r.p_fence,
+        r.p_expires_ts,
+        r.p_seconds_left,
+        r.p_note
+    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
     FROM get_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint, text) IS
     'Take or renew the lock on an object for one operator until it expires.';
 
-REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -582,7 +594,7 @@ REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character,
 --            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
---            p_seconds_left (from now to p_expires_ts, 0 when N).
+--            p_seconds_left (from now to p_expires_ts, 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -599,7 +611,8 @@ CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
     OUT p_acquired_ts timestamptz,
     OUT p_lock_ts timestamptz,
     OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint
+    OUT p_seconds_left bigint,
+    OUT p_note text
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -616,8 +629,9 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        appl_lock_seconds_left(l.expires_ts)
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        appl_lock_seconds_left(l.expires_ts),
+        l.note
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -637,6 +651,7 @@ BEGIN
         p_department_id := '';
         p_fence := 0;
         p_seconds_left := 0;
+        p_note := '';
     END IF;
 END
 $$;
@@ -658,7 +673,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock(
     INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_lock_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
-    INOUT p_seconds_left bigint DEFAULT NULL
+    INOUT p_seconds_left bigint DEFAULT NULL,
+    INOUT p_note text DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -672,16 +688,17 @@ BEGIN
         r.p_acquired_ts,
         r.p_lock_ts,
         r.p_expires_ts,
-        r.p_seconds_left
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        r.p_seconds_left,
+        r.p_note
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM inquire_appl_lock_row(p_object_type, p_object_id) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) IS
+COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) IS
     'Who holds an object, since when and until when.';
 
-REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -802,7 +819,8 @@ CREATE OR REPLACE FUNCTION list_appl_locks(
     OUT acquired_ts timestamptz,
     OUT lock_ts timestamptz,
     OUT expires_ts timestamptz,
-    OUT seconds_left bigint
+    OUT seconds_left bigint,
+    OUT note text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -830,7 +848,8 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        appl_lock_seconds_left(l.expires_ts)
+        appl_lock_seconds_left(l.expires_ts),
+        l.note::text
     FROM appl_lock AS l
     WHERE (l.object_type, l.object_id) > (v_after_type, v_after_id)
         AND (p_object_type IS NULL OR l.object_type = v_object_type)
@@ -846,6 +865,132 @@ COMMENT ON FUNCTION list_appl_locks(text, text, text, text, text, bigint) IS
     'One page of the live locks in key order, all or those of a type, operator or department.';
 
 REVOKE ALL ON FUNCTION list_appl_locks(text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- note_appl_lock: say why an operator holds an object, for whoever asks.
+--
+-- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
+--            as long as the grant, through renewals; the next grant begins without one.
+--            N FREE: nobody holds it; nothing changed.
+--            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+--            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
+--            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
+-- Locks      S1 locks the object's one row if this grant is live, and decides; held to the end of the caller's
+--            transaction. Another's row it neither locks nor waits for. S2 reads without a lock and answers HELD and
+--            FREE.
+-- Race-free  Note against release, take-over or transfer: S1 names operator, fence and expiry and is judged on the row
+--            as it is once it is locked; a note never lands on a later grant of another operator, nor, with p_fence, on
+--            one of this operator.
+--            Note against renewal: the later one of the two changes the row that the other has left; neither is lost.
+--            A grant of this operator that S1 could not see and S2 does begins again.
+--            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION note_appl_lock_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_fence bigint,
+    p_note text,
+    OUT p_return_cd character(1),
+    OUT p_outcome text,
+    OUT p_old_operator_id text,
+    OUT p_old_department_id text
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('note_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_fence bigint := CASE
+        WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807)
+    END;
+    v_note text := appl_lock_text('note_appl_lock', 'p_note', p_note, 255, false);
+    v_holds boolean;
+BEGIN
+    FOR v_round IN 1..30 LOOP
+        -- S1: note it on this grant.
+        UPDATE appl_lock AS l
+        SET note = v_note
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id = v_operator_id
+            AND l.fence = coalesce(v_fence, l.fence)
+            AND l.expires_ts > clock_timestamp();
+        IF FOUND THEN
+            p_return_cd := 'Y';
+            p_outcome := 'NOTED';
+            p_old_operator_id := '';
+            p_old_department_id := '';
+            RETURN;
+        END IF;
+
+        -- S2: why not?
+        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(v_fence, l.fence)
+        INTO p_old_operator_id, p_old_department_id, v_holds
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.expires_ts > clock_timestamp();
+        IF NOT FOUND THEN
+            p_return_cd := 'N';
+            p_outcome := 'FREE';
+            p_old_operator_id := '';
+            p_old_department_id := '';
+            RETURN;
+        END IF;
+        IF NOT v_holds THEN
+            p_return_cd := 'N';
+            p_outcome := 'HELD';
+            RETURN;
+        END IF;
+    END LOOP;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK003',
+        MESSAGE = format('note_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+END
+$$;
+
+COMMENT ON FUNCTION note_appl_lock_row(text, text, text, bigint, text) IS
+    'Say why an operator holds an object, for whoever asks; the answer is one row.';
+
+REVOKE ALL ON FUNCTION note_appl_lock_row(text, text, text, bigint, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE note_appl_lock(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_fence bigint,
+    IN p_note text,
+    INOUT p_return_cd character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL,
+    INOUT p_old_operator_id text DEFAULT NULL,
+    INOUT p_old_department_id text DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id
+    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
+    FROM note_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence, p_note) AS r;
+END
+$$;
+
+COMMENT ON PROCEDURE note_appl_lock(text, text, text, bigint, text, character, text, text, text) IS
+    'Say why an operator holds an object, for whoever asks.';
+
+REVOKE ALL ON PROCEDURE note_appl_lock(text, text, text, bigint, text, character, text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1613,6 +1758,7 @@ BEGIN
         UPDATE appl_lock AS l
         SET operator_id = v_to_operator_id,
             department_id = v_to_department_id,
+            note = '',
             (fence, acquired_ts, lock_ts, expires_ts) = (
                 SELECT
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
@@ -1709,6 +1855,8 @@ DROP FUNCTION IF EXISTS release_appl_lock_row;
 DROP PROCEDURE IF EXISTS purge_appl_locks;
 DROP FUNCTION IF EXISTS purge_appl_locks_row;
 DROP FUNCTION IF EXISTS poll_appl_locks;
+DROP PROCEDURE IF EXISTS note_appl_lock;
+DROP FUNCTION IF EXISTS note_appl_lock_row;
 DROP FUNCTION IF EXISTS list_appl_locks;
 DROP FUNCTION IF EXISTS list_appl_lock_waiters;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;

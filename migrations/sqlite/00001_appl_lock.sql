@@ -11,13 +11,15 @@ CREATE TABLE appl_lock (
     acquired_ts INTEGER NOT NULL,
     lock_ts INTEGER NOT NULL,
     expires_ts INTEGER NOT NULL,
+    note TEXT NOT NULL DEFAULT '',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_operator_id_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
     CONSTRAINT appl_lock_department_id_ck CHECK (length(department_id) <= 64),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
-    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts),
+    CONSTRAINT appl_lock_note_ck CHECK (length(note) <= 255)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE appl_lock_waiter (

@@ -137,7 +137,8 @@ main: BEGIN
             fence = v_fence,
             acquired_ts = v_now,
             lock_ts = v_now,
-            expires_ts = v_expires_ts
+            expires_ts = v_expires_ts,
+            note = ''
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence

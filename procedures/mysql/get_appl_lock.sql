@@ -2,7 +2,7 @@
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
 --            caller's all or nothing is a rollback.
 -- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
@@ -14,14 +14,14 @@
 --            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts, p_seconds_left (whole seconds from now to
---            p_expires_ts, rounded up).
+--            p_expires_ts, rounded up), p_note (the holder's when HELD, the grant's own when RENEWED, empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
 -- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S1: the object's one row
 --            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
---            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes,
---            lock the same row.
+--            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes, and its
+--            note, lock the same row.
 -- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
 --            it has locked the row: free, and of a lesser fence. If not, S1 decides as if there had been no S0.
 --            S0 is a plain read, which fixes a snapshot: it is for the row form, which no function or trigger can use,
@@ -41,7 +41,7 @@
 --            time is older than the release; a released grant never comes back.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
---            unless the ttl is 7 days. A grant that somebody has ended in between is not answered: then S2
+--            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
 --            tells who holds the object now, or S1 decides once more, as if the caller had called again.
 --            REPEATABLE READ: in a transaction only locking reads, so the caller's snapshot is not older than the grant.
 -- Differs    In a transaction, and from a function or trigger, a refusal locks the row until that transaction ends, and waits
@@ -65,7 +65,8 @@ CREATE PROCEDURE get_appl_lock_core(
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation get_appl_lock.'
 MODIFIES SQL DATA
@@ -113,8 +114,9 @@ main: BEGIN
                 l.operator_id,
                 l.department_id,
                 l.fence,
-                l.expires_ts
-            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts
+                l.expires_ts,
+                l.note
+            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id;
@@ -150,7 +152,8 @@ main: BEGIN
                 l.fence = p_fence,
                 l.acquired_ts = GREATEST(v_now, l.expires_ts),
                 l.lock_ts = l.acquired_ts,
-                l.expires_ts = p_expires_ts
+                l.expires_ts = p_expires_ts,
+                l.note = ''
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND (l.operator_id = '' OR l.expires_ts <= v_now)
@@ -161,6 +164,7 @@ main: BEGIN
                 SET p_outcome = 'ACQUIRED';
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
+                SET p_note = '';
                 LEAVE main;
             END IF;
             SET p_outcome = NULL;
@@ -173,7 +177,7 @@ main: BEGIN
             -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
             -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
             -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
-            -- with a ttl that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
+            -- with a ttl or a note that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
             INSERT INTO appl_lock (
                 object_type,
                 object_id,
@@ -199,7 +203,7 @@ main: BEGIN
                     WHEN expires_ts <= v_now OR operator_id = ''
                         THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
                     WHEN operator_id <> p_operator_id THEN fence * 4
-                    WHEN p_ttl_seconds IS NULL
+                    WHEN note <> '' OR p_ttl_seconds IS NULL
                         AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
                         THEN fence * 4 + 3
                     ELSE fence * 4 + 2
@@ -212,11 +216,13 @@ main: BEGIN
                     WHEN 1 THEN COALESCE(RTRIM(p_department_id), '')
                     ELSE COALESCE(RTRIM(p_department_id), department_id)
                 END,
+                note = IF(fence MOD 4 = 1, '', note),
                 -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
                 expires_ts = CASE fence MOD 4
                     WHEN 0 THEN expires_ts
-                    WHEN 3 THEN v_now + INTERVAL
-                        GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) SECOND
+                    WHEN 3 THEN v_now + INTERVAL COALESCE(
+                        p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1)
+                    ) SECOND
                     ELSE p_expires_ts
                 END,
                 -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
@@ -235,6 +241,7 @@ main: BEGIN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
                 SET p_fence = p_fence DIV 4;
+                SET p_note = '';
                 LEAVE main;
             END IF;
 
@@ -246,8 +253,9 @@ main: BEGIN
                 l.department_id,
                 0,
                 l.expires_ts,
-                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
+                l.note
+            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
@@ -255,7 +263,7 @@ main: BEGIN
                 AND l.expires_ts > UTC_TIMESTAMP(6)
             FOR UPDATE;
 
-            -- S3: until when has S1 renewed this grant?
+            -- S3: until when has S1 renewed this grant, and what is noted on it?
             IF p_outcome IS NULL AND p_fence MOD 4 = 3 THEN
                 SELECT
                     'Y',
@@ -264,8 +272,9 @@ main: BEGIN
                     '',
                     l.fence,
                     l.expires_ts,
-                    (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000
-                INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+                    (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000,
+                    l.note
+                INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
                 FROM appl_lock AS l
                 WHERE l.object_type = p_object_type
                     AND l.object_id = p_object_id
@@ -297,7 +306,8 @@ CREATE PROCEDURE get_appl_lock(
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Take or renew the lock on an object for one operator until it expires.'
 MODIFIES SQL DATA
@@ -308,7 +318,7 @@ BEGIN
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, FALSE,
-        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
     );
 END$$
 
@@ -330,12 +340,13 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, TRUE,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
     );
     SELECT
         v_lock_fl AS p_lock_fl,
@@ -344,7 +355,8 @@ BEGIN
         v_old_department_id AS p_old_department_id,
         v_fence AS p_fence,
         v_expires_ts AS p_expires_ts,
-        v_seconds_left AS p_seconds_left;
+        v_seconds_left AS p_seconds_left,
+        v_note AS p_note;
 END$$
 
 CREATE PROCEDURE get_appl_lock_rows_core(

@@ -4,7 +4,7 @@
 --            N and blanks (empty strings, numbers 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
---            p_seconds_left (whole seconds from now to p_expires_ts, rounded up; 0 when N).
+--            p_seconds_left (whole seconds from now to p_expires_ts, rounded up; 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -25,7 +25,8 @@ CREATE PROCEDURE inquire_appl_lock_core(
     OUT p_acquired_ts DATETIME(6),
     OUT p_lock_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation inquire_appl_lock.'
 READS SQL DATA
@@ -42,6 +43,7 @@ BEGIN
         SET p_department_id = '';
         SET p_fence = 0;
         SET p_seconds_left = 0;
+        SET p_note = '';
     END;
 
     IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -58,8 +60,9 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
+        l.note
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -77,7 +80,8 @@ CREATE PROCEDURE inquire_appl_lock(
     OUT p_acquired_ts DATETIME(6),
     OUT p_lock_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Who holds an object, since when and until when.'
 READS SQL DATA
@@ -88,7 +92,7 @@ BEGIN
             MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
-        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     );
 END$$
 
@@ -108,12 +112,13 @@ BEGIN
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
-        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left
+        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left, v_note
     );
     SELECT
         v_return_cd AS p_return_cd,
@@ -123,7 +128,8 @@ BEGIN
         v_acquired_ts AS p_acquired_ts,
         v_lock_ts AS p_lock_ts,
         v_expires_ts AS p_expires_ts,
-        v_seconds_left AS p_seconds_left;
+        v_seconds_left AS p_seconds_left,
+        v_note AS p_note;
 END$$
 
 DELIMITER ;

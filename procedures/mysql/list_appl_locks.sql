@@ -65,7 +65,8 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left
+        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left,
+        l.note
     FROM appl_lock AS l
     WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
         AND (p_object_type IS NULL OR l.object_type = v_object_type)

@@ -110,7 +110,8 @@ main: BEGIN
             l.department_id = v_to_department_id,
             l.acquired_ts = v_now,
             l.lock_ts = v_now,
-            l.expires_ts = p_expires_ts
+            l.expires_ts = p_expires_ts,
+            l.note = ''
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id

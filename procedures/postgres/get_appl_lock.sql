@@ -3,12 +3,13 @@
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl. What is NULL of
 --            p_department_id and p_ttl_seconds stays as the grant has it.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts).
+--            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (the holder's when
+--            HELD, the grant's own when RENEWED, empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row and decides; held
@@ -41,7 +42,8 @@ CREATE OR REPLACE FUNCTION get_appl_lock_row(
     OUT p_old_department_id text,
     OUT p_fence bigint,
     OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint
+    OUT p_seconds_left bigint,
+    OUT p_note text
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -69,8 +71,8 @@ BEGIN
     END IF;
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that?
-        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, v_now_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, l.note, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_note, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
@@ -107,8 +109,8 @@ BEGIN
                 v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSIF p_expires_ts <= v_now_ts THEN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
             -- later than that.
@@ -118,13 +120,14 @@ BEGIN
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
-                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
+                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800)),
+                note = ''
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
                 AND l.expires_ts = p_expires_ts
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800)
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSIF p_old_operator_id = v_operator_id THEN
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
@@ -137,8 +140,8 @@ BEGIN
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
                 AND l.expires_ts > clock_timestamp()
-            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left;
+            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts)), l.note
+            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSE
             p_lock_fl := 'N';
             p_outcome := 'HELD';
@@ -188,22 +191,31 @@ CREATE OR REPLACE PROCEDURE get_appl_lock(
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
-    INOUT p_seconds_left bigint DEFAULT NULL
+    INOUT p_seconds_left bigint DEFAULT NULL,
+    INOUT p_note text DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT r.p_lock_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
-    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    SELECT
+        r.p_lock_fl,
+        r.p_outcome,
+        r.p_old_operator_id,
+        r.p_old_department_id,
+        r.p_fence,
+        r.p_expires_ts,
+        r.p_seconds_left,
+        r.p_note
+    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
     FROM get_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds) AS r;
 END
 $$;
 
 COMMENT ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) IS
     'Take or renew the lock on an object for one operator until it expires; the answer is one row.';
-COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint, text) IS
     'Take or renew the lock on an object for one operator until it expires.';
 
 REVOKE ALL ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint, text) FROM PUBLIC;

@@ -4,7 +4,7 @@
 --            N and blanks (empty strings, fence 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
---            p_seconds_left (from now to p_expires_ts, 0 when N).
+--            p_seconds_left (from now to p_expires_ts, 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; never waits and never writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -21,7 +21,8 @@ CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
     OUT p_acquired_ts timestamptz,
     OUT p_lock_ts timestamptz,
     OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint
+    OUT p_seconds_left bigint,
+    OUT p_note text
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -38,8 +39,9 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        appl_lock_seconds_left(l.expires_ts)
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        appl_lock_seconds_left(l.expires_ts),
+        l.note
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -59,6 +61,7 @@ BEGIN
         p_department_id := '';
         p_fence := 0;
         p_seconds_left := 0;
+        p_note := '';
     END IF;
 END
 $$;
@@ -73,7 +76,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock(
     INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_lock_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
-    INOUT p_seconds_left bigint DEFAULT NULL
+    INOUT p_seconds_left bigint DEFAULT NULL,
+    INOUT p_note text DEFAULT NULL
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -87,16 +91,17 @@ BEGIN
         r.p_acquired_ts,
         r.p_lock_ts,
         r.p_expires_ts,
-        r.p_seconds_left
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left
+        r.p_seconds_left,
+        r.p_note
+    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM inquire_appl_lock_row(p_object_type, p_object_id) AS r;
 END
 $$;
 
 COMMENT ON FUNCTION inquire_appl_lock_row(text, text) IS
     'Who holds an object, since when and until when; the answer is one row.';
-COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) IS
+COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) IS
     'Who holds an object, since when and until when.';
 
 REVOKE ALL ON FUNCTION inquire_appl_lock_row(text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) FROM PUBLIC;

@@ -28,7 +28,8 @@ CREATE OR REPLACE FUNCTION list_appl_locks(
     OUT acquired_ts timestamptz,
     OUT lock_ts timestamptz,
     OUT expires_ts timestamptz,
-    OUT seconds_left bigint
+    OUT seconds_left bigint,
+    OUT note text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -56,7 +57,8 @@ BEGIN
         l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
-        appl_lock_seconds_left(l.expires_ts)
+        appl_lock_seconds_left(l.expires_ts),
+        l.note::text
     FROM appl_lock AS l
     WHERE (l.object_type, l.object_id) > (v_after_type, v_after_id)
         AND (p_object_type IS NULL OR l.object_type = v_object_type)

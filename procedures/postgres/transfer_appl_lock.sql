@@ -78,6 +78,7 @@ BEGIN
         UPDATE appl_lock AS l
         SET operator_id = v_to_operator_id,
             department_id = v_to_department_id,
+            note = '',
             (fence, acquired_ts, lock_ts, expires_ts) = (
                 SELECT
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),

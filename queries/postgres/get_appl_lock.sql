@@ -6,7 +6,8 @@ SELECT
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
     p_expires_ts AS expires_ts,
-    p_seconds_left::bigint AS seconds_left
+    p_seconds_left::bigint AS seconds_left,
+    p_note::text AS note
 FROM get_appl_lock_row(
     @object_type::text,
     @object_id::text,
@@ -23,7 +24,8 @@ SELECT
     r.p_old_department_id::text AS old_department_id,
     r.p_fence::bigint AS fence,
     r.p_expires_ts AS expires_ts,
-    r.p_seconds_left::bigint AS seconds_left
+    r.p_seconds_left::bigint AS seconds_left,
+    r.p_note::text AS note
 FROM jsonb_array_elements(CAST(@gets::text AS jsonb)) WITH ORDINALITY AS g (get, place)
 CROSS JOIN LATERAL get_appl_lock_row(
     g.get ->> 'object_type',

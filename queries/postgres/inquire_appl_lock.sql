@@ -7,5 +7,6 @@ SELECT
     p_acquired_ts AS acquired_ts,
     p_lock_ts AS lock_ts,
     p_expires_ts AS expires_ts,
-    p_seconds_left::bigint AS seconds_left
+    p_seconds_left::bigint AS seconds_left,
+    p_note::text AS note
 FROM inquire_appl_lock_row(@object_type::text, @object_id::text);

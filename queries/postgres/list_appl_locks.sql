@@ -8,7 +8,8 @@ SELECT
     acquired_ts::timestamptz AS acquired_ts,
     lock_ts::timestamptz AS lock_ts,
     expires_ts::timestamptz AS expires_ts,
-    seconds_left::bigint AS seconds_left
+    seconds_left::bigint AS seconds_left,
+    note::text AS note
 FROM list_appl_locks(
     sqlc.narg('object_type')::text,
     sqlc.narg('operator_id')::text,

@@ -4,7 +4,7 @@
 --            when S2 returns no row.
 -- In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
 --            ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
--- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, or no row.
+-- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
@@ -17,7 +17,8 @@ SELECT
     operator_id,
     department_id,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note
 FROM appl_lock
 WHERE object_type = @object_type
     AND object_id = @object_id
@@ -75,11 +76,16 @@ SET operator_id = excluded.operator_id,
             THEN max(excluded.lock_ts, l.acquired_ts + 1)
         ELSE excluded.lock_ts
     END,
-    expires_ts = excluded.expires_ts
+    expires_ts = excluded.expires_ts,
+    note = CASE
+        WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts THEN l.note
+        ELSE ''
+    END
 WHERE l.operator_id = excluded.operator_id
     OR l.expires_ts <= excluded.lock_ts
 RETURNING
     CAST(CASE WHEN lock_ts = acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END AS TEXT) AS outcome,
     fence,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left;
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note;

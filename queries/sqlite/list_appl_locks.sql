@@ -18,7 +18,8 @@ SELECT
     acquired_ts,
     lock_ts,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note
 FROM appl_lock
 WHERE (object_type, object_id) > (@after_type, @after_id)
     AND object_type = coalesce(sqlc.narg('object_type'), object_type)

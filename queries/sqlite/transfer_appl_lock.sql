@@ -22,7 +22,8 @@ SET operator_id = @to_operator_id,
         + coalesce(
             CAST(sqlc.narg('ttl_seconds') AS INTEGER),
             max((expires_ts - lock_ts + 500000) / 1000000, 1)
-        ) * 1000000
+        ) * 1000000,
+    note = ''
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @from_operator_id

@@ -20,7 +20,7 @@ const variable = "APPLOCK_TEST_ORACLE_DSN"
 
 // files are in the order of installation.
 func files() []string {
-	return []string{"appl_lock", "get_appl_lock", "release_appl_lock", "inquire_appl_lock", "transfer_appl_lock", "serialize_appl_lock"}
+	return []string{"appl_lock", "get_appl_lock", "release_appl_lock", "inquire_appl_lock", "note_appl_lock", "transfer_appl_lock", "serialize_appl_lock"}
 }
 
 var created = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(TABLE|FUNCTION|PROCEDURE) (\w+)`)
@@ -134,7 +134,7 @@ func TestOracle(t *testing.T) {
 	handle := install(t)
 	get := func(operator, expected string, ttl any) {
 		t.Helper()
-		answer, err := call(t, handle, "get_appl_lock", "ttttndn", "customer", "42", operator, "CS", ttl)
+		answer, err := call(t, handle, "get_appl_lock", "ttttndnt", "customer", "42", operator, "CS", ttl)
 		want(t, answer, err, expected)
 	}
 	release := func(operator, expected string) {
@@ -147,21 +147,29 @@ func TestOracle(t *testing.T) {
 		answer, err := call(t, handle, "transfer_appl_lock", "ttttndn", "customer", "42", from, to, "CS", 60)
 		want(t, answer, err, expected)
 	}
+	note := func(operator, text, expected string) {
+		t.Helper()
+		answer, err := call(t, handle, "note_appl_lock", "tttt", "customer", "42", operator, nil, text)
+		want(t, answer, err, expected)
+	}
 	release("JDOE", "Y|FREE||")
 	transfer("JDOE", "ASMITH", "N|FREE|||0||0")
-	get("JDOE", "Y|ACQUIRED|||FENCE|time|604800", nil)
-	get("JDOE   ", "Y|RENEWED|||FENCE|time|3600", 3600)
-	get("JDOE", "Y|RENEWED|||FENCE|time|3600", nil)
-	get("jdoe", "N|HELD|JDOE|CS|0|time|3600", nil)
+	get("JDOE", "Y|ACQUIRED|||FENCE|time|604800|", nil)
+	get("JDOE   ", "Y|RENEWED|||FENCE|time|3600|", 3600)
+	get("JDOE", "Y|RENEWED|||FENCE|time|3600|", nil)
+	note("JDOE", "why", "Y|NOTED||")
+	note("ASMITH", "mine", "N|HELD|JDOE|CS")
+	get("jdoe", "N|HELD|JDOE|CS|0|time|3600|why", nil)
 	release("ASMITH", "N|HELD|JDOE|CS")
 	transfer("ASMITH", "BJONES", "N|HELD|JDOE|CS|0|time|3600")
 	transfer("JDOE", "ASMITH", "Y|TRANSFERRED|||FENCE|time|60")
-	answer, err := call(t, handle, "inquire_appl_lock", "tttndddn", "customer", "42")
-	want(t, answer, err, "Y|ASMITH|CS|FENCE|time|time|time|60")
+	answer, err := call(t, handle, "inquire_appl_lock", "tttndddnt", "customer", "42")
+	want(t, answer, err, "Y|ASMITH|CS|FENCE|time|time|time|60|")
 	release("ASMITH", "Y|RELEASED||")
-	answer, err = call(t, handle, "inquire_appl_lock", "tttndddn", "customer", "42")
-	want(t, answer, err, "N|||0||||0")
-	if _, err := call(t, handle, "get_appl_lock", "ttttndn", "custo:mer", "42", "JDOE", "CS", nil); err == nil || !strings.Contains(err.Error(), "ORA-20001") {
+	answer, err = call(t, handle, "inquire_appl_lock", "tttndddnt", "customer", "42")
+	want(t, answer, err, "N|||0||||0|")
+	note("JDOE", "late", "N|FREE||")
+	if _, err := call(t, handle, "get_appl_lock", "ttttndnt", "custo:mer", "42", "JDOE", "CS", nil); err == nil || !strings.Contains(err.Error(), "ORA-20001") {
 		t.Errorf("a bad argument: %v", err)
 	}
 }
@@ -173,7 +181,7 @@ func TestOneWinner(t *testing.T) {
 	var winners atomic.Int64
 	for worker := range 20 {
 		group.Go(func() {
-			answer, err := call(t, handle, "get_appl_lock", "ttttndn", "job", "1", "worker"+strconv.Itoa(worker), nil, 60)
+			answer, err := call(t, handle, "get_appl_lock", "ttttndnt", "job", "1", "worker"+strconv.Itoa(worker), nil, 60)
 			if err != nil {
 				t.Error(err)
 			} else if answer[0] == "Y" {
@@ -239,7 +247,7 @@ func TestSerialize(t *testing.T) {
 // asked for by its holder and by somebody else.
 func TestWaits(t *testing.T) {
 	handle := install(t)
-	if _, err := call(t, handle, "get_appl_lock", "ttttndn", "job", "1", "JDOE", nil, 60); err != nil {
+	if _, err := call(t, handle, "get_appl_lock", "ttttndnt", "job", "1", "JDOE", nil, 60); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := handle.BeginTx(t.Context(), nil)
@@ -247,13 +255,13 @@ func TestWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := call(t, tx, "get_appl_lock", "ttttndn", "job", "1", "JDOE", nil, 60); err != nil {
+	if _, err := call(t, tx, "get_appl_lock", "ttttndnt", "job", "1", "JDOE", nil, 60); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := call(t, handle, "get_appl_lock", "ttttndn", "job", "1", "ASMITH", nil, 60); err != nil || answer[1] != "HELD" {
+	if answer, err := call(t, handle, "get_appl_lock", "ttttndnt", "job", "1", "ASMITH", nil, 60); err != nil || answer[1] != "HELD" {
 		t.Errorf("somebody else: %v, %v", answer, err)
 	}
-	if answer, err := call(t, handle, "get_appl_lock", "ttttndn", "job", "1", "JDOE", nil, 60); err == nil || !strings.Contains(err.Error(), "ORA-30006") {
+	if answer, err := call(t, handle, "get_appl_lock", "ttttndnt", "job", "1", "JDOE", nil, 60); err == nil || !strings.Contains(err.Error(), "ORA-30006") {
 		t.Errorf("the holder: %v, %v, want ORA-30006", answer, err)
 	}
 }

@@ -26,13 +26,14 @@ const (
 func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, expires string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '', 5, " +
-			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', " + expires + ")"
+			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', " + expires + ", '')"
 	}
 	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
 	const (
 		get      = "CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 60)"
 		release  = "CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)"
 		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60)"
+		note     = "CALL applock.note_appl_lock_row('a', '1', 'JDOE', NULL, 'why')"
 		purge    = "CALL applock.purge_appl_locks_row(60, 10)"
 		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
 		announce = "CALL applock.announce_appl_lock_waiter_row('a', '1', 'JDOE', '', 'p', NULL)"
@@ -53,6 +54,9 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), transfer, "N HELD QUICK"},
 		{insert("JDOE", inAnHour), change("expires_ts = " + anHourAgo), transfer, "N FREE "},
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), transfer, "Y TRANSFERRED "},
+		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), note, "N HELD QUICK"},
+		{insert("JDOE", inAnHour), change("expires_ts = " + anHourAgo), note, "N FREE "},
+		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), note, "Y NOTED "},
 		{insert("OLD", anHourAgo), change("fence = 6"), purge, "0"},
 		{insert("OLD", anHourAgo), change("expires_ts = " + inAnHour), purge, "0"},
 		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), renew, "no row"},
@@ -73,7 +77,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	if _, left := callBetween(t, bridge, "back", 1, insertWaiter, back, purge); left != "0 of 1 ended" {
 		t.Errorf("a purge removed a waiter that came back: %s", left)
 	}
-	for i, call := range []string{get, release, transfer} {
+	for i, call := range []string{get, release, transfer, note} {
 		restless := change("fence = fence + 1")
 		if got, _ := callBetween(t, bridge, fmt.Sprintf("restless%d", i), 3, insert("JDOE", inAnHour), restless, call); got != "LK003" {
 			t.Errorf("%s with three changes: %s, want LK003", call, got)
@@ -84,11 +88,11 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
-// Goal: what NULL keeps is that of the row that is changed, not of the one that was read. Method: as above; the row then.
+// Goal: what NULL keeps, and the note, is that of the row that is changed, not of the one that was read. Method: as above; the row then.
 func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, department, ttl string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '" + department + "', 5, " +
-			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00' - INTERVAL '" + ttl + "' SECOND, TIMESTAMP '2099-01-01 00:00:00')"
+			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00' - INTERVAL '" + ttl + "' SECOND, TIMESTAMP '2099-01-01 00:00:00', '')"
 	}
 	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
 	const (
@@ -98,23 +102,24 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 		ends     = "expires_ts = TIMESTAMP '2026-01-02 00:00:00'"
 	)
 	for i, test := range []struct{ before, meanwhile, call, want string }{
-		{insert("JDOE", "CS", "60"), change("department_id = 'HQ'"), get, "JDOE HQ 1m0s"},
-		{insert("JDOE", "CS", "60"), change(longer), get, "JDOE CS 1h0m0s"},
-		{insert("JDOE", "CS", "60"), change(ends), get, "JDOE  168h0m0s"},
-		{"", insert("JDOE", "CS", "60"), get, "JDOE CS 1m0s"},
-		{insert("JDOE", "CS", "60"), change(longer), transfer, "ASMITH HQ 1h0m0s"},
+		{insert("JDOE", "CS", "60"), change("department_id = 'HQ'"), get, "JDOE HQ 1m0s "},
+		{insert("JDOE", "CS", "60"), change("note = 'why'"), get, "JDOE CS 1m0s why"},
+		{insert("JDOE", "CS", "60"), change(longer), get, "JDOE CS 1h0m0s "},
+		{insert("JDOE", "CS", "60"), change("note = 'why', " + ends), get, "JDOE  168h0m0s "},
+		{"", insert("JDOE", "CS", "60"), get, "JDOE CS 1m0s "},
+		{insert("JDOE", "CS", "60"), change("note = 'why', " + longer), transfer, "ASMITH HQ 1h0m0s "},
 	} {
 		database := fmt.Sprintf("null%d", i)
 		callBetween(t, bridge, database, 1, test.before, test.meanwhile, test.call)
 		handle := bridge.Again(database)
 		defer func() { _ = handle.Close() }()
-		rows, err := query(t.Context(), handle, "SELECT operator_id, department_id, lock_ts, expires_ts FROM applock.appl_lock")
+		rows, err := query(t.Context(), handle, "SELECT operator_id, department_id, lock_ts, expires_ts, note FROM applock.appl_lock")
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%v, %v, want one row", rows, err)
 		}
 		row := rows[0]
 		ttl := row["expires_ts"].(time.Time).Sub(row["lock_ts"].(time.Time))
-		if got := fmt.Sprint(row["operator_id"], " ", row["department_id"], " ", ttl); got != test.want {
+		if got := fmt.Sprint(row["operator_id"], " ", row["department_id"], " ", ttl, " ", row["note"]); got != test.want {
 			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)
 		}
 	}

@@ -304,6 +304,10 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o"}},
+		{"NoteOnAnyGrant", "CALL applock.note_appl_lock_row(?, ?, ?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
+			return err
+		}, []driver.Value{"t", "i", "o", ""}},
 		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
 			return err
@@ -359,7 +363,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 		want any
 	}{
 		"inquire_appl_lock": {
-			[]driver.Value{[]byte("N"), none, none, int64(0), nil, nil, nil, int64(0)},
+			[]driver.Value{[]byte("N"), none, none, int64(0), nil, nil, nil, int64(0), none},
 			db.InquireApplLockResult{ReturnCD: db.No},
 		},
 		"transfer_appl_lock": {
@@ -367,12 +371,16 @@ func TestAnswersWithoutLock(t *testing.T) {
 			db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free},
 		},
 		"get_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60)},
-			db.GetApplLockResult{LockFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60},
+			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
+			db.GetApplLockResult{LockFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
 		},
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
 			db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Free},
+		},
+		"note_appl_lock": {
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none},
+			db.NoteApplLockResult{ReturnCD: db.No, Outcome: db.Free},
 		},
 		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
 		"list_appl_locks":  {nil, []db.Lock(nil)},

@@ -265,8 +265,8 @@ func TestDeadlockIsRepeated(t *testing.T) {
 				return fakeAnswer{err: answer(-911, "40001", rolledBack+`"2".`)}
 			}
 			return fakeAnswer{
-				columns: []string{"1", "2", "3", "4", "5", "6", "7"},
-				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment("p_expires_ts"), int64(60)}},
+				columns: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
+				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment("p_expires_ts"), int64(60), ""}},
 			}
 		}
 		_, err := getThroughFacade(t.Context(), testclient.DB2(t, pool))

@@ -13,7 +13,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.DepartmentID), nullIfZero(params.TTLSeconds)},
 		Into(
 			&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
-			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft,
+			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft, &result.Note,
 		))
 	if err != nil {
 		return db.GetApplLockResult{}, err

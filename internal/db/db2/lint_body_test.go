@@ -292,7 +292,8 @@ func variableHasParametersType(r sqlRoutine, i int) string {
 
 // clockIsReadBehindRow: what is judged with a clock that is read later cannot have ended meanwhile unseen.
 func clockIsReadBehindRow(r sqlRoutine, i int) string {
-	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "inquire_appl_lock", "assert_appl_lock", "renew_appl_locks")
+	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "note_appl_lock", "inquire_appl_lock",
+		"assert_appl_lock", "renew_appl_locks")
 	judged := func(step sqlStep) bool { return step.verb() == "select" && step.has("appl_lock") }
 	switch step := r.steps[i]; {
 	case judges && judged(step) && !r.next(i).is(readClock):
@@ -305,7 +306,7 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 
 // lockTimeoutIsSet: LUW's default waits for ever.
 func lockTimeoutIsSet(r sqlRoutine) []string {
-	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "assert_appl_lock", "purge_appl_locks",
+	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "note_appl_lock", "assert_appl_lock", "purge_appl_locks",
 		"renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks")
 	var complaints []string
 	isSet := false

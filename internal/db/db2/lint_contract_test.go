@@ -34,6 +34,8 @@ func typeName(parameter db.Parameter) string {
 	switch {
 	case parameter.Name == "p_outcome":
 		return "VARCHAR(11)"
+	case parameter.Name == "p_note" && parameter.Direction == db.Out:
+		return "VARCHAR(1020)" // as the column
 	case parameter.Type == db.Text && parameter.Direction == db.In:
 		return "VARCHAR(4000)" // so that length is checked by the operation
 	}
@@ -184,7 +186,10 @@ func listColumnsAreTheTables(r sqlRoutine) []string {
 	var wanted string
 	switch r.name {
 	case "list_appl_locks":
-		wanted = "l." + strings.Join(columnsOf("appl_lock"), ", l.") + ", " + secondsLeft("l.expires_ts") + " AS seconds_left FROM appl_lock AS l"
+		columns := columnsOf("appl_lock")
+		last := len(columns) - 1 // the note, which stands behind all else
+		wanted = "l." + strings.Join(columns[:last], ", l.") + ", " + secondsLeft("l.expires_ts") + " AS seconds_left, l." + columns[last] +
+			" FROM appl_lock AS l"
 	case "list_appl_lock_waiters":
 		wanted = "w." + strings.Join(columnsOf("appl_lock_waiter"), ", w.") + ", " + secondsLeft("w.expires_ts") + " AS seconds_left FROM appl_lock_waiter AS w"
 	default:

@@ -24,6 +24,7 @@ func lintEdits() []lintEdit {
 		get       = "procedures/db2/get_appl_lock.sql"
 		inquire   = "procedures/db2/inquire_appl_lock.sql"
 		list      = "procedures/db2/list_appl_locks.sql"
+		note      = "procedures/db2/note_appl_lock.sql"
 		poll      = "procedures/db2/poll_appl_locks.sql"
 		purge     = "procedures/db2/purge_appl_locks.sql"
 		release   = "procedures/db2/release_appl_lock.sql"
@@ -72,6 +73,7 @@ func lintEdits() []lintEdit {
 		edit(purge, "    OUT p_purged", "    INOUT p_purged", "parameters: inout p_purged bigint"),
 		edit(purge, "IN p_max_rows BIGINT\n", "IN p_max_rows INTEGER\n", "parameters: purge_appl_locks_row: the parameters are"),
 		edit(release, "IN p_fence BIGINT,", "IN p_fence INTEGER,", "parameters: in p_fence integer"),
+		edit(note, "IN p_fence BIGINT,\n    IN p_note VARCHAR(4000),", "IN p_note VARCHAR(4000),\n    IN p_fence BIGINT,", "parameters: the parameters are"),
 		edit(renew, "p_grants VARCHAR(32000)", "p_grants VARCHAR(4000)", "parameters: in p_grants varchar(4000)"),
 
 		edit(inquire, "v_acquired_ts AS p_acquired_ts", "v_lock_ts AS p_acquired_ts", "row form: `v_lock_ts` is not what a row form has there"),
@@ -80,8 +82,8 @@ func lintEdits() []lintEdit {
 		edit(purge, "AS p_purged", "AS rows_removed", "row form: `rows_removed` is not what a row form has there"),
 
 		edit(list, "l.acquired_ts,\n                l.lock_ts", "l.lock_ts,\n                l.acquired_ts", "list columns: FOR SELECT l.object_type"),
-		edit(list, "                AS seconds_left\n", "                AS free_in_seconds\n", "list columns: FOR SELECT l.object_type",
-			"bigint: else 0 end as free_in_seconds from appl_lock as l"),
+		edit(list, "                AS seconds_left,\n", "                AS free_in_seconds,\n", "list columns: FOR SELECT l.object_type",
+			"bigint: else 0 end as free_in_seconds, l.note from appl_lock as l"),
 		edit(list, "WITH RETURN ", "", "list columns: DECLARE answer CURSOR WITH RETURN"),
 		edit(waiters, "w.since_ts,\n                w.until_ts", "w.until_ts,\n                w.since_ts", "list columns: FOR SELECT w.object_type"),
 
@@ -167,6 +169,8 @@ func lintEdits() []lintEdit {
 		edit(inquire, "SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;", "", "clock: directly behind the SELECT of appl_lock"),
 		edit(release, "SET v_now =", "SET v_changed = 0; SET v_now =",
 			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
+		edit(note, "SET v_now =", "SET v_changed = 0; SET v_now =",
+			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
 		edit(release, timeout, timeout+"    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;\n", "clock: the clock is read elsewhere"),
 		edit(renew, "SET v_now =", "SET v_changed = 0; SET v_now =",
 			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
@@ -177,6 +181,7 @@ func lintEdits() []lintEdit {
 		edit(purge, timeout, "    SELECT COUNT(*) INTO v_changed FROM appl_lock AS l WITH CS;\n"+timeout,
 			"lock timeout: a table is used before the lock timeout is set"),
 		edit(purge, timeout, timeout+timeout, "lock timeout: twice, or in a branch"),
+		edit(note, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(release, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(renew, "SET CURRENT LOCK TIMEOUT 0", "SET CURRENT LOCK TIMEOUT 1", "registers: `set current lock timeout 1`", "lock timeout: a table is used before"),
 		edit(retract, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
@@ -198,6 +203,7 @@ func lintEdits() []lintEdit {
 		edit(poll, " AND w.until_ts > w.expires_ts));", "));", "row read: a change of appl_lock_waiter"),
 		edit(purge, "\n            AND expires_ts = c_expires_ts", "", "row read: a change of appl_lock is `WHERE object_type"),
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),
+		edit(note, "            AND l.expires_ts = v_old_expires_ts", "            AND l.expires_ts > v_now", "row read: and l.fence = v_old_fence and l.expires_ts > v_now"),
 		edit(release, "AND l.fence = v_old_fence\n", "", "row read: a change of appl_lock is `WHERE l.object_type"),
 		edit(release, "SET expires_ts = v_now\n        WHERE l.object_type = v_object_type\n            AND", "SET expires_ts = v_now\n        WHERE",
 			"row read: a change of appl_lock is `WHERE l.object_id"),

@@ -19,7 +19,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 			var lock db.Lock
 			err := row.Scan(
 				&lock.ObjectType, &lock.ObjectID, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
-				db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft,
+				db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
 			)
 			locks = append(locks, lock)
 			return err

@@ -86,6 +86,7 @@ func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)",
 		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL)",
 		"CALL applock.renew_appl_locks('1:a1:14:JDOE1:13:600')",
+		"CALL applock.note_appl_lock_row('a', '1', 'JDOE', NULL, 'why')",
 	} {
 		place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 		for _, object := range []string{"'a', '1'", "'a', '2'", "'b', '1'"} {
@@ -95,7 +96,7 @@ func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 			t.Fatal(err)
 		}
 		rows, err := query(t.Context(), place.SQL, "SELECT object_type, object_id FROM applock.appl_lock "+
-			"WHERE expires_ts <> TIMESTAMP '2099-01-01 00:00:00' OR lock_ts > acquired_ts")
+			"WHERE expires_ts <> TIMESTAMP '2099-01-01 00:00:00' OR lock_ts > acquired_ts OR note <> ''")
 		if err != nil || len(rows) != 1 || rows[0]["object_type"] != "a" || rows[0]["object_id"] != "1" {
 			t.Errorf("%s changed %v, %v", call, rows, err)
 		}
@@ -241,7 +242,7 @@ func renewalLeavesTheLostAlone(t *testing.T, bridge *hsqldb.Bridge) {
 func insertGrant(t *testing.T, handle *sql.DB, object string, fence int64, expires string) {
 	t.Helper()
 	_, err := handle.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO applock.appl_lock VALUES (%s, '', %d, "+
-		"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', %s)", object, fence, expires))
+		"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', %s, '')", object, fence, expires))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ func typeName(parameter db.Parameter) string {
 		return "longtext"
 	case parameter.Name == "p_outcome":
 		return "varchar(11)"
+	case parameter.Name == "p_note":
+		return "varchar(255)"
 	}
 	return map[db.Type]string{
 		db.Text:      "varchar(64)",
@@ -418,7 +420,7 @@ func schema(t *testing.T, handle *sql.DB) []string {
 	lines := column(t, handle, `
 		SELECT CONCAT('column ', table_name, '.', column_name, ' ', column_type,
 			COALESCE(CONCAT(' ', character_set_name, ' ', collation_name), ''),
-			IF(is_nullable = 'NO', ' NOT NULL', ''), COALESCE(CONCAT(' DEFAULT ', NULLIF(column_default, 'NULL')), ''),
+			IF(is_nullable = 'NO', ' NOT NULL', ''), IF(COALESCE(column_default, 'NULL') = 'NULL', '', CONCAT(' DEFAULT ', QUOTE(TRIM(BOTH '''' FROM column_default)))),
 			IF(extra = '', '', CONCAT(' ', extra)), ' -- ', column_comment)
 		FROM information_schema.columns
 		WHERE table_schema = DATABASE() AND table_name <> 'appl_lock_goose' ORDER BY table_name, ordinal_position`)

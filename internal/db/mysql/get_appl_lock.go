@@ -52,6 +52,6 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 func scanGet(row *sql.Rows, result *db.GetApplLockResult) error {
 	return row.Scan(
 		&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
-		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
+		db.UTC(&result.ExpiresTS), &result.SecondsLeft, &result.Note,
 	)
 }

@@ -476,6 +476,7 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"get_appl_lock_row('customer', 'busy', 'ASMITH', '', 60)",
 				"release_appl_lock_row('customer', 'busy', 'ASMITH', NULL)",
 				"transfer_appl_lock_row('customer', 'busy', 'JDOE', 'ASMITH', '', 60)",
+				"note_appl_lock_row('customer', 'busy', 'JDOE', NULL, 'why')",
 				"assert_appl_lock_row('customer', 'busy', 'JDOE', 1)",
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
@@ -484,6 +485,11 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', NULL)",
 				"transfer_appl_lock_row('customer', '2', 'JDOE', 'ASMITH', '', NULL)",
 				"transfer_appl_lock_row('customer', '2', 'JDOE', '', '', 60)",
+				"note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
+				"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
+				"note_appl_lock_row('customer', '1', 'ASMITH', 0, 'why')",
+				"note_appl_lock_row('customer', '2', 'ASMITH', NULL, 'why')",
+				"get_appl_lock_row('customer', '1', 'ASMITH', NULL, 60)",
 				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
 				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
 				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
@@ -528,6 +534,8 @@ func TestRefusalWritesNothing(t *testing.T) {
 			"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
 			"release_appl_lock_row('customer', '1', 'JDOE', 1)",
 			"transfer_appl_lock_row('customer', '1', 'ASMITH', 'BROWN', '', NULL)",
+			"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
+			"note_appl_lock_row('customer', '1', 'JDOE', 1, 'why')",
 		} {
 			inTx(t, place.SQL, func(tx *sql.Tx) {
 				mustQuery(t, tx, "CALL "+refused)
@@ -751,7 +759,7 @@ func TestListReadsItsPageOnly(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, `INSERT INTO appl_lock
-			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY
+			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, ''
 			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
 		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
 		conn, err := place.SQL.Conn(t.Context())
@@ -876,6 +884,7 @@ func TestWaitIsBounded(t *testing.T) {
 				"get_appl_lock_row('customer', '1', 'BROWN', '', 60)",
 				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
+				"note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
 				"assert_appl_lock_row('customer', '1', 'JDOE', 1)",
 				"announce_appl_lock_waiter_row('customer', '1', 'ASMITH', '', 'p1', NULL)",
 				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', 'p1')",

@@ -18,7 +18,7 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 		})
 	}, into(
 		&result.ReturnCD, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
-		db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft,
+		db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
 	))
 	if err != nil {
 		return db.InquireApplLockResult{}, err

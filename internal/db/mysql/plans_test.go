@@ -71,7 +71,7 @@ func analyzeBoth(t *testing.T, handle *sql.DB) {
 func fillBoth(t *testing.T, handle *sql.DB, rows int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock
-		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY
+		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, ''
 		FROM appl_lock_serialize AS s WHERE s.slot < ?`, rows)
 	mustQuery(t, handle, `INSERT INTO appl_lock_waiter
 		SELECT 'customer', LPAD(s.slot, 5, '0'), 'ASMITH', '', CONCAT('p', s.slot MOD 20), UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 25 SECOND
@@ -218,11 +218,12 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 	t.Helper()
 	const (
 		gone = "DELETE FROM appl_lock WHERE object_type = 'customer' AND object_id = '00500'"
-		free = `INSERT INTO appl_lock VALUES ('customer', '00500', '', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+		free = `INSERT INTO appl_lock VALUES ('customer', '00500', '', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '')
 			ON DUPLICATE KEY UPDATE operator_id = '', fence = 1, expires_ts = UTC_TIMESTAMP(6)`
-		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)
+		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '')
 			ON DUPLICATE KEY UPDATE operator_id = 'JDOE', fence = 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
 				expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR`
+		noted      = "UPDATE appl_lock SET note = 'why' WHERE object_type = 'customer' AND object_id = '00500'"
 		old        = "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
 		oldWaiters = "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
 	)
@@ -251,6 +252,10 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60)", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60)", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
+		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		// A renewal of a grant with a note: the note is read behind it.
+		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
 		{[]string{held}, renewal, map[string]string{"mariadb": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 19, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 6, Handler_read_rnd_next 15, Handler_write 7, Handler_update 1, Sort_rows 2"}},
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 2, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		{[]string{held}, "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},

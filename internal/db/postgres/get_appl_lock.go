@@ -49,5 +49,6 @@ func getResult(row queries.GetApplLocksRow) db.GetApplLockResult {
 		Fence:           row.Fence,
 		ExpiresTS:       utc(row.ExpiresTs),
 		SecondsLeft:     row.SecondsLeft,
+		Note:            row.Note,
 	}
 }

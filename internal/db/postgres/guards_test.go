@@ -70,6 +70,8 @@ func TestRefusalWritesNothing(t *testing.T) {
 		{"release of a free object", "CALL applock.release_appl_lock('customer', '2', 'JDOE', NULL)"},
 		{"transfer from a stranger", "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'BROWN', '', NULL)"},
 		{"transfer of a free object", "CALL applock.transfer_appl_lock('customer', '2', 'JDOE', 'BROWN', '', NULL)"},
+		{"note by a stranger", "CALL applock.note_appl_lock('customer', '1', 'ASMITH', NULL, 'why')"},
+		{"note of a free object", "CALL applock.note_appl_lock('customer', '2', 'JDOE', NULL, 'why')"},
 		{"inquire", "CALL applock.inquire_appl_lock('customer', '1')"},
 		{"list", "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)"},
 	} {

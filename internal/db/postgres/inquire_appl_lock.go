@@ -28,6 +28,7 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 			LockTS:       utc(row.LockTs),
 			ExpiresTS:    utc(row.ExpiresTs),
 			SecondsLeft:  row.SecondsLeft,
+			Note:         row.Note,
 		}
 	}
 	return result, nil

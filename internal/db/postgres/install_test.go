@@ -134,6 +134,7 @@ func TestGrants(t *testing.T) {
 		"get":          "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', NULL)",
 		"get row":      "SELECT * FROM applock.get_appl_lock_row('customer', '1', 'JDOE', '', NULL)",
 		"release":      "CALL applock.release_appl_lock('customer', '1', 'JDOE', NULL)",
+		"note":         "CALL applock.note_appl_lock('customer', '1', 'JDOE', NULL, 'why')",
 		"inquire":      "CALL applock.inquire_appl_lock('customer', '1')",
 		"list":         "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"serialize":    "CALL applock.serialize_appl_lock('customer', '1')",
@@ -152,7 +153,7 @@ func TestGrants(t *testing.T) {
 		"internal":     "SELECT applock.appl_lock_text('r', 'a', 'v', 1, true)",
 	}
 	operator := []string{
-		"get", "get row", "release", "inquire", "list", "serialize", "version",
+		"get", "get row", "release", "note", "inquire", "list", "serialize", "version",
 		"announce", "announce row", "retract", "poll", "waiters", "renew",
 	}
 	for role, allowed := range map[string][]string{

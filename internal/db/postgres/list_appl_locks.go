@@ -32,6 +32,7 @@ func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParam
 			LockTS:       utc(row.LockTs),
 			ExpiresTS:    utc(row.ExpiresTs),
 			SecondsLeft:  row.SecondsLeft,
+			Note:         row.Note,
 		}
 	}
 	return locks, nil

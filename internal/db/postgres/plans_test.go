@@ -150,6 +150,7 @@ func probes() []probe {
 			4, 11, 131,
 		},
 		{"transfer", grant, "SELECT * FROM applock.transfer_appl_lock_row('customer', '500', 'JDOE', 'ASMITH', '', NULL)", 2, 6, 108},
+		{"note", grant, "SELECT * FROM applock.note_appl_lock_row('customer', '500', 'JDOE', NULL, 'why')", 1, 6, 77},
 		{"release", grant, free, 1, 6, 76},
 		{"refused release", grant, "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'ASMITH', NULL)", 2, 3, 0},
 	}

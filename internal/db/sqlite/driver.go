@@ -263,6 +263,7 @@ func lock(row queries.InquireApplLockRow) db.Lock {
 		LockTS:       utc(row.LockTs),
 		ExpiresTS:    utc(row.ExpiresTs),
 		SecondsLeft:  row.SecondsLeft,
+		Note:         row.Note,
 	}
 }
 

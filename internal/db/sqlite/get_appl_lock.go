@@ -72,6 +72,7 @@ func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (db
 		OldDepartmentID: row.DepartmentID,
 		ExpiresTS:       utc(row.ExpiresTs),
 		SecondsLeft:     row.SecondsLeft,
+		Note:            row.Note,
 	}, nil
 }
 
@@ -93,5 +94,6 @@ func (d *Driver) takeOrRenew(ctx context.Context, params db.GetApplLockParams) (
 		Fence:       row.Fence,
 		ExpiresTS:   utc(row.ExpiresTs),
 		SecondsLeft: row.Column4,
+		Note:        row.Note,
 	}, nil
 }

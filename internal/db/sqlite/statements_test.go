@@ -56,6 +56,12 @@ func probes() []operation {
 			return wanted(result.Outcome, outcome, err)
 		}
 	}
+	note := func(operator string, outcome db.Outcome) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: operator, Note: "why"})
+			return wanted(result.Outcome, outcome, err)
+		}
+	}
 	assert := func(kind db.Kind) func(context.Context, db.Driver) error {
 		return func(ctx context.Context, driver db.Driver) error {
 			err := driver.AssertApplLock(ctx, db.AssertApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE", Fence: fence})
@@ -73,6 +79,8 @@ func probes() []operation {
 			result, err := driver.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: "customer", ObjectID: "500"})
 			return wanted(result.ReturnCD, db.Yes, err)
 		}},
+		{name: "note", statements: 2, call: note("JDOE", db.Noted)},
+		{name: "refused note", statements: 1, call: note("ASMITH", db.Held)},
 		{name: "assert", statements: 1, call: assert(db.KindOther)},
 		{name: "refused transfer", statements: 1, call: transfer("ASMITH", db.Held)},
 		{name: "transfer", statements: 2, call: transfer("JDOE", db.Transferred)},

@@ -79,14 +79,15 @@ func readSchema(t *testing.T) schema {
 	return s
 }
 
-// typeOf returns a column's type without what holds for all: whether NULL is allowed is told once, and text is compared by bytes.
+// typeOf returns a column's type without what holds for all: whether NULL is allowed is told once, text is compared by bytes, and a default is
+// for the procedures.
 func (s schema) typeOf(t *testing.T, dialect, column string) (name string, nullable bool) {
 	t.Helper()
 	name = s.types[dialect][column]
 	if name == "" {
 		t.Fatalf("%s has no column %s", dialect, column)
 	}
-	words := regexp.MustCompile(` NOT NULL| COLLATE "C"| utf8mb4\w*`).ReplaceAllString(name, "")
+	words := regexp.MustCompile(` NOT NULL| COLLATE "C"| utf8mb4\w*| (?i:default) ''`).ReplaceAllString(name, "")
 	return strings.ToLower(words), !strings.Contains(name, "NOT NULL")
 }
 

@@ -323,7 +323,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_expires_ts TIMESTAMP,
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(1020)
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -350,6 +351,7 @@ main: BEGIN
     DECLARE v_old_acquired_ts TIMESTAMP;
     DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_old_note VARCHAR(1020);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
     DECLARE v_acquired_ts TIMESTAMP;
@@ -363,6 +365,7 @@ main: BEGIN
     SET p_fence = 0;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
+    SET p_note = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
@@ -385,10 +388,10 @@ main: BEGIN
         -- S1: what is there? The aggregates make it one row in any case.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts)
+            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
         INTO
             v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
-            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts
+            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -399,6 +402,7 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
+            SET p_note = v_old_note;
             SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                 + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
                 + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
@@ -433,6 +437,7 @@ main: BEGIN
             END IF;
             SET v_acquired_ts = v_now;
             SET v_lock_ts = v_now;
+            SET v_old_note = '';
             SET v_department_id = COALESCE(v_department_id, '');
             SET v_ttl_seconds = COALESCE(v_ttl_seconds, 604800);
         END IF;
@@ -446,7 +451,8 @@ main: BEGIN
                 fence = v_fence,
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
-                expires_ts = v_expires_ts
+                expires_ts = v_expires_ts,
+                note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
@@ -465,7 +471,8 @@ main: BEGIN
                     fence,
                     acquired_ts,
                     lock_ts,
-                    expires_ts
+                    expires_ts,
+                    note
                 )
                 VALUES (
                     v_object_type,
@@ -475,7 +482,8 @@ main: BEGIN
                     v_fence,
                     v_acquired_ts,
                     v_lock_ts,
-                    v_expires_ts
+                    v_expires_ts,
+                    ''
                 );
             END;
         END IF;
@@ -484,6 +492,7 @@ main: BEGIN
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
+            SET p_note = v_old_note;
             SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
@@ -517,10 +526,11 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     CALL get_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left
+        v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -531,7 +541,8 @@ BEGIN
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
                 v_expires_ts AS p_expires_ts,
-                v_seconds_left AS p_seconds_left
+                v_seconds_left AS p_seconds_left,
+                v_note AS p_note
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -549,7 +560,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     OUT p_acquired_ts TIMESTAMP,
     OUT p_lock_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(1020)
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -570,6 +582,7 @@ main: BEGIN
     DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_note VARCHAR(1020);
 
     SET p_return_cd = 'N';
     SET p_operator_id = '';
@@ -579,6 +592,7 @@ main: BEGIN
     SET p_lock_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
+    SET p_note = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -590,8 +604,8 @@ main: BEGIN
     -- The aggregates make it one row in any case.
     SELECT
         COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-        MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts)
-    INTO v_rows, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
+        MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
+    INTO v_rows, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -605,6 +619,7 @@ main: BEGIN
         SET p_acquired_ts = v_acquired_ts;
         SET p_lock_ts = v_lock_ts;
         SET p_expires_ts = v_expires_ts;
+        SET p_note = v_note;
         SET p_seconds_left = CAST(DAYS(v_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
             + MIDNIGHT_SECONDS(v_expires_ts) - MIDNIGHT_SECONDS(v_now)
             + CASE WHEN MICROSECOND(v_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
@@ -635,10 +650,11 @@ BEGIN
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     CALL inquire_appl_lock(
         p_object_type, p_object_id,
         v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
-        v_seconds_left
+        v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -650,7 +666,8 @@ BEGIN
                 v_acquired_ts AS p_acquired_ts,
                 v_lock_ts AS p_lock_ts,
                 v_expires_ts AS p_expires_ts,
-                v_seconds_left AS p_seconds_left
+                v_seconds_left AS p_seconds_left,
+                v_note AS p_note
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -821,7 +838,8 @@ BEGIN
                 CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                     + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
                     + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                AS seconds_left
+                AS seconds_left,
+                l.note
             FROM appl_lock AS l
             WHERE l.object_type >= v_after_type
                 AND (l.object_type > v_after_type OR l.object_id > v_after_id)
@@ -832,6 +850,139 @@ BEGIN
             ORDER BY l.object_type, l.object_id
             FETCH FIRST v_limit ROWS ONLY
             WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE note_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_fence BIGINT,
+    IN p_note VARCHAR(4000),
+    OUT p_return_cd CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256)
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_note VARCHAR(4000);
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_expires_ts TIMESTAMP;
+
+    SET p_return_cd = 'N';
+    SET p_outcome = '';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_note = RTRIM(COALESCE(p_note, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF p_fence < 1 THEN
+        CALL appl_lock_refuse_number('note_appl_lock', 'p_fence', 9223372036854775807);
+    ELSEIF CHARACTER_LENGTH(v_note, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_note', CHARACTER_LENGTH(v_note, CODEUNITS32), 255);
+    END IF;
+
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+
+        -- S1: who holds it? The aggregates make it one row in any case.
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+        WITH CS;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+            SET p_outcome = 'FREE';
+            LEAVE main;
+        END IF;
+        IF v_old_operator_id <> v_operator_id OR v_old_fence <> COALESCE(p_fence, v_old_fence) THEN
+            SET p_outcome = 'HELD';
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            LEAVE main;
+        END IF;
+
+        -- S2: note it on this grant, if it is still so.
+        UPDATE appl_lock AS l
+        SET note = v_note
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.fence = v_old_fence
+            AND l.expires_ts = v_old_expires_ts;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 1 THEN
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'NOTED';
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'note_appl_lock: changed hands during the call; call again';
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE note_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_fence BIGINT,
+    IN p_note VARCHAR(4000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_return_cd CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    CALL note_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_note,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_return_cd AS p_return_cd,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id
+            FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
 END
@@ -1682,7 +1833,8 @@ main: BEGIN
             fence = v_fence,
             acquired_ts = v_now,
             lock_ts = v_now,
-            expires_ts = v_expires_ts
+            expires_ts = v_expires_ts,
+            note = ''
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
@@ -1798,6 +1950,14 @@ DROP PROCEDURE purge_appl_locks
 
 -- +goose StatementBegin
 DROP PROCEDURE poll_appl_locks
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE note_appl_lock_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE note_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin

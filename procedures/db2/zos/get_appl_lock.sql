@@ -7,7 +7,7 @@
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
 --            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, which is expires_ts - lock_ts in whole
@@ -15,7 +15,8 @@
 --            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts (UTC), p_seconds_left (from now to p_expires_ts, rounded up; the
---            holder's when HELD). Now is when S1 had read: a wait of S2 is not taken off, and is the caller's to count.
+--            holder's when HELD). Now is when S1 had read: a wait of S2 is not taken off, and is the caller's to count. p_note
+--            (the holder's when HELD, the grant's own when RENEWED, both as S1 read it; empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            -911/40001 after 1 s of waiting for another transaction (reason 68) or as a deadlock's victim
 --            (reason 2): Db2 has rolled the whole transaction back then. -913/57033 where only the statement
@@ -24,7 +25,7 @@
 --            the object's one row or its key and decides; held to the end of the caller's transaction.
 -- Race-free  S2 changes the row only if it is still the very row that S1 read (same fence, lock_ts and expires_ts), so
 --            its row count is the decision, and what it wrote is known, the ttl that a renewal keeps, too. A
---            department that it keeps S2 takes from the row that it has locked. Whoever was quicker makes it 0,
+--            department and the note that it keeps S2 takes from the row that it has locked. Whoever was quicker makes it 0,
 --            and the next round reads the new row.
 --            Free object, two callers: both insert, the primary key lets one; the other waits, gets 23505,
 --            and the next round reads the winner's row.
@@ -47,7 +48,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_expires_ts TIMESTAMP,
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(1020)
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -74,6 +76,7 @@ main: BEGIN
     DECLARE v_old_acquired_ts TIMESTAMP;
     DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_old_note VARCHAR(1020);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
     DECLARE v_acquired_ts TIMESTAMP;
@@ -87,6 +90,7 @@ main: BEGIN
     SET p_fence = 0;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
+    SET p_note = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
@@ -109,10 +113,10 @@ main: BEGIN
         -- S1: what is there? The aggregates make it one row in any case.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts)
+            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
         INTO
             v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
-            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts
+            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -123,6 +127,7 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
+            SET p_note = v_old_note;
             SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                 + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
                 + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
@@ -157,6 +162,7 @@ main: BEGIN
             END IF;
             SET v_acquired_ts = v_now;
             SET v_lock_ts = v_now;
+            SET v_old_note = '';
             SET v_department_id = COALESCE(v_department_id, '');
             SET v_ttl_seconds = COALESCE(v_ttl_seconds, 604800);
         END IF;
@@ -170,7 +176,8 @@ main: BEGIN
                 fence = v_fence,
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
-                expires_ts = v_expires_ts
+                expires_ts = v_expires_ts,
+                note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
@@ -189,7 +196,8 @@ main: BEGIN
                     fence,
                     acquired_ts,
                     lock_ts,
-                    expires_ts
+                    expires_ts,
+                    note
                 )
                 VALUES (
                     v_object_type,
@@ -199,7 +207,8 @@ main: BEGIN
                     v_fence,
                     v_acquired_ts,
                     v_lock_ts,
-                    v_expires_ts
+                    v_expires_ts,
+                    ''
                 );
             END;
         END IF;
@@ -208,6 +217,7 @@ main: BEGIN
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
+            SET p_note = v_old_note;
             SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
@@ -240,10 +250,11 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     CALL get_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left
+        v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -254,7 +265,8 @@ BEGIN
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
                 v_expires_ts AS p_expires_ts,
-                v_seconds_left AS p_seconds_left
+                v_seconds_left AS p_seconds_left,
+                v_note AS p_note
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;

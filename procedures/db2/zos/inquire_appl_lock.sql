@@ -9,7 +9,7 @@
 --            N and blanks (empty strings, fence and seconds 0, NULL timestamps), when it is free or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts
---            (UTC), p_seconds_left (from now to p_expires_ts, rounded up; 0 when N).
+--            (UTC), p_seconds_left (from now to p_expires_ts, rounded up; 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
 -- Locks      Nothing; it reads what is committed without waiting (cur_commit, the default).
 -- Race-free  One read of one committed row version: what it says was true at one moment.
@@ -28,7 +28,8 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     OUT p_acquired_ts TIMESTAMP,
     OUT p_lock_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
-    OUT p_seconds_left BIGINT
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(1020)
 )
 LANGUAGE SQL
 NOT DETERMINISTIC
@@ -49,6 +50,7 @@ main: BEGIN
     DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_note VARCHAR(1020);
 
     SET p_return_cd = 'N';
     SET p_operator_id = '';
@@ -58,6 +60,7 @@ main: BEGIN
     SET p_lock_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
+    SET p_note = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -69,8 +72,8 @@ main: BEGIN
     -- The aggregates make it one row in any case.
     SELECT
         COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-        MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts)
-    INTO v_rows, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts
+        MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
+    INTO v_rows, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -84,6 +87,7 @@ main: BEGIN
         SET p_acquired_ts = v_acquired_ts;
         SET p_lock_ts = v_lock_ts;
         SET p_expires_ts = v_expires_ts;
+        SET p_note = v_note;
         SET p_seconds_left = CAST(DAYS(v_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
             + MIDNIGHT_SECONDS(v_expires_ts) - MIDNIGHT_SECONDS(v_now)
             + CASE WHEN MICROSECOND(v_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
@@ -113,10 +117,11 @@ BEGIN
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(1020);
     CALL inquire_appl_lock(
         p_object_type, p_object_id,
         v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
-        v_seconds_left
+        v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -128,7 +133,8 @@ BEGIN
                 v_acquired_ts AS p_acquired_ts,
                 v_lock_ts AS p_lock_ts,
                 v_expires_ts AS p_expires_ts,
-                v_seconds_left AS p_seconds_left
+                v_seconds_left AS p_seconds_left,
+                v_note AS p_note
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;

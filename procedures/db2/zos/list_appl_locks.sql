@@ -84,7 +84,8 @@ BEGIN
                 CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                     + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
                     + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                AS seconds_left
+                AS seconds_left,
+                l.note
             FROM appl_lock AS l
             WHERE l.object_type >= v_after_type
                 AND (l.object_type > v_after_type OR l.object_id > v_after_id)

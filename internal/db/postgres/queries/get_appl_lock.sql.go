@@ -19,7 +19,8 @@ SELECT
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
     p_expires_ts AS expires_ts,
-    p_seconds_left::bigint AS seconds_left
+    p_seconds_left::bigint AS seconds_left,
+    p_note::text AS note
 FROM get_appl_lock_row(
     $1::text,
     $2::text,
@@ -45,6 +46,7 @@ type GetApplLockRow struct {
 	Fence           int64
 	ExpiresTs       pgtype.Timestamptz
 	SecondsLeft     int64
+	Note            string
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetApplLockRow, error) {
@@ -64,6 +66,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		&i.Fence,
 		&i.ExpiresTs,
 		&i.SecondsLeft,
+		&i.Note,
 	)
 	return i, err
 }
@@ -76,7 +79,8 @@ SELECT
     r.p_old_department_id::text AS old_department_id,
     r.p_fence::bigint AS fence,
     r.p_expires_ts AS expires_ts,
-    r.p_seconds_left::bigint AS seconds_left
+    r.p_seconds_left::bigint AS seconds_left,
+    r.p_note::text AS note
 FROM jsonb_array_elements(CAST($1::text AS jsonb)) WITH ORDINALITY AS g (get, place)
 CROSS JOIN LATERAL get_appl_lock_row(
     g.get ->> 'object_type',
@@ -100,6 +104,7 @@ type GetApplLocksRow struct {
 	Fence           int64
 	ExpiresTs       pgtype.Timestamptz
 	SecondsLeft     int64
+	Note            string
 }
 
 func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) ([]GetApplLocksRow, error) {
@@ -119,6 +124,7 @@ func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) ([]G
 			&i.Fence,
 			&i.ExpiresTs,
 			&i.SecondsLeft,
+			&i.Note,
 		); err != nil {
 			return nil, err
 		}

@@ -20,7 +20,8 @@ SELECT
     p_acquired_ts AS acquired_ts,
     p_lock_ts AS lock_ts,
     p_expires_ts AS expires_ts,
-    p_seconds_left::bigint AS seconds_left
+    p_seconds_left::bigint AS seconds_left,
+    p_note::text AS note
 FROM inquire_appl_lock_row($1::text, $2::text)
 `
 
@@ -38,6 +39,7 @@ type InquireApplLockRow struct {
 	LockTs       pgtype.Timestamptz
 	ExpiresTs    pgtype.Timestamptz
 	SecondsLeft  int64
+	Note         string
 }
 
 func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams) (InquireApplLockRow, error) {
@@ -52,6 +54,7 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 		&i.LockTs,
 		&i.ExpiresTs,
 		&i.SecondsLeft,
+		&i.Note,
 	)
 	return i, err
 }

@@ -21,7 +21,8 @@ SELECT
     acquired_ts::timestamptz AS acquired_ts,
     lock_ts::timestamptz AS lock_ts,
     expires_ts::timestamptz AS expires_ts,
-    seconds_left::bigint AS seconds_left
+    seconds_left::bigint AS seconds_left,
+    note::text AS note
 FROM list_appl_locks(
     $1::text,
     $2::text,
@@ -51,6 +52,7 @@ type ListApplLocksRow struct {
 	LockTs       pgtype.Timestamptz
 	ExpiresTs    pgtype.Timestamptz
 	SecondsLeft  int64
+	Note         string
 }
 
 func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([]ListApplLocksRow, error) {
@@ -79,6 +81,7 @@ func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([
 			&i.LockTs,
 			&i.ExpiresTs,
 			&i.SecondsLeft,
+			&i.Note,
 		); err != nil {
 			return nil, err
 		}

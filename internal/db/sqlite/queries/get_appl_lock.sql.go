@@ -61,14 +61,19 @@ SET operator_id = excluded.operator_id,
             THEN max(excluded.lock_ts, l.acquired_ts + 1)
         ELSE excluded.lock_ts
     END,
-    expires_ts = excluded.expires_ts
+    expires_ts = excluded.expires_ts,
+    note = CASE
+        WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts THEN l.note
+        ELSE ''
+    END
 WHERE l.operator_id = excluded.operator_id
     OR l.expires_ts <= excluded.lock_ts
 RETURNING
     CAST(CASE WHEN lock_ts = acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END AS TEXT) AS outcome,
     fence,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note
 `
 
 type GetApplLockParams struct {
@@ -84,6 +89,7 @@ type GetApplLockRow struct {
 	Fence     int64
 	ExpiresTs int64
 	Column4   int64
+	Note      string
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetApplLockRow, error) {
@@ -100,6 +106,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		&i.Fence,
 		&i.ExpiresTs,
 		&i.Column4,
+		&i.Note,
 	)
 	return i, err
 }
@@ -110,7 +117,8 @@ SELECT
     operator_id,
     department_id,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note
 FROM appl_lock
 WHERE object_type = ?1
     AND object_id = ?2
@@ -129,6 +137,7 @@ type GetApplLockHolderRow struct {
 	DepartmentID string
 	ExpiresTs    int64
 	SecondsLeft  int64
+	Note         string
 }
 
 // get_appl_lock: take or renew the lock on an object for one operator until it expires.
@@ -141,7 +150,7 @@ type GetApplLockHolderRow struct {
 //
 //	ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
 //
-// Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, or no row.
+// Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
@@ -158,6 +167,7 @@ func (q *Queries) GetApplLockHolder(ctx context.Context, arg GetApplLockHolderPa
 		&i.DepartmentID,
 		&i.ExpiresTs,
 		&i.SecondsLeft,
+		&i.Note,
 	)
 	return i, err
 }

@@ -20,7 +20,8 @@ SELECT
     acquired_ts,
     lock_ts,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note
 FROM appl_lock
 WHERE object_type = ?1
     AND object_id = ?2
@@ -42,6 +43,7 @@ type InquireApplLockRow struct {
 	LockTs       int64
 	ExpiresTs    int64
 	SecondsLeft  int64
+	Note         string
 }
 
 // inquire_appl_lock: who holds an object, since when and until when.
@@ -66,6 +68,7 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 		&i.LockTs,
 		&i.ExpiresTs,
 		&i.SecondsLeft,
+		&i.Note,
 	)
 	return i, err
 }

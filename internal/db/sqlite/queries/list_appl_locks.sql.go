@@ -21,7 +21,8 @@ SELECT
     acquired_ts,
     lock_ts,
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    note
 FROM appl_lock
 WHERE (object_type, object_id) > (?1, ?2)
     AND object_type = coalesce(?3, object_type)
@@ -51,6 +52,7 @@ type ListApplLocksRow struct {
 	LockTs       int64
 	ExpiresTs    int64
 	SecondsLeft  int64
+	Note         string
 }
 
 // list_appl_locks: one page of the live locks in key order, all or those of a type, operator or department.
@@ -88,6 +90,7 @@ func (q *Queries) ListApplLocks(ctx context.Context, arg ListApplLocksParams) ([
 			&i.LockTs,
 			&i.ExpiresTs,
 			&i.SecondsLeft,
+			&i.Note,
 		); err != nil {
 			return nil, err
 		}

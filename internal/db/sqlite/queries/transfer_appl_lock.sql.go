@@ -23,7 +23,8 @@ SET operator_id = ?1,
         + coalesce(
             CAST(?3 AS INTEGER),
             max((expires_ts - lock_ts + 500000) / 1000000, 1)
-        ) * 1000000
+        ) * 1000000,
+    note = ''
 WHERE object_type = ?4
     AND object_id = ?5
     AND operator_id = ?6

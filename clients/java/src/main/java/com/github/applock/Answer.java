@@ -6,13 +6,14 @@ import java.time.Instant;
  * What an operation on one lock answers.
  *
  * @param yes whether the caller has what it asked for
- * @param outcome how: ACQUIRED, RENEWED, RELEASED, TRANSFERRED, FREE or HELD
+ * @param outcome how: ACQUIRED, RENEWED, RELEASED, TRANSFERRED, NOTED, FREE or HELD
  * @param holder who has it instead: two empty strings when the outcome is not HELD
  * @param fence the number of the caller's grant, or 0
  * @param expires when the lock ends, whoever holds it; null when there is none, and of a release
  * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call
+ * @param note what the holder has noted, when a get is refused; the caller's own note when it renews; else empty
  */
-public record Answer(boolean yes, String outcome, Owner holder, long fence, Instant expires, long secondsLeft) {
+public record Answer(boolean yes, String outcome, Owner holder, long fence, Instant expires, long secondsLeft, String note) {
     /** The caller holds the lock, and did not before. */
     public static final String ACQUIRED = "ACQUIRED";
     /** The caller holds the lock, as it did before. */
@@ -21,6 +22,8 @@ public record Answer(boolean yes, String outcome, Owner holder, long fence, Inst
     public static final String RELEASED = "RELEASED";
     /** The lock is another operator's now. */
     public static final String TRANSFERRED = "TRANSFERRED";
+    /** The caller holds the lock, and this is its note now. */
+    public static final String NOTED = "NOTED";
     /** Nobody holds the lock. */
     public static final String FREE = "FREE";
     /** Somebody else holds the lock, or the same operator by another grant. */

@@ -89,7 +89,7 @@ public final class ApplLocks {
     public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
         return one("get_appl_lock_row(?, ?, ?, ?, ?)", row -> new Answer(
                 yes(row, "p_lock_fl"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
-                instant(row, "p_expires_ts"), row.getLong("p_seconds_left")),
+                instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), row.getString("p_note")),
                 object.type(), object.id(), owner.operator(), owner.department(), seconds(ttl));
     }
 
@@ -105,7 +105,7 @@ public final class ApplLocks {
      */
     public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
         return one("release_appl_lock_row(?, ?, ?, ?)", row -> new Answer(
-                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0),
+                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
                 object.type(), object.id(), operator, fence);
     }
 
@@ -134,8 +134,24 @@ public final class ApplLocks {
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
         return one("transfer_appl_lock_row(?, ?, ?, ?, ?, ?)", row -> new Answer(
                 yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
-                instant(row, "p_expires_ts"), row.getLong("p_seconds_left")),
+                instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
                 object.type(), object.id(), from, to.operator(), to.department(), seconds(ttl));
+    }
+
+    /**
+     * Says why an operator holds a lock, for whoever asks. The note lasts as long as the grant, through renewals.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant, or null for whichever grant the operator has
+     * @param note up to 255 characters; null takes the note back
+     * @return NOTED, or no and HELD by somebody else, or no and FREE
+     * @throws SQLException as the class says
+     */
+    public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
+        return one("note_appl_lock_row(?, ?, ?, ?, ?)", row -> new Answer(
+                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
+                object.type(), object.id(), operator, fence, note);
     }
 
     /**
@@ -380,7 +396,8 @@ public final class ApplLocks {
     private static HeldLock held(ResultSet row, String prefix, ApplObject object) throws SQLException {
         return new HeldLock(object, new Owner(row.getString(prefix + "operator_id"), row.getString(prefix + "department_id")),
                 row.getLong(prefix + "fence"), instant(row, prefix + "acquired_ts"), instant(row, prefix + "lock_ts"),
-                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"));
+                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"),
+                row.getString(prefix + "note"));
     }
 
     private static Waiter waiter(ResultSet row) throws SQLException {

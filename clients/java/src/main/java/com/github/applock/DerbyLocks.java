@@ -33,6 +33,7 @@ public final class DerbyLocks {
             acquired_ts BIGINT NOT NULL,
             lock_ts BIGINT NOT NULL,
             expires_ts BIGINT NOT NULL,
+            note VARCHAR(510) DEFAULT '' NOT NULL,
             CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id)
         )
         """,
@@ -50,7 +51,7 @@ public final class DerbyLocks {
     };
 
     private static final String HOLDER = """
-            SELECT operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts
+            SELECT operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
             FROM appl_lock
             WHERE object_type = ? AND object_id = ? AND expires_ts > ?
             WITH CS
@@ -62,6 +63,7 @@ public final class DerbyLocks {
     private static final String RENEW_OR_TAKE_OVER = """
             UPDATE appl_lock
             SET department_id = COALESCE(CAST(? AS VARCHAR(128)), CASE WHEN SAME THEN department_id ELSE '' END),
+                note = CASE WHEN SAME THEN note ELSE '' END,
                 fence = CASE WHEN SAME THEN fence WHEN fence >= CAST(? AS BIGINT) THEN fence + 1 ELSE CAST(? AS BIGINT) END,
                 acquired_ts = CASE WHEN SAME THEN acquired_ts ELSE CAST(? AS BIGINT) END,
                 lock_ts = CASE WHEN SAME AND acquired_ts >= CAST(? AS BIGINT) THEN acquired_ts + 1 ELSE CAST(? AS BIGINT) END,
@@ -88,6 +90,7 @@ public final class DerbyLocks {
             UPDATE appl_lock
             SET operator_id = ?,
                 department_id = ?,
+                note = '',
                 fence = CASE WHEN fence >= CAST(? AS BIGINT) THEN fence + 1 ELSE CAST(? AS BIGINT) END,
                 acquired_ts = ?,
                 lock_ts = ?,
@@ -98,6 +101,12 @@ public final class DerbyLocks {
             WHERE object_type = ? AND object_id = ? AND operator_id = ? AND expires_ts > ?
             """;
 
+    private static final String NOTE = """
+            UPDATE appl_lock
+            SET note = ?
+            WHERE object_type = ? AND object_id = ? AND operator_id = ? AND fence = COALESCE(CAST(? AS BIGINT), fence) AND expires_ts > ?
+            """;
+
     private static final String ASSERT = """
             SELECT operator_id
             FROM appl_lock
@@ -106,7 +115,7 @@ public final class DerbyLocks {
             """;
 
     private static final String LIST = """
-            SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts
+            SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
             FROM appl_lock
             WHERE expires_ts > ?
                 AND object_type = COALESCE(CAST(? AS VARCHAR(128)), object_type)
@@ -199,7 +208,8 @@ public final class DerbyLocks {
             if (renewOrTakeOver(o, who, seconds, now) || acquire(o, who, seconds, now)) {
                 HeldLock got = holder(o, now).orElseThrow();
                 boolean renewed = got.locked().isAfter(got.acquired());
-                return new Answer(true, renewed ? Answer.RENEWED : Answer.ACQUIRED, NOBODY, got.fence(), got.expires(), got.secondsLeft());
+                return new Answer(true, renewed ? Answer.RENEWED : Answer.ACQUIRED, NOBODY, got.fence(), got.expires(), got.secondsLeft(),
+                        got.note());
             }
         }
         throw new SQLTransientException("get_appl_lock: the object changed hands too often, call again", ApplLockException.CONTENTION);
@@ -208,12 +218,12 @@ public final class DerbyLocks {
     private static final Owner NOBODY = new Owner("", "");
 
     private static Answer held(HeldLock lock) {
-        return new Answer(false, Answer.HELD, lock.owner(), 0, lock.expires(), lock.secondsLeft());
+        return new Answer(false, Answer.HELD, lock.owner(), 0, lock.expires(), lock.secondsLeft(), lock.note());
     }
 
     private boolean renewOrTakeOver(ApplObject o, Owner who, Long seconds, long now) throws SQLException {
         String operator = who.operator();
-        return change(RENEW_OR_TAKE_OVER, who.department(), operator, now, operator, now, now, now, operator, now, now,
+        return change(RENEW_OR_TAKE_OVER, who.department(), operator, now, operator, now, operator, now, now, now, operator, now, now,
                 operator, now, now, now, now, seconds, operator, now, operator, o.type(), o.id(), operator, now) == 1;
     }
 
@@ -247,10 +257,10 @@ public final class DerbyLocks {
         check.positive("p_fence", fence);
         long now = now();
         if (change(RELEASE, now, o.type(), o.id(), who, fence, now) == 1) {
-            return new Answer(true, Answer.RELEASED, NOBODY, 0, null, 0);
+            return new Answer(true, Answer.RELEASED, NOBODY, 0, null, 0, "");
         }
-        return holder(o, now).map(lock -> new Answer(false, Answer.HELD, lock.owner(), 0, null, 0))
-                .orElse(new Answer(true, Answer.FREE, NOBODY, 0, null, 0));
+        return holder(o, now).map(lock -> new Answer(false, Answer.HELD, lock.owner(), 0, null, 0, ""))
+                .orElse(new Answer(true, Answer.FREE, NOBODY, 0, null, 0, ""));
     }
 
     /**
@@ -286,9 +296,33 @@ public final class DerbyLocks {
         Optional<HeldLock> lock = holder(o, now);
         if (done) {
             HeldLock got = lock.orElseThrow();
-            return new Answer(true, Answer.TRANSFERRED, NOBODY, got.fence(), got.expires(), got.secondsLeft());
+            return new Answer(true, Answer.TRANSFERRED, NOBODY, got.fence(), got.expires(), got.secondsLeft(), "");
         }
-        return lock.map(DerbyLocks::held).orElse(new Answer(false, Answer.FREE, NOBODY, 0, null, 0));
+        return lock.map(DerbyLocks::held).orElse(new Answer(false, Answer.FREE, NOBODY, 0, null, 0, ""));
+    }
+
+    /**
+     * As {@link ApplLocks#note}.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant, or null
+     * @param note what to note; null takes the note back
+     * @return NOTED, or no and HELD or FREE
+     * @throws SQLException as the class says
+     */
+    public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
+        Arguments check = new Arguments("note_appl_lock");
+        ApplObject o = check.object(object);
+        String who = check.text("p_operator_id", operator, 64, true);
+        check.positive("p_fence", fence);
+        String why = check.text("p_note", note == null ? "" : note, 255, false);
+        long now = now();
+        if (change(NOTE, why, o.type(), o.id(), who, fence, now) == 1) {
+            return new Answer(true, Answer.NOTED, NOBODY, 0, null, 0, "");
+        }
+        return holder(o, now).map(lock -> new Answer(false, Answer.HELD, lock.owner(), 0, null, 0, ""))
+                .orElse(new Answer(false, Answer.FREE, NOBODY, 0, null, 0, ""));
     }
 
     /**
@@ -373,7 +407,7 @@ public final class DerbyLocks {
         long expires = row.getLong("expires_ts");
         return new HeldLock(object, new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
                 instant(row.getLong("acquired_ts")), instant(row.getLong("lock_ts")), instant(expires),
-                (expires - now + MICROS - 1) / MICROS);
+                (expires - now + MICROS - 1) / MICROS, row.getString("note"));
     }
 
     private static Instant instant(long micros) {

@@ -12,6 +12,8 @@ import java.time.Instant;
  * @param locked when it was last got, renewed or transferred
  * @param expires when it ends
  * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call
+ * @param note what the holder has noted; may be empty
  */
 public record HeldLock(
-        ApplObject object, Owner owner, long fence, Instant acquired, Instant locked, Instant expires, long secondsLeft) {}
+        ApplObject object, Owner owner, long fence, Instant acquired, Instant locked, Instant expires, long secondsLeft,
+        String note) {}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+func (a *app) noteCommand() *cobra.Command {
+	request := applock.NoteRequest{}
+	fence := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "note OBJECT TEXT --operator O [--fence N]",
+		Short: "Note why an operator holds an object",
+		Long: `Notes on the operator's lock why it lasts, for whoever asks: list and inquire show it, and so does
+the get that is refused. The note lasts as long as the lock, through renewals; the next one begins without.
+An empty TEXT takes it back. With --fence only this very grant is noted on.
+
+Prints NOTED with the note (exit code 0), HELD with the holder when somebody else, or another grant
+than --fence, holds the object, or FREE when nobody does (exit code 1).`,
+		Example: `  applockctl note customer:42 "waits for documents until Friday" --operator jdoe
+  applockctl note customer:42 "" --operator jdoe`,
+		Args:                  objectAndText,
+		ValidArgsFunction:     a.completeObjects,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.Fence, request.Note = applock.Fence(fence.value), args[1]
+			return a.noteObject(ctx, args[0], request)
+		}),
+	}
+	a.operatorFlag(command, &request.Operator, "who holds the object")
+	offers(command, "operator", a.completeHolder)
+	command.Flags().Var(&fence, "fence", "note it on this grant only; without it on whichever the operator has")
+	return command
+}
+
+// objectAndText accepts two arguments: a text of several words must be quoted, or else only its first one would be noted.
+func objectAndText(command *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		if err := oneObject(command, args); err != nil {
+			return err
+		}
+		return errors.New("the text is missing: write it in quotes behind the object, and \"\" for none")
+	}
+	if len(args) > 2 {
+		return fmt.Errorf("unexpected argument %q: write the text in quotes", args[2])
+	}
+	return nil
+}
+
+func (a *app) noteObject(ctx context.Context, text string, request applock.NoteRequest) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("note: %w", err)
+	}
+	request.Object = object
+	return a.call(ctx, "note "+object.String(), func(ctx context.Context, s session) error {
+		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
+		err := s.Note(ctx, request)
+		var held *applock.HeldError
+		switch {
+		case errors.As(err, &held):
+			answer.refusedBy(held.Holder)
+			a.noteOwnGrant(answer)
+		case errors.Is(err, applock.ErrNotHeld):
+			answer.Outcome = applock.OutcomeFree
+		case err != nil:
+			return err
+		default:
+			answer.Outcome = applock.OutcomeNoted
+			answer.Holder, answer.Note = answer.OperatorID, trim(request.Note)
+		}
+		return a.answer(err == nil, answer)
+	})
+}

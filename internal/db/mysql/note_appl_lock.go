@@ -1,0 +1,26 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// NoteApplLock calls note_appl_lock_row.
+func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
+	var result db.NoteApplLockResult
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.NoteApplLock(ctx, queries.NoteApplLockParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+			OperatorID: params.OperatorID,
+			Fence:      nullIfZero(params.Fence),
+			Note:       params.Note,
+		})
+	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+	if err != nil {
+		return db.NoteApplLockResult{}, err
+	}
+	return result, nil
+}

@@ -1,0 +1,7 @@
+-- name: NoteApplLock :one
+SELECT
+    p_return_cd::text AS return_cd,
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id
+FROM note_appl_lock_row(@object_type::text, @object_id::text, @operator_id::text, sqlc.narg('fence')::bigint, @note::text);

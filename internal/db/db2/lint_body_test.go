@@ -119,7 +119,7 @@ func forbiddenPhrases() map[string]string {
 
 func nothingForbidden(r sqlRoutine, i int) string {
 	for phrase, why := range forbiddenPhrases() {
-		if r.steps[i].has(phrase) && !(phrase == "GROUP BY" && r.steps[i].begins("DECLARE answer CURSOR")) {
+		if r.steps[i].has(phrase) && (phrase != "GROUP BY" || !r.steps[i].begins("DECLARE answer CURSOR")) {
 			return fmt.Sprintf("%s: %s", phrase, why)
 		}
 	}

@@ -429,6 +429,29 @@ func ExampleClient_Waiters() {
 }
 
 // Acquire waits for its turn. The lease is renewed until it is released, and its context ends if it is lost.
+func ExampleClient_Stats() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	for _, id := range []string{"42", "43"} {
+		request := applock.GetRequest{
+			Object: applock.Object{Type: "customer", ID: id}, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}, TTL: time.Hour,
+		}
+		if _, err := client.Get(ctx, request); err != nil {
+			log.Fatal(err)
+		}
+	}
+	stats, err := client.Stats(ctx, applock.StatsRequest{ObjectType: "customer"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, of := range stats {
+		fmt.Println(of.ObjectType, of.Department, of.Live, "live, within an hour one ends:", of.NextExpiry <= time.Hour)
+	}
+	// Output:
+	// customer CS 2 live, within an hour one ends: true
+}
+
 func ExampleClient_Acquire() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)

@@ -189,6 +189,15 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
+      * APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-STATS" USING APPLOCK.
+           MOVE "stats_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT-TYPE
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
       * The next row of the last call, or APPLOCK-NO-ROW.
        ENTRY "APPLOCK-FETCH" USING APPLOCK.
            INITIALIZE APPLOCK-OUT
@@ -463,6 +472,21 @@
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FREE-IN-US
                WHEN "purged"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-PURGED
+               WHEN "live"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-LIVE
+               WHEN "expired"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EXPIRED
+               WHEN "oldest_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-OLDEST-SECONDS
+               WHEN "next_expiry_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-NEXT-EXPIRY-SECONDS
+               WHEN "waiters"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-WAITERS
+               WHEN "longest_wait_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-LONGEST-WAIT-SECONDS
                WHEN OTHER
                    PERFORM KEEP-TIMESTAMP
            END-EVALUATE.

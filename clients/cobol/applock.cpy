@@ -75,6 +75,12 @@
                10  OUT-SECONDS-LEFT        PIC S9(18) COMP-5.
                10  OUT-FREE-IN-US          PIC S9(18) COMP-5.
                10  OUT-PURGED              PIC S9(18) COMP-5.
+               10  OUT-LIVE                PIC S9(18) COMP-5.
+               10  OUT-EXPIRED             PIC S9(18) COMP-5.
+               10  OUT-OLDEST-SECONDS      PIC S9(18) COMP-5.
+               10  OUT-NEXT-EXPIRY-SECONDS PIC S9(18) COMP-5.
+               10  OUT-WAITERS             PIC S9(18) COMP-5.
+               10  OUT-LONGEST-WAIT-SECONDS PIC S9(18) COMP-5.
                10  OUT-ACQUIRED-TS         PIC X(32).
                10  OUT-LOCK-TS             PIC X(32).
                10  OUT-EXPIRES-TS          PIC X(32).

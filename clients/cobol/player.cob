@@ -96,6 +96,8 @@
                    PERFORM PLAY-POLL
                WHEN "list_appl_lock_waiters"
                    PERFORM PLAY-WAITERS
+               WHEN "stats_appl_locks"
+                   PERFORM PLAY-STATS
                WHEN OTHER
                    DISPLAY "unknown operation" UPON SYSERR
                    MOVE 1 TO RETURN-CODE
@@ -328,6 +330,34 @@
                PERFORM PUT-TIMESTAMP
                PERFORM PUT-EXPIRES-TS
                PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PLAY-STATS.
+           MOVE FIELD(2) TO IN-OBJECT-TYPE
+           MOVE FIELD(3) TO IN-DEPARTMENT-ID
+           CALL "APPLOCK-STATS" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               MOVE OUT-OBJECT-TYPE TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-DEPARTMENT-ID TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-LIVE TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-EXPIRED TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-OLDEST-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-NEXT-EXPIRY-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-WAITERS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-LONGEST-WAIT-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
                PERFORM END-ROW
                PERFORM FETCH-ROW
            END-PERFORM

@@ -181,6 +181,9 @@ class Player {
                 return locks.waiters(a.get(0), a.get(1), new Owner(a.get(2), a.get(3)), after, number(a.get(8))).stream()
                         .<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(), w.owner().operator(),
                                 w.owner().department(), w.client(), w.since(), w.until(), w.expires(), w.secondsLeft())).toList();
+            case "stats_appl_locks":
+                return locks.stats(a.get(0), a.get(1)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
+                        s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
             default:
                 throw new IllegalArgumentException("unknown operation " + operation);
         }

@@ -86,6 +86,11 @@ class Locks {
       afterType, text(afterId), afterOperator, afterClient, maxRows);
   }
 
+  // What there is of each type and department.
+  stats({ objectType, department } = {}) {
+    return this.#call("stats_appl_locks", objectType, department);
+  }
+
   async #one(routine, ...values) {
     return (await this.#call(routine, ...values))[0];
   }
@@ -114,7 +119,8 @@ class Locks {
 }
 
 // pg has bigint as text, mysql2 as a number, mariadb as a BigInt. All of ours fit in 2^53.
-const whole = new Set(["fence", "seconds_left", "purged", "free_in_us"]);
+const whole = new Set(["fence", "seconds_left", "purged", "free_in_us",
+  "live", "expired", "oldest_seconds", "next_expiry_seconds", "waiters", "longest_wait_seconds"]);
 
 function answer(row) {
   const result = {};

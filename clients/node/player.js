@@ -95,6 +95,7 @@ async function play(connection, locks, lines, operation, a) {
         objectType: a[0], objectId: a[1], operator: a[2], department: a[3],
         afterType: a[4], afterId: a[5], afterOperator: a[6], afterClient: a[7], maxRows: number(a[8]),
       });
+    case "stats_appl_locks": return locks.stats({ objectType: a[0], department: a[1] });
   }
   throw new Error(`unknown operation ${operation}`);
 }

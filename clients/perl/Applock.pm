@@ -106,6 +106,12 @@ sub waiters {
         @of{qw(type id operator department after_type after_id after_operator after_client max_rows)});
 }
 
+# What there is of each type and department.
+sub stats {
+    my ($self, %of) = @_;
+    return $self->_call('stats_appl_locks', @of{qw(type department)});
+}
+
 sub _one {
     my ($answer) = _call(@_);
     return $answer;

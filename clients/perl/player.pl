@@ -30,6 +30,7 @@ my %columns = (
     renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
     list_appl_lock_waiters => [@list, qw(client_id since_ts until_ts expires_ts seconds_left)],
+    stats_appl_locks => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
 );
 
 my %play = (
@@ -51,6 +52,7 @@ my %play = (
     list_appl_lock_waiters    => sub {
         $locks->waiters(named([qw(type id operator department after_type after_id after_operator after_client max_rows)], @_));
     },
+    stats_appl_locks => sub { $locks->stats(named([qw(type department)], @_)) },
 );
 
 while (my $line = <STDIN>) {

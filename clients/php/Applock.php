@@ -26,7 +26,10 @@ final class LockError extends \RuntimeException
  */
 final class Locks
 {
-    private const WHOLE = ['fence', 'seconds_left', 'purged', 'free_in_us'];
+    private const WHOLE = [
+        'fence', 'seconds_left', 'purged', 'free_in_us',
+        'live', 'expired', 'oldest_seconds', 'next_expiry_seconds', 'waiters', 'longest_wait_seconds',
+    ];
 
     private readonly bool $postgres;
     private readonly string $prefix;
@@ -121,6 +124,12 @@ final class Locks
         return $this->call(
             'list_appl_lock_waiters', $type, $id, $operator, $department, $afterType, $afterId, $afterOperator, $afterClient, $maxRows,
         );
+    }
+
+    /** What there is of each type and department. */
+    public function stats(?string $type = null, ?string $department = null): array
+    {
+        return $this->call('stats_appl_locks', $type, $department);
     }
 
     private function one(string $routine, ...$arguments): array

@@ -97,6 +97,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'retract_appl_lock_waiter' => nothing($locks->retract(...$a)),
         'poll_appl_locks' => $locks->poll($a[0], number($a[1])),
         'list_appl_lock_waiters' => $locks->waiters($a[0], $a[1], $a[2], $a[3], $a[4], $a[5], $a[6], $a[7], number($a[8])),
+        'stats_appl_locks' => $locks->stats(...$a),
     };
 }
 

@@ -84,6 +84,10 @@ class Locks:
         return self._call("list_appl_lock_waiters", object_type, str_or_none(object_id), operator, department,
                           after_type, str_or_none(after_id), after_operator, after_client, max_rows)
 
+    def stats(self, object_type=None, department=None):
+        """What there is of each type and department."""
+        return self._call("stats_appl_locks", object_type, department)
+
     def _one(self, routine, *arguments):
         return self._call(routine, *arguments)[0]
 

@@ -106,6 +106,7 @@ class Player:
             case "retract_appl_lock_waiter": return [locks.retract(*a)]
             case "poll_appl_locks": return locks.poll(a[0], number(a[1]))
             case "list_appl_lock_waiters": return locks.waiters(*a[:8], number(a[8]))
+            case "stats_appl_locks": return locks.stats(*a)
         raise ValueError("unknown operation " + operation)
 
 

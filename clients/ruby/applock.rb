@@ -103,6 +103,11 @@ module Applock
       call("list_appl_lock_waiters", type, id, operator, department, after_type, after_id, after_operator, after_client, max_rows)
     end
 
+    # What there is of each type and department.
+    def stats(type: nil, department: nil)
+      call("stats_appl_locks", type, department)
+    end
+
     private
 
     def one(routine, *values)
@@ -145,7 +150,7 @@ module Applock
       return [name, value] unless value.is_a?(String)
 
       case name
-      when "fence", "seconds_left", "purged", "free_in_us" then [name, Integer(value)]
+      when "fence", "purged", "free_in_us", "live", "expired", "waiters", /(^|_)seconds(_left)?$/ then [name, Integer(value)]
       when /_ts$/ then [name, Time.parse(value).utc]
       else [name, value]
       end

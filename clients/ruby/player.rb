@@ -83,6 +83,7 @@ def play(connection, locks, operation, a)
   when "list_appl_lock_waiters"
     locks.waiters(type: a[0], id: a[1], operator: a[2], department: a[3], after_type: a[4], after_id: a[5],
                   after_operator: a[6], after_client: a[7], max_rows: number(a[8]))
+  when "stats_appl_locks" then locks.stats(type: a[0], department: a[1])
   else raise "unknown operation #{operation}"
   end
 end

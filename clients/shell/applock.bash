@@ -27,6 +27,7 @@ applock_list() { _applock_rows "- - - - - ts ts ts - -" list_appl_locks 6 "$@"; 
 applock_renew() { _applock_rows "- - - - - ts -" renew_appl_locks 1 "$@"; }
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
 applock_waiters() { _applock_rows "- - - - - ts ts ts -" list_appl_lock_waiters 9 "$@"; }
+applock_stats() { _applock_rows "- - - - - - - -" stats_appl_locks 2 "$@"; }
 
 declare -gA lock=()
 

@@ -11,6 +11,7 @@ import (
 // The outcomes that commands have beside those of the operations. docs/json.md tells them all.
 const (
 	outcomeWaiting applock.Outcome = "WAITING"
+	outcomeCounted applock.Outcome = "COUNTED"
 	outcomePurged  applock.Outcome = "PURGED"
 
 	outcomeNotAsked     applock.Outcome = "NOT_ASKED"

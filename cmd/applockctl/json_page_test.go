@@ -155,6 +155,7 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "release", "customer:42", "--operator", "asmith")
 	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith")
 	run(u, "inquire", "customer:42")
+	run(u, "stats")
 	run(u, "purge")
 	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "jdoe"})
 	run(u, "list --waiting")

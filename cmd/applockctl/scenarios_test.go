@@ -86,7 +86,7 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 		return scenario.Answer{}, scenario.ErrNotOffered
 	}
 	command := []string{operation, "--output", "json"}
-	if operation == "list" {
+	if operation == "list" || operation == "stats" {
 		if objectType, given := args["object_type"]; given {
 			command = append(command, "--type="+objectType)
 		}
@@ -129,8 +129,11 @@ func cliAnswer(operation string, got result) (scenario.Answer, error) {
 		}
 		rows = append(rows, row)
 	}
-	if operation == "list" {
+	switch operation {
+	case "list":
 		return scenario.ListAnswer(rows), nil
+	case "stats":
+		return scenario.StatsAnswer(rows), nil
 	}
 	return rowAnswer(operation, rows[0], got.code)
 }

@@ -319,6 +319,25 @@ func Contract() []Operation {
 			Answers: []string{"those who wait; fewer than p_max_rows are the last page"},
 		},
 		{
+			Name:    "stats_appl_locks",
+			Summary: "How many locks and waiters there are of each type and department, and how old and how long.",
+			Parameters: []Parameter{
+				{"p_object_type", In, Text, "only this type; NULL = any"},
+				{"p_department_id", In, Text, "only this department, may be empty; NULL = any"},
+			},
+			Columns: []Parameter{
+				rowType,
+				{"department_id", Out, Text, "the department of those who hold or wait; empty for none, and for what is free"},
+				{"live", Out, Number, "live locks"},
+				{"expired", Out, Number, "rows of objects that are free again and have not been purged; with live, all rows"},
+				{"oldest_seconds", Out, Number, "whole seconds since the start of the oldest live grant, rounded down; 0 for none"},
+				{"next_expiry_seconds", Out, Number, "whole seconds until the next live lock ends, rounded up; 0 for none"},
+				{"waiters", Out, Number, "those who wait"},
+				{"longest_wait_seconds", Out, Number, "whole seconds since the first of them began to wait, rounded down; 0 for none"},
+			},
+			Answers: []string{"a row for each type and department that has rows in the tables"},
+		},
+		{
 			Name:    "appl_lock_version",
 			Summary: "The version of the installed contract.",
 			Answers: []string{"a whole number"},

@@ -11,7 +11,7 @@ const (
 	Supervisor Role = "supervisor"
 	// Auditor only looks.
 	Auditor Role = "auditor"
-	// Janitor purges.
+	// Janitor purges, and sees how much there is to purge.
 	Janitor Role = "janitor"
 )
 
@@ -25,6 +25,8 @@ func (r Role) May(operation Operation) bool {
 		return true
 	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
 		return r != Janitor
+	case "stats_appl_locks":
+		return r != Operator // it reads the tables from end to end
 	case "transfer_appl_lock":
 		return r == Supervisor
 	case "purge_appl_locks":

@@ -41,6 +41,8 @@ func Facade(client *applock.Client) Executor {
 			return AnswerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, applock.SerializeRequest{Object: object(args)}))
 		case "waiters":
 			return waitersThroughFacade(ctx, client, args)
+		case "stats":
+			return statsThroughFacade(ctx, client, args)
 		case "announce", "retract", "poll", "renew":
 			return Answer{}, ErrNotOffered
 		}
@@ -168,6 +170,19 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 	return WaitersAnswer(waiters), nil
 }
 
+func statsThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	stats, err := client.Stats(ctx, applock.StatsRequest{ObjectType: args["object_type"], Department: args["department_id"]})
+	var rows []map[string]any
+	for _, of := range stats {
+		rows = append(rows, map[string]any{
+			"object_type": of.ObjectType, "department_id": of.Department, "live": of.Live, "expired": of.Expired,
+			"oldest_seconds": wholeSeconds(of.Oldest), "next_expiry_seconds": wholeSeconds(of.NextExpiry),
+			"waiters": of.Waiters, "longest_wait_seconds": wholeSeconds(of.LongestWait),
+		})
+	}
+	return AnswerOrError(StatsAnswer(rows), err)
+}
+
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	result, err := client.Purge(ctx, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
@@ -183,6 +198,18 @@ func ListAnswer(rows []map[string]any) Answer {
 		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
 		answer.Values[nth("seconds_left", i+1)] = Text(row["seconds_left"])
 		answer.Values[nth("note", i+1)] = Text(row["note"])
+	}
+	return orNone(answer)
+}
+
+// StatsAnswer has one word for each row of stats_appl_locks, type and department.
+func StatsAnswer(rows []map[string]any) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range rows {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s", row["object_type"], row["department_id"]))
+		for _, name := range []string{"live", "expired", "oldest_seconds", "next_expiry_seconds", "waiters", "longest_wait_seconds"} {
+			answer.Values[nth(name, i+1)] = Text(row[name])
+		}
 	}
 	return orNone(answer)
 }

@@ -43,6 +43,9 @@ func (s Step) scratch(prefix string) Step {
 		if key, client, found := cutLast(s.Words[i], "/"); found && s.Operation == "waiters" {
 			s.Words[i] = key + "/" + scratchName(prefix, client)
 		}
+		if objectType, department, found := strings.Cut(word, "/"); found && s.Operation == "stats" {
+			s.Words[i] = scratchName(prefix, objectType) + "/" + department
+		}
 	}
 	for i, term := range s.Terms {
 		s.Terms[i].Value = scratchObject(prefix, term.Value)

@@ -97,7 +97,7 @@ func wantedResult(t *testing.T, operation db.Operation, kind reflect.Type) any {
 		for _, id := range answeredIDs() {
 			row := reflect.New(kind.Elem()).Elem()
 			fill(t, row, operation.Columns)
-			row.FieldByName("ObjectID").SetString(id)
+			row.FieldByName(goName(keyOf(operation))).SetString(id)
 			result = reflect.Append(result, row)
 		}
 	case len(operation.OutParameters()) == 0:
@@ -193,6 +193,14 @@ func answerTo(operation db.Operation, client func(value any) driver.Value) fakeA
 // answeredIDs are those of the rows of a result set.
 func answeredIDs() []string { return []string{"1", "2, longer", "3"} }
 
+// keyOf returns the column by which rows differ.
+func keyOf(operation db.Operation) string {
+	if operation.Name == "stats_appl_locks" {
+		return "department_id"
+	}
+	return "object_id"
+}
+
 // listAnswer has a row for each id; all else is as in answerTo.
 func listAnswer(operation db.Operation, client func(value any) driver.Value, ids ...string) fakeAnswer {
 	var answer fakeAnswer
@@ -203,7 +211,7 @@ func listAnswer(operation db.Operation, client func(value any) driver.Value, ids
 		var row []driver.Value
 		for _, column := range operation.Columns {
 			value := valueOfParameter(column)
-			if column.Name == "object_id" {
+			if column.Name == keyOf(operation) {
 				value = id
 			}
 			row = append(row, client(value))
@@ -295,6 +303,12 @@ func TestAbsentArguments(t *testing.T) {
 			return err
 		}
 	}
+	stats := func(params db.StatsApplLocksParams) func(ctx context.Context, driver db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.StatsApplLocks(ctx, params)
+			return err
+		}
+	}
 	for _, test := range []struct {
 		name, wantText string
 		call           func(ctx context.Context, driver db.Driver) error
@@ -335,6 +349,9 @@ func TestAbsentArguments(t *testing.T) {
 			listWaiters(db.ListApplLockWaitersParams{ObjectType: "t", ObjectID: "i", MaxRows: 5}), []driver.Value{"t", "i", "", "", "", "", int64(5)}},
 		{"ListWaitersOfOwner", "CALL applock.list_appl_lock_waiters(NULL, NULL, ?, ?, ?, ?, ?, ?, ?)",
 			listWaiters(db.ListApplLockWaitersParams{OperatorID: "o", DepartmentID: new("d"), MaxRows: 5}), []driver.Value{"o", "d", "", "", "", "", int64(5)}},
+		{"StatsOfAll", "CALL applock.stats_appl_locks(NULL, NULL)", stats(db.StatsApplLocksParams{}), nil},
+		{"StatsOfNoDepartment", "CALL applock.stats_appl_locks(?, ?)",
+			stats(db.StatsApplLocksParams{ObjectType: "t", DepartmentID: new("")}), []driver.Value{"t", ""}},
 		{"ListDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
 			list(db.ListApplLocksParams{DepartmentID: new("d"), MaxRows: 5}), []driver.Value{"d", "", "", int64(5)}},
 		{"ListNoDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
@@ -388,7 +405,8 @@ func TestAnswersWithoutLock(t *testing.T) {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil, int64(0)},
 			[]db.RenewedGrant{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},
 		},
-		"poll_appl_locks": {nil, []db.AwaitedObject(nil)},
+		"poll_appl_locks":  {nil, []db.AwaitedObject(nil)},
+		"stats_appl_locks": {nil, []db.Stats(nil)},
 		"list_appl_lock_waiters": {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("KIM"), none, []byte("p1"), moment("since_ts"), nil, moment("expires_ts"), int64(60)},
 			[]db.Waiter{{

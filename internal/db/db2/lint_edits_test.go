@@ -34,6 +34,7 @@ func lintEdits() []lintEdit {
 		transfer  = "procedures/db2/transfer_appl_lock.sql"
 		version   = "procedures/db2/appl_lock_version.sql"
 		waiters   = "procedures/db2/list_appl_lock_waiters.sql"
+		stats     = "procedures/db2/stats_appl_locks.sql"
 
 		listZOS      = "procedures/db2/zos/list_appl_locks.sql"
 		purgeZOS     = "procedures/db2/zos/purge_appl_locks.sql"
@@ -106,6 +107,7 @@ func lintEdits() []lintEdit {
 		edit(serialize, "END main", "END", "balance: want `END main`"),
 
 		edit(assert, "WITH RS", "GROUP BY l.object_id WITH RS", "forbidden phrases: GROUP BY:"),
+		edit(stats, "DAYS(l.acquired_ts) AS BIGINT)", "DAYS(l.acquired_ts) AS INTEGER)", "bigint: days(l.acquired_ts) as integer) * 86400"),
 		edit(assert, "WITH RS", "HAVING COUNT(*) = 1 WITH RS", "forbidden phrases: HAVING:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us FOR UPDATE", "forbidden phrases: FOR UPDATE:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us SKIP LOCKED DATA", "forbidden phrases: SKIP LOCKED:"),

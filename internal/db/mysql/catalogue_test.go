@@ -223,7 +223,7 @@ func dataAccess(name string) string {
 		name = strings.TrimSuffix(name, form)
 	}
 	switch name {
-	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "stats_appl_locks":
 		return "READS SQL DATA"
 	case "appl_lock_version", "appl_lock_refuse_number", "appl_lock_refuse_text":
 		return "CONTAINS SQL"

@@ -152,9 +152,9 @@ func TestGrants(t *testing.T) {
 		place := newPlace(t, product)
 		for role, allowed := range map[string][]string{
 			"operator":   operator,
-			"supervisor": append([]string{"transfer_appl_lock"}, operator...),
-			"auditor":    {"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "appl_lock_version"},
-			"janitor":    {"purge_appl_locks", "appl_lock_version"},
+			"supervisor": append([]string{"transfer_appl_lock", "stats_appl_locks"}, operator...),
+			"auditor":    {"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "stats_appl_locks", "appl_lock_version"},
+			"janitor":    {"purge_appl_locks", "stats_appl_locks", "appl_lock_version"},
 			"nobody":     nil,
 		} {
 			t.Run(role, func(t *testing.T) { // one after the other: they call for the same locks

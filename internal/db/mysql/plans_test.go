@@ -103,6 +103,8 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 		{"list", "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '10000', ?)", []any{plannedPage}, plannedPage},
 		{"list of a type", "CALL list_appl_locks('customer', NULL, NULL, 'customer', '10000', ?)", []any{plannedPage}, plannedPage},
 		{"waiters", "CALL list_appl_lock_waiters(NULL, NULL, NULL, NULL, 'customer', '10000', 'A', 'p', ?)", []any{plannedPage}, plannedPage},
+		{"stats", "CALL stats_appl_locks(NULL, NULL)", nil, 2 * plannedRows},
+		{"stats of a type that is not there", "CALL stats_appl_locks('order', NULL)", nil, 0},
 		{"let all end", "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
 		{"let all waiters end", "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
 		{"purge", "CALL purge_appl_locks_row(1, ?)", []any{plannedPage}, 2 * plannedPage},

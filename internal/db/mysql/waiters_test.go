@@ -293,6 +293,7 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			grants = append(grants, granted(t, place.SQL, id, "JDOE"))
 		}
 		mustQuery(t, place.SQL, "CALL get_appl_lock_row('a', '1', 'JDOE', '', 60)")
+		mustQuery(t, place.SQL, "CALL get_appl_lock_row('a', '9', 'JDOE', 'CS', 60)")
 		conn, err := place.SQL.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -307,6 +308,13 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			}
 			if strings.Join(got, " ") != strings.Join(want, " ") {
 				t.Errorf("list: %q, want %q", got, want)
+			}
+			got = nil
+			for _, row := range mustQuery(t, conn, "CALL stats_appl_locks(NULL, NULL)") {
+				got = append(got, fmt.Sprintf("%s/%s=%v/%v", row["object_type"], row["department_id"], row["live"], row["waiters"]))
+			}
+			if strings.Join(got, " ") != "a/=1/8 a/CS=1/0 b/=0/6 customer/CS=3/0" {
+				t.Errorf("stats: %q", got)
 			}
 			got = nil
 			for _, row := range mustQuery(t, conn, "CALL poll_appl_locks('p', NULL)") {
@@ -328,6 +336,10 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			"list_appl_lock_waiters(NULL, '1', 'B', NULL, NULL, NULL, NULL, NULL, NULL)",
 			"list_appl_lock_waiters('a', '1', 'B', '', NULL, NULL, NULL, NULL, 1)",
 			"list_appl_lock_waiters('x', 'x', 'x', 'x', NULL, NULL, NULL, NULL, NULL)",
+			"stats_appl_locks('a', NULL)",
+			"stats_appl_locks('b', '')",
+			"stats_appl_locks(NULL, '')",
+			"stats_appl_locks('x', 'x')",
 			"poll_appl_locks('p', 1)",
 			"poll_appl_locks('nobody', NULL)",
 			"renew_appl_locks('[]')",

@@ -143,6 +143,7 @@ func TestGrants(t *testing.T) {
 		"retract":      "CALL applock.retract_appl_lock_waiter('customer', '1', 'JDOE', 'p1')",
 		"poll":         "SELECT * FROM applock.poll_appl_locks('p1', NULL)",
 		"waiters":      "SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"stats":        "SELECT * FROM applock.stats_appl_locks(NULL, NULL)",
 		"renew":        "SELECT * FROM applock.renew_appl_locks('[]')",
 		"version":      "SELECT applock.appl_lock_version()",
 		"transfer":     "CALL applock.transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', '', NULL)",
@@ -158,9 +159,9 @@ func TestGrants(t *testing.T) {
 	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,
-		"supervisor": append([]string{"transfer"}, operator...),
-		"auditor":    {"inquire", "list", "waiters", "version"},
-		"janitor":    {"purge", "version"},
+		"supervisor": append([]string{"transfer", "stats"}, operator...),
+		"auditor":    {"inquire", "list", "waiters", "stats", "version"},
+		"janitor":    {"purge", "stats", "version"},
 		"nobody":     nil,
 	} {
 		t.Run(role, func(t *testing.T) { // not parallel: two grants on one routine at once are an error

@@ -202,6 +202,8 @@ func measuredCalls(t *testing.T) []measuredCall {
 			"SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, 'customer', '5', 'A', 'p', $1)",
 			[]any{page}, "",
 		},
+		{"stats", 8 * plannedRows, "SELECT * FROM applock.stats_appl_locks(NULL, NULL)", nil, ""},
+		{"stats of a type that is not there", once, "SELECT * FROM applock.stats_appl_locks('order', NULL)", nil, ""},
 		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
 		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},
 		{

@@ -134,6 +134,10 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			_, err := q.ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
 			return err
 		}, []string{ofTheWaiters + fromWaiterKey}},
+		{"stats", func(q *queries.Queries) error {
+			_, err := q.StatsApplLocks(ctx, queries.StatsApplLocksParams{})
+			return err
+		}, []string{"SCAN a", "SCAN w", "SCAN s"}},
 		{"purge of waiters", func(q *queries.Queries) error {
 			return q.PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{OlderThanSeconds: 60, MaxRows: 10})
 		}, []string{ofTheWaiters + byWaiterKey, "SCAN w"}},

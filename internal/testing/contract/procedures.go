@@ -143,6 +143,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 	switch operation {
 	case "list":
 		return scenario.ListAnswer(rows)
+	case "stats":
+		return scenario.StatsAnswer(rows)
 	case "assert", "serialize", "announce", "retract":
 		return scenario.Answer{Words: []string{"ok"}}
 	case "renew":

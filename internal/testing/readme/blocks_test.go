@@ -39,6 +39,7 @@ func executions() []execution {
 		{"docs/db2.md", "Call", "sql", 1, nobody},
 		{"docs/db2.md", "On a real server", "sh", 1, nobody},
 		{"docs/dba.md", "Check", "sh", 3, "docs/dba TestInstallByTheMigratorAndByHand"},
+		{"docs/dba.md", "Watch", "crontab", 1, "docs/dba TestCrontabOfMetrics"},
 		{"docs/dba.md", "Upgrade", "sh", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
 		{"docs/dba.md", "PRODUCT: rights", "sql", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
 		{"docs/dba.md", "PRODUCT: install", "sh", 6, "docs/dba TestInstallByTheMigratorAndByHand"},

@@ -286,6 +286,20 @@ public final class ApplLocks {
     }
 
     /**
+     * Counts locks and waiters, by type and department in the order of the keys.
+     *
+     * @param type only of this type; null is any
+     * @param department only of this department, which may be empty; null is any
+     * @return what there is
+     * @throws SQLException as the class says
+     */
+    public List<LockStats> stats(String type, String department) throws SQLException {
+        return call("stats_appl_locks(?, ?)", row -> new LockStats(row.getString("object_type"), row.getString("department_id"),
+                row.getLong("live"), row.getLong("expired"), row.getLong("oldest_seconds"), row.getLong("next_expiry_seconds"),
+                row.getLong("waiters"), row.getLong("longest_wait_seconds")), type, department);
+    }
+
+    /**
      * Whether rolling back and trying again can help: a deadlock, a serialization failure, a lock that was waited for too long, an object
      * that changed hands too often. A broken connection is none of these.
      *

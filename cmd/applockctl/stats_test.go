@@ -1,0 +1,131 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// Goal: a supervisor sees how much there is of what. Method: locks of two departments, a free object and a waiter, as a table, as
+// JSON and selected.
+func TestStats(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	if got := u.must(t, "stats"); got.stdout != "TYPE  DEPARTMENT  LIVE  EXPIRED  OLDEST  NEXT END  WAITERS  LONGEST WAIT\n" {
+		t.Errorf("of nothing: %q", got.stdout)
+	}
+	fillForStats(t, u)
+	got := u.must(t, "stats")
+	table := leftOfTable.ReplaceAllString(gapOfTable.ReplaceAllString(got.stdout, "  "), "  LEFT$2")
+	want := "TYPE  DEPARTMENT  LIVE  EXPIRED  OLDEST  NEXT END  WAITERS  LONGEST WAIT\n"
+	if !strings.HasPrefix(table, want) || !regexp.MustCompile(`\ncustomer  -  0  1  -  -  1  \S+\ncustomer  sales  2  0  \S+  \S+  0  -\n$`).MatchString(table) {
+		t.Errorf("the table is\n%s", got.stdout)
+	}
+	line := u.must(t, "stats", "--type", "customer", "--department", "sales", "--output", "json").stdout
+	if !regexp.MustCompile(`^{"outcome":"COUNTED","object_type":"customer","department_id":"sales","live":2,"expired":0,` +
+		`"oldest_seconds":\d+,"next_expiry_seconds":(3[56]\d\d),"waiters":0,"longest_wait_seconds":0}\n$`).MatchString(line) {
+		t.Errorf("JSON: %s", line)
+	}
+	if line := u.must(t, "stats", "--no-department", "--output", "json").stdout; strings.Count(line, "\n") != 1 || !strings.Contains(line, `"expired":1`) {
+		t.Errorf("without department: %s", line)
+	}
+	u.run(t, "stats", "--department", "sales", "--no-department").check(t, exitUsage, "--no-department")
+	u.run(t, "stats", "--type", "a:b").check(t, exitUsage, "--type")
+}
+
+// fillForStats leaves two locks of sales, a free object and somebody without a department who waits.
+func fillForStats(t *testing.T, u user) {
+	t.Helper()
+	u.must(t, "get", "customer:1", "--operator", "jdoe", "--department", "sales", "--ttl", "1h")
+	u.must(t, "get", "customer:2", "--operator", "jdoe", "--department", "sales", "--ttl", "2h")
+	u.must(t, "get", "customer:3", "--operator", "jdoe", "--department", "sales")
+	u.must(t, "release", "customer:3", "--operator", "jdoe")
+	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "1", OperatorID: "asmith"})
+}
+
+// Goal: Prometheus takes the text, whatever names there are, and only this command has it. Method: the rules of the format, and a flag
+// before and behind the command.
+func TestStatsForPrometheus(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	checkMetrics(t, u.must(t, "stats", "--output", "prometheus").stdout)
+	fillForStats(t, u)
+	u.must(t, "get", "customer:4", "--operator", "jdoe", "--department", "R&D \"new\"\\\nlines")
+	text := u.must(t, "--output", "prometheus", "stats").stdout
+	samples := checkMetrics(t, text)
+	for sample, want := range map[string]string{
+		`applock_locks{type="customer",department="sales",state="live"}`:                "2",
+		`applock_locks{type="customer",department="sales",state="expired"}`:             "0",
+		`applock_locks{type="customer",department="",state="expired"}`:                  "1",
+		`applock_locks{type="customer",department="R&D \"new\"\\\nlines",state="live"}`: "1",
+		`applock_waiters{type="customer",department=""}`:                                "1",
+		`applock_oldest_lock_age_seconds{type="customer",department=""}`:                "",
+		`applock_next_expiry_seconds{type="customer",department=""}`:                    "",
+		`applock_longest_wait_seconds{type="customer",department="sales"}`:              "",
+	} {
+		if samples[sample] != want {
+			t.Errorf("%s is %q, want %q", sample, samples[sample], want)
+		}
+	}
+	if len(samples) != 6+2*2+3+1 {
+		t.Errorf("%d samples:\n%s", len(samples), text)
+	}
+	u.run(t, "list", "--output", "prometheus").check(t, exitUsage, "write table or json")
+	u.run(t, "stats", "--output", "xml").check(t, exitUsage, "write table, json or prometheus")
+}
+
+// checkMetrics checks a text by the rules of the format, and those that promtool has for names, and returns its samples.
+func checkMetrics(t *testing.T, text string) map[string]string {
+	t.Helper()
+	var (
+		help     = regexp.MustCompile(`^# HELP (applock_[a-z_]+[a-z]) [A-Z].*\.$`)
+		kind     = regexp.MustCompile(`^# TYPE (applock_[a-z_]+[a-z]) gauge$`)
+		sample   = regexp.MustCompile(`^((applock_[a-z_]+[a-z])\{[a-z]+="(?:[^"\\]|\\["\\n])*"(?:,[a-z]+="(?:[^"\\]|\\["\\n])*")*\}) (\d+)$`)
+		samples  = map[string]string{}
+		families = map[string]bool{}
+		family   string
+	)
+	if !strings.HasSuffix(text, "\n") {
+		t.Error("the last line has no end")
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		if found := help.FindStringSubmatch(lines[i]); found != nil && i+1 < len(lines) {
+			family = found[1]
+			next := kind.FindStringSubmatch(lines[i+1])
+			if families[family] || next == nil || next[1] != family {
+				t.Errorf("%s is there twice, or has no type: %s", family, lines[i+1])
+			}
+			families[family] = true
+			i++
+			continue
+		}
+		found := sample.FindStringSubmatch(lines[i])
+		if found == nil || found[2] != family || samples[found[1]] != "" {
+			t.Errorf("%q is no sample of %s, or is there twice", lines[i], family)
+			continue
+		}
+		samples[found[1]] = found[3]
+	}
+	if len(families) != 5 {
+		t.Errorf("%d families, want 5", len(families))
+	}
+	return samples
+}
+
+// Goal: what has not happened is not shown as 0 s. Method: the text of statistics with nothing live, and of none.
+func TestMetricsOfNothing(t *testing.T) {
+	t.Parallel()
+	text := metricsOf([]applock.Stats{{ObjectType: "a", Expired: 3}, {ObjectType: "b", Waiters: 1, LongestWait: time.Minute}})
+	samples := checkMetrics(t, text)
+	if len(samples) != 4+2+1 || samples[`applock_longest_wait_seconds{type="b",department=""}`] != "60" {
+		t.Errorf("%v of\n%s", samples, text)
+	}
+	if samples := checkMetrics(t, metricsOf(nil)); len(samples) != 0 {
+		t.Errorf("of nothing: %v", samples)
+	}
+}

@@ -82,7 +82,7 @@ func (o Owner) trim(field string) (Owner, error) {
 // Outcome is what a call came to, in the one word of the procedures.
 type Outcome string
 
-// The outcomes. A refusal is an error: a [*HeldError] for HELD, [ErrNotHeld] for FREE where somebody should hold the
+// The outcomes. A refusal is an error: a [*HeldError] for HELD, a [*FullError] for FULL, [ErrNotHeld] for FREE where somebody should hold the
 // object.
 const (
 	OutcomeAcquired    Outcome = Outcome(db.Acquired)
@@ -91,6 +91,7 @@ const (
 	OutcomeReleased    Outcome = Outcome(db.Released)
 	OutcomeFree        Outcome = Outcome(db.Free)
 	OutcomeHeld        Outcome = Outcome(db.Held)
+	OutcomeFull        Outcome = Outcome(db.Full)
 )
 
 // Fence is the fencing token of a grant. It is greater for every later grant of the same object, for

@@ -92,6 +92,7 @@ func inFlags(err error) string {
 		"Fence":            "--fence",
 		"TTL":              "--ttl",
 		"MaxWait":          "--wait",
+		"Permits":          "--permits",
 		"MaxHold":          "--max-hold",
 		"New":              "--new",
 		"OlderThan":        "--older-than",

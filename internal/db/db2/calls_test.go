@@ -97,7 +97,7 @@ func wantedResult(t *testing.T, operation db.Operation, kind reflect.Type) any {
 		for _, id := range answeredIDs() {
 			row := reflect.New(kind.Elem()).Elem()
 			fill(t, row, operation.Columns)
-			row.FieldByName("ObjectID").SetString(id)
+			row.FieldByName(goName(keyColumn(operation))).SetString(id)
 			result = reflect.Append(result, row)
 		}
 	case len(operation.OutParameters()) == 0:
@@ -110,6 +110,16 @@ func wantedResult(t *testing.T, operation db.Operation, kind reflect.Type) any {
 		return inquired
 	}
 	return result.Interface()
+}
+
+// keyColumn returns the column that tells the rows of an operation apart.
+func keyColumn(operation db.Operation) string {
+	for _, column := range operation.Columns {
+		if column.Name == "slot_id" {
+			return column.Name
+		}
+	}
+	return "object_id"
 }
 
 // fill sets the field of each parameter, which may be one of the lock that was inquired.
@@ -203,7 +213,7 @@ func listAnswer(operation db.Operation, client func(value any) driver.Value, ids
 		var row []driver.Value
 		for _, column := range operation.Columns {
 			value := valueOfParameter(column)
-			if column.Name == "object_id" {
+			if column.Name == keyColumn(operation) {
 				value = id
 			}
 			row = append(row, client(value))
@@ -373,6 +383,10 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
 			db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Free},
+		},
+		"get_appl_lock_permit": {
+			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60)},
+			[]db.Permit{{Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: moment("expires_ts"), SecondsLeft: 60}},
 		},
 		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
 		"list_appl_locks":  {nil, []db.Lock(nil)},

@@ -201,6 +201,7 @@ func measuredCalls(t *testing.T) []measuredCall {
 			"SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, 'customer', '5', 'A', 'p', $1)",
 			[]any{page}, "",
 		},
+		{"permit", perRow*plannedGrants + once, "SELECT * FROM applock.get_appl_lock_permit('room', 'desk', $1, 'JDOE', '', 60)", []any{plannedGrants}, ""},
 		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
 		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},
 		{

@@ -109,6 +109,28 @@ func ExampleClient_Get() {
 	// the same grant: true
 }
 
+// Two desks: two people have one each, and the third is told who has them.
+func ExampleClient_GetPermit() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	room := applock.Object{Type: "room", ID: "desk"}
+	for _, operator := range []string{"JDOE", "ASMITH", "BROWN"} {
+		request := applock.GetPermitRequest{Object: room, Permits: 2, Owner: applock.Owner{Operator: operator}, TTL: time.Hour}
+		permit, err := client.GetPermit(ctx, request)
+		var full *applock.FullError
+		if errors.As(err, &full) {
+			fmt.Println(operator, "waits for", full.Holders[0].Operator, "or", full.Holders[1].Operator)
+			continue
+		}
+		fmt.Println(operator, permit.Outcome, permit.Object, err)
+	}
+	// Output:
+	// JDOE ACQUIRED room:desk#1 <nil>
+	// ASMITH ACQUIRED room:desk#2 <nil>
+	// BROWN waits for JDOE or ASMITH
+}
+
 // A release that names the fence ends that grant and no other, and may be repeated.
 func ExampleClient_Release() {
 	ctx := context.Background()

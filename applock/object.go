@@ -83,7 +83,7 @@ func (o Owner) trim(field string) (Owner, error) {
 // Outcome is what a call came to, in the one word of the procedures.
 type Outcome string
 
-// The outcomes. A refusal is an error: a [*HeldError] for HELD, [ErrNotHeld] for FREE where somebody should hold the
+// The outcomes. A refusal is an error: a [*HeldError] for HELD, a [*FullError] for FULL, [ErrNotHeld] for FREE where somebody should hold the
 // object.
 const (
 	OutcomeAcquired    Outcome = Outcome(db.Acquired)
@@ -93,6 +93,7 @@ const (
 	OutcomeFree        Outcome = Outcome(db.Free)
 	OutcomeHeld        Outcome = Outcome(db.Held)
 	OutcomeNoted       Outcome = Outcome(db.Noted)
+	OutcomeFull        Outcome = Outcome(db.Full)
 )
 
 // Fence is the fencing token of a grant. It is greater for every later grant of the same object, for

@@ -11,6 +11,20 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
+      * One of IN-PERMITS permits. APPLOCK-FETCH gets the row of its
+      * slot, or one for each slot, whose outcome is FULL.
+       ENTRY "APPLOCK-PERMIT" USING APPLOCK.
+           MOVE "get_appl_lock_permit" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           MOVE IN-PERMITS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-TTL-SECONDS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
        ENTRY "APPLOCK-RELEASE" USING APPLOCK.
            MOVE "release_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -451,6 +465,7 @@
                WHEN "object_type"
                    MOVE COLUMN-TEXT TO OUT-OBJECT-TYPE
                WHEN "object_id"
+               WHEN "slot_id"
                    MOVE COLUMN-TEXT TO OUT-OBJECT-ID
                WHEN "operator_id"
                    MOVE COLUMN-TEXT TO OUT-OPERATOR-ID

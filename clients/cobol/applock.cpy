@@ -37,6 +37,9 @@
                10  IN-TTL-SECONDS          PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-TTL-SECONDS-NULL VALUE -999999999999999999.
+               10  IN-PERMITS              PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-PERMITS-NULL     VALUE -999999999999999999.
                10  IN-WAIT-SECONDS         PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-WAIT-SECONDS-NULL VALUE -999999999999999999.
@@ -65,6 +68,7 @@
                    88  APPLOCK-NO          VALUE "N".
                10  OUT-OUTCOME             PIC X(12).
                10  OUT-OBJECT-TYPE         PIC X(256).
+      *        OBJECT_ID and SLOT_ID.
                10  OUT-OBJECT-ID           PIC X(1020).
                10  OUT-OPERATOR-ID         PIC X(256).
                10  OUT-DEPARTMENT-ID       PIC X(256).

@@ -70,6 +70,8 @@
                    PERFORM INCREMENT-COUNTER
                WHEN "get_appl_lock"
                    PERFORM PLAY-GET
+               WHEN "get_appl_lock_permit"
+                   PERFORM PLAY-PERMIT
                WHEN "release_appl_lock"
                    PERFORM PLAY-RELEASE
                WHEN "inquire_appl_lock"
@@ -120,6 +122,33 @@
                PERFORM PUT-NOTE
                PERFORM END-ROW
            END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-PERMIT.
+           PERFORM TAKE-OBJECT
+           IF FIELD(4) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(4)) TO IN-PERMITS
+           END-IF
+           MOVE FIELD(5) TO IN-OPERATOR-ID
+           MOVE FIELD(6) TO IN-DEPARTMENT-ID
+           IF FIELD(7) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-TTL-SECONDS
+           END-IF
+           CALL "APPLOCK-PERMIT" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               MOVE OUT-OUTCOME TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-OBJECT-ID TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
            PERFORM END-ANSWER.
 
        PLAY-RELEASE.

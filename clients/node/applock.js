@@ -28,6 +28,11 @@ class Locks {
     return this.#one("get_appl_lock_row", objectType, text(objectId), operator, department, ttl);
   }
 
+  // Take or renew one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL.
+  permit(objectType, objectId, permits, operator, { department, ttl } = {}) {
+    return this.#call("get_appl_lock_permit", objectType, text(objectId), permits, operator, department, ttl);
+  }
+
   release(objectType, objectId, operator, { fence } = {}) {
     return this.#one("release_appl_lock_row", objectType, text(objectId), operator, fence);
   }

@@ -77,6 +77,7 @@ async function play(connection, locks, lines, operation, a) {
     case "versions": return versions();
     case "increment": return increment(connection, locks, lines, a[0]);
     case "get_appl_lock": return [await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]) })];
+    case "get_appl_lock_permit": return locks.permit(a[0], a[1], number(a[2]), a[3], { department: a[4], ttl: number(a[5]) });
     case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]) })];
     case "inquire_appl_lock": return [await locks.inquire(a[0], a[1])];
     case "transfer_appl_lock": return [await locks.transfer(a[0], a[1], a[2], a[3], { department: a[4], ttl: number(a[5]) })];

@@ -27,6 +27,12 @@ sub get {
     return $self->_one('get_appl_lock_row', $type, $id, $operator, @more{qw(department ttl)});
 }
 
+# Takes or renews one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL.
+sub permit {
+    my ($self, $type, $id, $permits, $operator, %more) = @_;
+    return $self->_call('get_appl_lock_permit', $type, $id, $permits, $operator, @more{qw(department ttl)});
+}
+
 sub release {
     my ($self, $type, $id, $operator, %more) = @_;
     return $self->_one('release_appl_lock_row', $type, $id, $operator, $more{fence});

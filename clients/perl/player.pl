@@ -21,6 +21,7 @@ my @list    = qw(object_type object_id operator_id department_id);
 my %columns = (
     versions               => [qw(language driver)],
     get_appl_lock          => [qw(lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
+    get_appl_lock_permit   => [qw(outcome slot_id operator_id department_id fence expires_ts seconds_left)],
     release_appl_lock      => [qw(return_cd outcome old_operator_id old_department_id)],
     inquire_appl_lock      => [qw(return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note)],
     transfer_appl_lock     => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
@@ -37,6 +38,7 @@ my %play = (
     versions           => \&versions,
     increment          => \&increment,
     get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], department => $_[3], ttl => $_[4]) },
+    get_appl_lock_permit => sub { $locks->permit(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
     release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
     transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },

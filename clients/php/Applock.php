@@ -48,6 +48,12 @@ final class Locks
         return $this->one('get_appl_lock_row', $type, $id, $operator, $department, $ttl);
     }
 
+    /** Takes or renews one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL. */
+    public function permit($type, $id, ?int $permits, ?string $operator, ?string $department = null, ?int $ttl = null): array
+    {
+        return $this->call('get_appl_lock_permit', $type, $id, $permits, $operator, $department, $ttl);
+    }
+
     public function release($type, $id, ?string $operator, ?int $fence = null): array
     {
         return $this->one('release_appl_lock_row', $type, $id, $operator, $fence);

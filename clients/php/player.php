@@ -84,6 +84,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'versions' => [['PHP ' . PHP_VERSION, "$driver " . phpversion($driver)]],
         'increment' => increment($pdo, $locks, $a[0]),
         'get_appl_lock' => [$locks->get($a[0], $a[1], $a[2], $a[3], number($a[4]))],
+        'get_appl_lock_permit' => $locks->permit($a[0], $a[1], number($a[2]), $a[3], $a[4], number($a[5])),
         'release_appl_lock' => [$locks->release($a[0], $a[1], $a[2], number($a[3]))],
         'inquire_appl_lock' => [$locks->inquire(...$a)],
         'transfer_appl_lock' => [$locks->transfer($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]))],

@@ -38,6 +38,10 @@ class Locks:
         """Take or renew a lock for ttl seconds. A refusal is an answer that is false and has the holder."""
         return self._one("get_appl_lock_row", object_type, str_or_none(object_id), operator, department, ttl)
 
+    def permit(self, object_type, object_id, permits, operator, department=None, ttl=None):
+        """Take or renew one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL."""
+        return self._call("get_appl_lock_permit", object_type, str_or_none(object_id), permits, operator, department, ttl)
+
     def release(self, object_type, object_id, operator, fence=None):
         return self._one("release_appl_lock_row", object_type, str_or_none(object_id), operator, fence)
 

@@ -93,6 +93,7 @@ class Player:
             case "versions": return self.versions()
             case "increment": return self.increment(*a)
             case "get_appl_lock": return [locks.get(*a[:4], number(a[4]))]
+            case "get_appl_lock_permit": return locks.permit(*a[:2], number(a[2]), *a[3:5], number(a[5]))
             case "release_appl_lock": return [locks.release(*a[:3], number(a[3]))]
             case "inquire_appl_lock": return [locks.inquire(*a)]
             case "transfer_appl_lock": return [locks.transfer(*a[:5], number(a[5]))]

@@ -41,6 +41,11 @@ module Applock
       one("get_appl_lock_row", type, id, operator, department, ttl)
     end
 
+    # Takes or renews one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL.
+    def permit(type, id, permits, operator, department: nil, ttl: nil)
+      call("get_appl_lock_permit", type, id, permits, operator, department, ttl)
+    end
+
     def release(type, id, operator, fence: nil)
       one("release_appl_lock_row", type, id, operator, fence)
     end

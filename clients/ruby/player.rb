@@ -67,6 +67,7 @@ def play(connection, locks, operation, a)
   when "versions" then versions
   when "increment" then increment(connection, locks, *a)
   when "get_appl_lock" then [locks.get(*a[0..2], department: a[3], ttl: number(a[4]))]
+  when "get_appl_lock_permit" then locks.permit(*a[0..1], number(a[2]), a[3], department: a[4], ttl: number(a[5]))
   when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]))]
   when "inquire_appl_lock" then [locks.inquire(*a)]
   when "transfer_appl_lock" then [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]))]

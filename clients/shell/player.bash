@@ -110,6 +110,7 @@ play() {
     versions) versions ;;
     increment) increment "$@" ;;
     get_appl_lock) one "lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note" applock_get "$@" ;;
+    get_appl_lock_permit) many applock_permit "$@" ;;
     release_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_release "$@" ;;
     inquire_appl_lock) one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" applock_inquire "$@" ;;
     transfer_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;

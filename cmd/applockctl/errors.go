@@ -93,6 +93,7 @@ func inFlags(err error) string {
 		"Note":             "TEXT",
 		"TTL":              "--ttl",
 		"MaxWait":          "--wait",
+		"Permits":          "--permits",
 		"MaxHold":          "--max-hold",
 		"New":              "--new",
 		"OlderThan":        "--older-than",

@@ -15,8 +15,9 @@ func (a *app) getCommand() *cobra.Command {
 	var owner applock.Owner
 	var ttl, wait duration
 	var isNew bool
+	var permits int
 	command := &cobra.Command{
-		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s] [--new]",
+		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s] [--new | --permits N]",
 		Short: "Get or renew the lock on an object",
 		Long: `Gets the lock on an object for an operator, or renews it when the operator holds it already. An
 expired lock is no lock. Without --department or --ttl, renewing leaves the department, or the time that the
@@ -30,24 +31,35 @@ Whoever comes with the same operator has the same lock: two runs of a job under 
 each run an operator of its own, as below, or say --new, which refuses what would be a renewal (HELD, exit
 code 1) and changes nothing then.
 
+With --permits N at most N operators hold the object at once. Each holds a slot, which is an object like any
+other: the answer tells which, such as desk#2, and release and the rest take it by that name. When there is none left,
+FULL is printed for each slot with its holder, the soonest to expire first (exit code 1).
+
 Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
 may have got. (With --new it would be refused that; inquire tells the fence.)`,
 		Example: `  applockctl get customer:42 --operator jdoe --department sales
   applockctl get customer:42 --operator jdoe --wait 30s
-  applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json`,
+  applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json
+  applockctl get room:desk --permits 3 --operator jdoe --ttl 8h`,
 		Args:                  oneObject,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
-		RunE: body(func(ctx context.Context, args []string) error {
-			return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl), New: isNew}, time.Duration(wait))
-		}),
 	}
+	command.RunE = body(func(ctx context.Context, args []string) error {
+		if command.Flags().Changed("permits") {
+			return a.getPermit(ctx, args[0], applock.GetPermitRequest{Permits: permits, Owner: owner, TTL: time.Duration(ttl)})
+		}
+		return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl), New: isNew}, time.Duration(wait))
+	})
 	a.operatorFlag(command, &owner.Operator, "who shall hold the object")
 	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
 		"where the operator works; without it $"+departmentVariable+" (as before, or nowhere for a new lock)")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
 	command.Flags().BoolVar(&isNew, "new", false, "refuse to renew: only a new lock is a yes")
+	command.Flags().IntVar(&permits, "permits", 0, "how many may hold the object at once; the same number in all calls")
 	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
+	command.MarkFlagsMutuallyExclusive("permits", "new")
+	command.MarkFlagsMutuallyExclusive("permits", "wait")
 	return command
 }
 

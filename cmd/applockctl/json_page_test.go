@@ -141,6 +141,9 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "list")
 	run(u, "get --new", "customer:42", "--operator", "jdoe")
 	run(u, "get --new", "customer:43", "--operator", "jdoe")
+	for _, operator := range []string{"jdoe", "jdoe", "asmith"} {
+		run(u, "get --permits", "1", "room:desk", "--operator", operator)
+	}
 	fence := fenceOf(t, u, "customer:42")
 	run(u, "renew", "customer:42", "--operator", "jdoe", "--fence", fence)
 	run(u, "renew", "customer:42", "--operator", "jdoe", "--fence", "1")

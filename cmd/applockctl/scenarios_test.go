@@ -77,6 +77,7 @@ func flags() map[string]string {
 		"to_department_id":   "--to-department",
 		"older_than_seconds": "--older-than",
 		"max_rows":           "--batch",
+		"permits":            "--permits",
 	}
 }
 
@@ -85,7 +86,13 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 	if operation == "serialize" || operation == "assert" && args["fence"] == "" || operation == "list" && args["max_rows"] != "" {
 		return scenario.Answer{}, scenario.ErrNotOffered
 	}
+	if operation == "permit" && args["permits"] == "" {
+		return scenario.Answer{}, scenario.ErrNotOffered // that is get without --permits
+	}
 	command := []string{operation, "--output", "json"}
+	if operation == "permit" {
+		command[0] = "get"
+	}
 	if operation == "list" || operation == "stats" {
 		if objectType, given := args["object_type"]; given {
 			command = append(command, "--type="+objectType)
@@ -135,6 +142,9 @@ func cliAnswer(operation string, got result) (scenario.Answer, error) {
 	case "stats":
 		return scenario.StatsAnswer(rows), nil
 	}
+	if operation == "permit" {
+		return permitAnswer(rows, got.code)
+	}
 	return rowAnswer(operation, rows[0], got.code)
 }
 
@@ -174,6 +184,29 @@ func rowAnswer(operation string, row map[string]any, code int) (scenario.Answer,
 	until, untilErr := time.Parse(time.RFC3339Nano, answer.Values["expires_ts"])
 	if fromErr == nil && untilErr == nil {
 		answer.Values["ttl_seconds"] = strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
+	}
+	return answer, nil
+}
+
+// permitAnswer has the outcome of each row: who holds a slot is its operator.
+func permitAnswer(rows []map[string]any, code int) (scenario.Answer, error) {
+	answer := scenario.Answer{Values: map[string]string{}}
+	for i, row := range rows {
+		suffix := ""
+		if i > 0 {
+			suffix = "_" + strconv.Itoa(i+1)
+		}
+		outcome := fmt.Sprint(row["outcome"])
+		answer.Words = append(answer.Words, outcome)
+		if full := outcome == "FULL"; full != (code == exitNo) {
+			return scenario.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
+		}
+		for key, name := range map[string]string{
+			"object_id": "slot_id", "holder": "operator_id", "holder_department": "department_id",
+			"fence": "fence", "expires_ts": "expires_ts", "seconds_left": "seconds_left",
+		} {
+			answer.Values[name+suffix] = fmt.Sprint(row[key])
+		}
 	}
 	return answer, nil
 }

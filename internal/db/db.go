@@ -39,6 +39,7 @@ const (
 	Free        Outcome = "FREE"
 	Transferred Outcome = "TRANSFERRED"
 	Noted       Outcome = "NOTED"
+	Full        Outcome = "FULL"
 )
 
 // Lock is one live row of appl_lock.
@@ -67,6 +68,7 @@ type Driver interface {
 	// GetApplLocks is GetApplLock for each of params, one after the other, in one call where the dialect can. What is granted
 	// when one of them fails is left to the transaction: it is for InTx.
 	GetApplLocks(ctx context.Context, params []GetApplLockParams) ([]GetApplLockResult, error)
+	GetApplLockPermit(ctx context.Context, params GetApplLockPermitParams) ([]Permit, error)
 	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
 	InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error)
 	TransferApplLock(ctx context.Context, params TransferApplLockParams) (TransferApplLockResult, error)

@@ -98,6 +98,21 @@ func RenewAnswer(renewed []db.RenewedGrant) Answer {
 	return orNone(answer)
 }
 
+// PermitAnswer has one word for each row: what became of the call, or FULL for each slot.
+func PermitAnswer(permits []db.Permit) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range permits {
+		answer.Words = append(answer.Words, string(row.Outcome))
+		answer.Values[nth("slot_id", i+1)] = row.SlotID
+		answer.Values[nth("operator_id", i+1)] = row.OperatorID
+		answer.Values[nth("department_id", i+1)] = row.DepartmentID
+		answer.Values[nth("fence", i+1)] = strconv.FormatInt(row.Fence, 10)
+		answer.Values[nth("expires_ts", i+1)] = timestamp(row.ExpiresTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+	}
+	return answer
+}
+
 // PollAnswer has one word for each row, the object.
 func PollAnswer(awaited []db.AwaitedObject) Answer {
 	answer := Answer{Values: map[string]string{}}

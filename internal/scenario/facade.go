@@ -18,6 +18,8 @@ func Facade(client *applock.Client) Executor {
 		switch operation {
 		case "get":
 			return getThroughFacade(ctx, client, args)
+		case "permit":
+			return permitThroughFacade(ctx, client, args)
 		case "release":
 			return releaseThroughFacade(ctx, client, args)
 		case "inquire":
@@ -60,6 +62,38 @@ func getThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 		return answer, nil
 	}
 	return AnswerOrError(grantAnswer(grant), err)
+}
+
+func permitThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	permit, err := client.GetPermit(ctx, applock.GetPermitRequest{
+		Object:  object(args),
+		Permits: int(number(args, "permits")),
+		Owner:   applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		TTL:     seconds(args, "ttl_seconds"),
+	})
+	var full *applock.FullError
+	if errors.As(err, &full) {
+		var rows []db.Permit
+		for _, holder := range full.Holders {
+			rows = append(rows, permitOf(db.Full, holder.Slot, holder.Holder))
+		}
+		return PermitAnswer(rows), nil
+	}
+	return AnswerOrError(PermitAnswer([]db.Permit{permitOf(db.Outcome(permit.Outcome), permit.Object, applock.Holder{
+		Owner: permit.Owner, Fence: permit.Fence, ExpiresAt: permit.ExpiresAt, Left: permit.Left,
+	})}), err)
+}
+
+func permitOf(outcome db.Outcome, slot applock.Object, holder applock.Holder) db.Permit {
+	return db.Permit{
+		Outcome:      outcome,
+		SlotID:       slot.ID,
+		OperatorID:   holder.Operator,
+		DepartmentID: holder.Department,
+		Fence:        int64(holder.Fence),
+		ExpiresTS:    holder.ExpiresAt,
+		SecondsLeft:  wholeSeconds(holder.Left),
+	}
 }
 
 func transferThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -302,6 +336,7 @@ func parameterOf(field string) string {
 		"To.Department":    "to_department_id",
 		"Fence":            "fence",
 		"Note":             "note",
+		"Permits":          "permits",
 		"TTL":              "ttl_seconds",
 		"OlderThan":        "older_than_seconds",
 		"Batch":            "max_rows",

@@ -839,6 +839,174 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
+-- +goose StatementBegin
+-- get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
+-- expires.
+--
+-- Contract   The permits are slots: the objects p_object_id#1 to p_object_id#N of the type, N being p_permits. A slot is an
+--            object like any other: release, inquire, transfer, assert and the rest take its id.
+--            ACQUIRED: a slot was free or had expired; a new grant, a greater fence. RENEWED: this operator holds a
+--            slot; same grant and fence. One row tells the slot.
+--            FULL: each slot was held by somebody else when the call looked at it. One row for each, the
+--            soonest to expire first; one that has become free since comes first, without a holder: call again.
+--            A slot above N is neither granted nor renewed nor counted: who calls with a smaller N than others did leaves
+--            those slots to end by themselves, and who has one of them may have another one within N.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
+--            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
+--            grant has it in a renewal; in a new grant an empty department and 604800 (7 days). Trailing
+--            blanks are trimmed first. LONGTEXT, so that length is checked here.
+-- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
+--            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
+-- Raises     LK001 invalid argument. LK003, 1205 and 1213 as get_appl_lock.
+-- Locks      S1 and S3 are plain reads, so FULL locks nothing and waits for nothing. S2 is get_appl_lock for one slot, with its locks.
+-- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
+--            Two for the last slot: get_appl_lock lets one have it. The other looks again, for slots that it has not
+--            tried; so it ends after N rounds at the most, whatever the others do.
+--            Release of a slot during a round: S1 is a new snapshot each time. A slot that was tried is not tried again: it
+--            was held when it was tried.
+--            The same operator twice at once: both begin with the same slot, for which the second waits and renews it.
+--            Only where that slot changes hands between the two S1 may each get one of its own; the next calls renew
+--            the one of them, and the other ends with its ttl or by a release.
+-- Differs    In a transaction a slot that S2 finds held stays locked until that ends, as in get_appl_lock; and at REPEATABLE READ
+--            S1 and S3 see the transaction's snapshot, which S1 fixes if nothing has before: then the caller's reads are
+--            older than its grant, and a slot that is held by now may be tried, or told, as free. Call it outside of
+--            transactions, or at READ COMMITTED.
+
+CREATE PROCEDURE get_appl_lock_permit_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_permits BIGINT,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Internal to applock: the operation get_appl_lock_permit.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_slots JSON;
+    DECLARE v_first BIGINT;
+    DECLARE v_tried LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT ',';
+    DECLARE v_now DATETIME(6);
+    DECLARE v_slot BIGINT;
+    DECLARE v_own_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_slot = NULL;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF (p_permits BETWEEN 1 AND 1000) IS NOT TRUE THEN
+        CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_permits', 1000);
+    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 254 - CHAR_LENGTH(p_permits) THEN
+        CALL appl_lock_refuse_text(
+            'get_appl_lock_permit', 'p_object_id', CHAR_LENGTH(v_object_id), 254 - CHAR_LENGTH(p_permits)
+        );
+    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF CHAR_LENGTH(RTRIM(p_department_id)) > 64 THEN
+        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_department_id', CHAR_LENGTH(RTRIM(p_department_id)), 64);
+    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    -- A list of N, which JSON_TABLE numbers.
+    SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');
+    SET v_first = CRC32(v_operator_id) MOD p_permits;
+    slots: LOOP
+        -- S1: the slot that the operator has, or else the next one that is free.
+        SET v_now = UTC_TIMESTAMP(6);
+        SELECT s.slot, l.department_id
+        INTO v_slot, v_own_department_id
+        FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
+        LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = v_object_type
+            AND l.object_id = CONCAT(v_object_id, '#', s.slot)
+            AND l.operator_id <> ''
+            AND l.expires_ts > v_now
+        WHERE (l.operator_id IS NULL OR l.operator_id = v_operator_id)
+            AND LOCATE(CONCAT(',', s.slot, ','), v_tried) = 0
+        ORDER BY l.operator_id IS NULL, MOD(s.slot - v_first + p_permits, p_permits)
+        LIMIT 1;
+        IF v_slot IS NULL THEN
+            LEAVE slots;
+        END IF;
+
+        -- S2: get it. What returns rows, no function or trigger can call.
+        CALL get_appl_lock_core(
+            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds, TRUE,
+            v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+        );
+        IF v_lock_fl = 'Y' THEN
+            SELECT
+                v_outcome AS outcome,
+                CONCAT(v_object_id, '#', v_slot) AS slot_id,
+                v_operator_id AS operator_id,
+                COALESCE(RTRIM(p_department_id), IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS department_id,
+                v_fence AS fence,
+                v_expires_ts AS expires_ts,
+                v_seconds_left AS seconds_left;
+            LEAVE main;
+        END IF;
+        SET v_tried = CONCAT(v_tried, v_slot, ',');
+    END LOOP slots;
+
+    -- S3: who holds them?
+    SET v_now = UTC_TIMESTAMP(6);
+    SELECT
+        'FULL' AS outcome,
+        CONCAT(v_object_id, '#', s.slot) AS slot_id,
+        COALESCE(l.operator_id, '') AS operator_id,
+        COALESCE(l.department_id, '') AS department_id,
+        COALESCE(l.fence, 0) AS fence,
+        l.expires_ts,
+        COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left
+    FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
+    LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+        ON l.object_type = v_object_type
+        AND l.object_id = CONCAT(v_object_id, '#', s.slot)
+        AND l.operator_id <> ''
+        AND l.expires_ts > v_now
+    ORDER BY l.expires_ts, s.slot;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_permit;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_permit(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_permits BIGINT,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock_permit: is being replaced; call again, or install it again if that lasts';
+    CALL get_appl_lock_permit_core(
+        p_object_type, p_object_id, p_permits, p_operator_id, p_department_id, p_ttl_seconds
+    );
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
 -- +goose StatementBegin
 -- inquire_appl_lock: who holds an object, since when and until when.
@@ -2705,6 +2873,8 @@ DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_permit;
+DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_rows;
 DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_row;

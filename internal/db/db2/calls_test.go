@@ -195,8 +195,11 @@ func answeredIDs() []string { return []string{"1", "2, longer", "3"} }
 
 // keyOf returns the column by which rows differ.
 func keyOf(operation db.Operation) string {
-	if operation.Name == "stats_appl_locks" {
+	switch operation.Name {
+	case "stats_appl_locks":
 		return "department_id"
+	case "get_appl_lock_permit":
+		return "slot_id"
 	}
 	return "object_id"
 }
@@ -398,6 +401,10 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"note_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none},
 			db.NoteApplLockResult{ReturnCD: db.No, Outcome: db.Free},
+		},
+		"get_appl_lock_permit": {
+			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60)},
+			[]db.Permit{{Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: moment("expires_ts"), SecondsLeft: 60}},
 		},
 		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
 		"list_appl_locks":  {nil, []db.Lock(nil)},

@@ -248,6 +248,7 @@ func permittedTimes() (assigned map[string][]string, selected []string) {
 		"CASE WHEN t.verdict = 'R' THEN t.ttl_seconds WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") +
 			" ELSE 0 END AS seconds_left",
 		"l.expires_ts, " + secondsLeft("l.expires_ts") + " AS seconds_left",
+		"l.expires_ts, CASE WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
 		"w.expires_ts, " + secondsLeft("w.expires_ts") + " AS seconds_left",
 		"MAX(CASE WHEN l.is_live = 1 AND l.acquired_ts < v_now THEN " + secondsSince("l.acquired_ts") + " ELSE 0 END) AS oldest_seconds, " +
 			"COALESCE(MIN(CASE WHEN l.is_live = 1 THEN " + secondsLeft("l.expires_ts") + " END), 0) AS next_expiry_seconds",
@@ -301,7 +302,7 @@ func variableHasParametersType(r sqlRoutine, i int) string {
 // clockIsReadBehindRow: what is judged with a clock that is read later cannot have ended meanwhile unseen.
 func clockIsReadBehindRow(r sqlRoutine, i int) string {
 	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "note_appl_lock", "inquire_appl_lock",
-		"assert_appl_lock", "renew_appl_locks")
+		"assert_appl_lock", "renew_appl_locks", "get_appl_lock_permit")
 	judged := func(step sqlStep) bool { return step.verb() == "select" && step.has("appl_lock") }
 	switch step := r.steps[i]; {
 	case judges && judged(step) && !r.next(i).is(readClock):

@@ -25,6 +25,7 @@ func lintEdits() []lintEdit {
 		inquire   = "procedures/db2/inquire_appl_lock.sql"
 		list      = "procedures/db2/list_appl_locks.sql"
 		note      = "procedures/db2/note_appl_lock.sql"
+		permit    = "procedures/db2/get_appl_lock_permit.sql"
 		poll      = "procedures/db2/poll_appl_locks.sql"
 		purge     = "procedures/db2/purge_appl_locks.sql"
 		release   = "procedures/db2/release_appl_lock.sql"
@@ -154,6 +155,7 @@ func lintEdits() []lintEdit {
 		edit(purge, "(v_older_than_seconds) SECOND", "v_older_than_seconds SECOND", "durations: a duration is written as (x) SECOND"),
 		edit(purge, "(v_older_than_seconds) SECOND", "COALESCE(v_older_than_seconds, 1) SECOND", "durations: a duration is written as (x) SECOND"),
 
+		edit(permit, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400"),
 		edit(poll, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400000000"),
 		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts))",
 			"bigint: set v_ttl_us =(days(v_old_expires_ts)"),
@@ -169,6 +171,7 @@ func lintEdits() []lintEdit {
 		edit(purge, "CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT)", "MIDNIGHT_SECONDS(v_now)", "bigint: + midnight_seconds(v_now) * 1000000"),
 
 		edit(inquire, "SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;", "", "clock: directly behind the SELECT of appl_lock"),
+		edit(permit, "                SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;\n", "", "clock: directly behind the SELECT of appl_lock"),
 		edit(release, "SET v_now =", "SET v_changed = 0; SET v_now =",
 			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
 		edit(note, "SET v_now =", "SET v_changed = 0; SET v_now =",

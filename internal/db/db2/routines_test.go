@@ -183,6 +183,7 @@ func purgeRemovesDeadWaiters(t *testing.T, bridge *hsqldb.Bridge) {
 func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	calls := map[string]string{
+		"get_appl_lock_permit":   "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
 		"list_appl_locks":        "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_lock_waiters": "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"poll_appl_locks":        "CALL applock.poll_appl_locks('p', NULL)",

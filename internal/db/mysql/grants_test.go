@@ -143,7 +143,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	operator := []string{
-		"get_appl_lock", "release_appl_lock", "note_appl_lock", "inquire_appl_lock", "list_appl_locks",
+		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "note_appl_lock", "inquire_appl_lock", "list_appl_locks",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
 		"poll_appl_locks", "list_appl_lock_waiters", "appl_lock_version",
 	}

@@ -504,6 +504,9 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"retract_appl_lock_waiter_row('customer', 'busy', 'ASMITH', 'p1')",
 				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', 'p1')",
 				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', '')",
+				"get_appl_lock_permit('room', 'desk', 2, 'JDOE', '', 60)",
+				"get_appl_lock_permit('room', 'desk', 1, 'ASMITH', '', 60)",
+				"get_appl_lock_permit('room', 'desk', 0, 'ASMITH', '', 60)",
 				"poll_appl_locks('p1', 10)",
 				"poll_appl_locks('p1', 0)",
 				fmt.Sprintf("renew_appl_locks('%s')", document(t, db.RenewableGrant{

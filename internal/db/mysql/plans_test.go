@@ -98,6 +98,7 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 	}{
 		{"renew", renewCall, []any{document(t, grants...)}, plannedGrants},
 		{"renew one", renewCall, []any{document(t, grants[:1]...)}, 1},
+		{"permit", "CALL get_appl_lock_permit('room', 'desk', ?, 'JDOE', '', 60)", []any{plannedGrants}, plannedGrants},
 		{"poll that keeps", "CALL poll_appl_locks('p1', 10000)", nil, plannedGrants},
 		{"poll", "CALL poll_appl_locks('p1', 10000)", nil, plannedGrants},
 		{"list", "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '10000', ?)", []any{plannedPage}, plannedPage},

@@ -141,6 +141,7 @@ func TestGrants(t *testing.T) {
 		"announce":     "CALL applock.announce_appl_lock_waiter('customer', '1', 'JDOE', '', 'p1', NULL)",
 		"announce row": "SELECT * FROM applock.announce_appl_lock_waiter_row('customer', '1', 'JDOE', '', 'p1', NULL)",
 		"retract":      "CALL applock.retract_appl_lock_waiter('customer', '1', 'JDOE', 'p1')",
+		"permit":       "SELECT * FROM applock.get_appl_lock_permit('customer', '1', 1, 'JDOE', '', NULL)",
 		"poll":         "SELECT * FROM applock.poll_appl_locks('p1', NULL)",
 		"waiters":      "SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"stats":        "SELECT * FROM applock.stats_appl_locks(NULL, NULL)",
@@ -155,7 +156,7 @@ func TestGrants(t *testing.T) {
 	}
 	operator := []string{
 		"get", "get row", "release", "note", "inquire", "list", "serialize", "version",
-		"announce", "announce row", "retract", "poll", "waiters", "renew",
+		"announce", "announce row", "retract", "permit", "poll", "waiters", "renew",
 	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,

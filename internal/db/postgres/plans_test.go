@@ -204,6 +204,7 @@ func measuredCalls(t *testing.T) []measuredCall {
 		},
 		{"stats", 8 * plannedRows, "SELECT * FROM applock.stats_appl_locks(NULL, NULL)", nil, ""},
 		{"stats of a type that is not there", once, "SELECT * FROM applock.stats_appl_locks('order', NULL)", nil, ""},
+		{"permit", perRow*plannedGrants + once, "SELECT * FROM applock.get_appl_lock_permit('room', 'desk', $1, 'JDOE', '', 60)", []any{plannedGrants}, ""},
 		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
 		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},
 		{

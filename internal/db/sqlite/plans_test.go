@@ -115,6 +115,12 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			})
 			return err
 		}, []string{ofTheTable + byKey}},
+		{"permit, S1", func(q *queries.Queries) error {
+			_, err := q.GetApplLockPermitSlots(ctx, queries.GetApplLockPermitSlotsParams{
+				ObjectType: objectType, ObjectID: plannedObject, Permits: 3, OperatorID: "X",
+			})
+			return err
+		}, []string{"SCAN a", "SCAN b", "SCAN c", "SEARCH l " + byKey + " LEFT-JOIN"}},
 		{"poll, S1", func(q *queries.Queries) error {
 			_, err := q.PollApplLocksDue(ctx, queries.PollApplLocksDueParams{ClientID: plannedProgram})
 			return err

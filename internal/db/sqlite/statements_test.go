@@ -233,8 +233,8 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 				if isRange && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s sorts: %s", operation.name, plan)
 				}
-				if isRange || operation.name == "poll" || operation.name == "stats" {
-					continue // its plan is of those who wait, or of all there are: not of one row
+				if isRange || slices.Contains([]string{"poll", "stats", "permit"}, operation.name) {
+					continue // its plan is of those who wait, of all there are, or of all slots: not of one row
 				}
 				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
 					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
@@ -283,7 +283,18 @@ func others() []operation {
 		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: strconv.Itoa(i + 1), OperatorID: "JDOE", Fence: int64(i + 1), TTLSeconds: 60}
 	}
 	waiter := db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", ClientID: "p1"}
+	permit := db.GetApplLockPermitParams{ObjectType: "room", ObjectID: "desk", Permits: 1, OperatorID: "JDOE"}
 	return []operation{
+		{name: "permit", statements: 1 + beginAndCommit + 2, prepared: 1 + beginAndCommit + 2, call: func(ctx context.Context, driver db.Driver) error {
+			answers, err := driver.GetApplLockPermit(ctx, permit)
+			if err != nil {
+				return err
+			}
+			if answers[0].Outcome == db.Renewed { // it is called twice
+				return nil
+			}
+			return wanted(answers[0].Outcome, db.Acquired, nil)
+		}},
 		{name: "renew", statements: beginAndCommit + len(grants), prepared: beginAndCommit + 1, call: func(ctx context.Context, driver db.Driver) error {
 			answers, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: grants})
 			if err != nil {

@@ -100,6 +100,7 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Interleavings", func(t *testing.T) { Interleavings(t, backend) })
 	t.Run("Migrations", func(t *testing.T) { migrations(t, backend) })
 	t.Run("Transactions", func(t *testing.T) { transactions(t, backend) })
+	t.Run("Permits", func(t *testing.T) { permits(t, backend) })
 	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })

@@ -149,6 +149,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.Answer{Words: []string{"ok"}}
 	case "renew":
 		return scenario.RenewAnswer(eachRow(rows, renewedGrant))
+	case "permit":
+		return scenario.PermitAnswer(eachRow(rows, permit))
 	case "poll":
 		return scenario.PollAnswer(eachRow(rows, awaitedObject))
 	case "waiters":
@@ -209,6 +211,18 @@ func renewedGrant(row map[string]any) db.RenewedGrant {
 		OldDepartmentID: scenario.Text(row["old_department_id"]),
 		ExpiresTS:       instant(row["expires_ts"]),
 		SecondsLeft:     whole(row["seconds_left"]),
+	}
+}
+
+func permit(row map[string]any) db.Permit {
+	return db.Permit{
+		Outcome:      db.Outcome(scenario.Text(row["outcome"])),
+		SlotID:       scenario.Text(row["slot_id"]),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		Fence:        whole(row["fence"]),
+		ExpiresTS:    instant(row["expires_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
 	}
 }
 

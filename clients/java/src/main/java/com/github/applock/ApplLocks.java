@@ -94,6 +94,25 @@ public final class ApplLocks {
     }
 
     /**
+     * Takes one of the permits of an object, or renews it for the operator that has one: at most so many operators have one at once. A
+     * permit is a lock on a slot, which is an object like any other: release takes it.
+     *
+     * @param object what the permits are for
+     * @param permits how many there are, 1 to 1000: the same number in all calls
+     * @param owner for whom
+     * @param ttl as for get
+     * @return the operator's permit, or, when all are held, each with its holder and the outcome FULL, the soonest to expire first
+     * @throws SQLException as the class says
+     */
+    public List<Permit> permit(ApplObject object, Long permits, Owner owner, Duration ttl) throws SQLException {
+        return call("get_appl_lock_permit(?, ?, ?, ?, ?, ?)", row -> new Permit(
+                row.getString("outcome"), new ApplObject(object.type(), row.getString("slot_id")),
+                new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
+                instant(row, "expires_ts"), row.getLong("seconds_left")),
+                object.type(), object.id(), permits, owner.operator(), owner.department(), seconds(ttl));
+    }
+
+    /**
      * Lets a lock go.
      *
      * @param object what is locked

@@ -1,0 +1,155 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// MaxPermits is how many permits an object may have.
+const MaxPermits = 1000
+
+// GetPermitRequest asks for one of the permits of an object.
+type GetPermitRequest struct {
+	// Object is what the permits are for. Its slots are objects of the same type, ID#1 to ID#N, whose ids have the limits of
+	// every other.
+	Object Object
+	// Permits is how many may hold the object at once: 1 to MaxPermits. Name the same number in all calls: a slot above it is
+	// neither granted nor renewed nor counted.
+	Permits int
+	// Owner is who wants a permit. An empty department is left as it is by a renewal.
+	Owner Owner
+	// TTL is that of GetRequest.
+	TTL time.Duration
+}
+
+// Permit is what a successful GetPermit returns.
+type Permit struct {
+	// Grant is that of a slot, which is its Object. Release, Inquire, Transfer, Assert and Renew take that object and its fence.
+	// Its Owner has the department of the grant.
+	Grant
+}
+
+// SlotHolder is who holds a slot, and until when.
+type SlotHolder struct {
+	Slot Object
+	Holder
+}
+
+// FullError says who holds the slots of an object, of which none was left. It is ErrHeld.
+type FullError struct {
+	Object Object
+	// Holders are those of all slots, the soonest to expire first. Slots that have become free during the call are not among
+	// them: then it is worth while to call again.
+	Holders []SlotHolder
+}
+
+// Error names how many there are, and the first one to expire.
+func (e *FullError) Error() string {
+	if len(e.Holders) == 0 {
+		return "full: all permits were held"
+	}
+	first := e.Holders[0]
+	return fmt.Sprintf("full: %d permits are held, the first of them, %s, by %s until %s",
+		len(e.Holders), first.Slot, first.Owner, first.ExpiresAt.Format(time.RFC3339))
+}
+
+// Is reports whether target is ErrHeld.
+func (e *FullError) Is(target error) bool { return target == ErrHeld }
+
+// GetPermit takes one of the permits of an object, or renews the one that the operator holds already: so at most N operators
+// hold it at once. A permit is a lock on a slot, which is an object like any other: release it by [Permit.Object].
+//
+// It returns a *FullError (ErrHeld) when others hold all of them, at once and without writing. Only while another open
+// transaction is changing a slot that looks free does it wait for the outcome, at most 1 s; on SQLite it waits for any
+// writer of the file, at most 5 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which
+// renews what the first one may have taken. Two calls by the same operator at the same moment have the same permit, unless
+// it changes hands between them: then each may have one.
+func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (Permit, error) {
+	params, err := request.params()
+	if err != nil {
+		return Permit{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
+	}
+	permit, err := c.operations.getPermit(ctx, params)
+	if err != nil {
+		return Permit{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
+	}
+	return permit, nil
+}
+
+func (r GetPermitRequest) params() (db.GetApplLockPermitParams, error) {
+	objectType, err := checkObjectType("Object.Type", r.Object.Type)
+	if err != nil {
+		return db.GetApplLockPermitParams{}, err
+	}
+	if r.Permits < 1 || r.Permits > MaxPermits {
+		reason := fmt.Sprintf("must lie between 1 and %d", MaxPermits)
+		return db.GetApplLockPermitParams{}, &InvalidError{Argument: "Permits", Reason: reason}
+	}
+	id, err := checkText("Object.ID", r.Object.ID, MaxObjectIDLength-len("#"+strconv.Itoa(r.Permits)))
+	if err != nil {
+		return db.GetApplLockPermitParams{}, err
+	}
+	owner, err := r.Owner.trim("Owner")
+	if err != nil {
+		return db.GetApplLockPermitParams{}, err
+	}
+	ttl, err := checkTTL(r.TTL)
+	return db.GetApplLockPermitParams{
+		ObjectType:   objectType,
+		ObjectID:     id,
+		Permits:      int64(r.Permits),
+		OperatorID:   owner.Operator,
+		DepartmentID: owner.Department,
+		TTLSeconds:   ttl,
+	}, err
+}
+
+func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitParams) (Permit, error) {
+	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Permit, error) { return o.driver.GetApplLockPermit(ctx, params) })
+	if err != nil {
+		return Permit{}, o.changeError(err)
+	}
+	row := rows[0] // there is always one
+	slot := Object{Type: params.ObjectType, ID: row.SlotID}
+	o.log(ctx, "get_appl_lock_permit",
+		slog.String("object", params.ObjectType+":"+params.ObjectID),
+		slog.String("operator", params.OperatorID),
+		slog.String("slot", slot.String()),
+		slog.Int64("fence", row.Fence),
+		slog.String("outcome", string(row.Outcome)))
+	if row.Outcome == db.Full {
+		return Permit{}, fullError(params, rows)
+	}
+	return Permit{Grant{
+		Object:    slot,
+		Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+		Fence:     Fence(row.Fence),
+		ExpiresAt: row.ExpiresTS,
+		Left:      time.Duration(row.SecondsLeft) * time.Second,
+		Outcome:   Outcome(row.Outcome),
+	}}, nil
+}
+
+func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
+	full := &FullError{Object: Object{Type: params.ObjectType, ID: params.ObjectID}}
+	for _, row := range rows {
+		if row.OperatorID == "" {
+			continue
+		}
+		full.Holders = append(full.Holders, SlotHolder{
+			Slot: Object{Type: params.ObjectType, ID: row.SlotID},
+			Holder: Holder{
+				Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+				Fence:     Fence(row.Fence),
+				ExpiresAt: row.ExpiresTS,
+				Left:      time.Duration(row.SecondsLeft) * time.Second,
+			},
+		})
+	}
+	return full
+}

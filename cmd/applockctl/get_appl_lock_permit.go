@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/applock/applock/applock"
+)
+
+// getPermit is get --permits.
+func (a *app) getPermit(ctx context.Context, text string, request applock.GetPermitRequest) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("get: %w", err)
+	}
+	request.Object = object
+	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
+		permit, err := s.GetPermit(ctx, request)
+		var full *applock.FullError
+		if ctx.Err() == nil && errors.As(err, &full) {
+			return a.answerFull(full, request)
+		}
+		if err != nil {
+			return err
+		}
+		answer := newAnswer(permit.Object, request.Owner)
+		answer.grantedTo(permit.Grant)
+		return a.answer(true, answer)
+	})
+}
+
+// answerFull prints who holds the slots, or that they were held, and is the answer no.
+func (a *app) answerFull(full *applock.FullError, request applock.GetPermitRequest) error {
+	answer := newAnswer(full.Object, request.Owner)
+	answer.Outcome = applock.OutcomeFull
+	if len(full.Holders) == 0 {
+		return a.answer(false, answer)
+	}
+	printer := a.newPrinter(answer)
+	for _, holder := range full.Holders {
+		answer.ObjectID = holder.Slot.ID
+		answer.refusedBy(holder.Holder)
+		answer.Outcome = applock.OutcomeFull
+		if err := printer.print(answer); err != nil {
+			return err
+		}
+	}
+	if err := printer.end(); err != nil {
+		return err
+	}
+	return errNo
+}

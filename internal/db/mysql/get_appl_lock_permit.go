@@ -1,0 +1,36 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// GetApplLockPermit calls get_appl_lock_permit.
+func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
+	var permits []db.Permit
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.GetApplLockPermit(ctx, queries.GetApplLockPermitParams{
+			ObjectType:   params.ObjectType,
+			ObjectID:     params.ObjectID,
+			Permits:      params.Permits,
+			OperatorID:   params.OperatorID,
+			DepartmentID: nullIfEmpty(params.DepartmentID),
+			TtlSeconds:   nullIfZero(params.TTLSeconds),
+		})
+	}, func(row *sql.Rows) error {
+		var permit db.Permit
+		err := row.Scan(
+			&permit.Outcome, &permit.SlotID, &permit.OperatorID, &permit.DepartmentID, &permit.Fence,
+			db.UTC(&permit.ExpiresTS), &permit.SecondsLeft,
+		)
+		permits = append(permits, permit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return permits, nil
+}

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// GetApplLockPermit runs the statements of get_appl_lock_permit. FULL waits for no writer.
+func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
+	slots, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.GetApplLockPermitSlotsRow, error) {
+		return d.slots(ctx, params)
+	})
+	if err != nil || isFull(slots) {
+		return fullPermits(slots), err
+	}
+	var permits []db.Permit
+	err = d.tx(ctx, func(d *Driver) error {
+		permits, err = d.permit(ctx, params)
+		return d.interpretError(ctx, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return permits, nil
+}
+
+// permit is S1 and S2 in one transaction.
+func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
+	slots, err := d.slots(ctx, params)
+	if err != nil || isFull(slots) {
+		return fullPermits(slots), err
+	}
+	result, err := d.takeOrRenew(ctx, db.GetApplLockParams{
+		ObjectType:   params.ObjectType,
+		ObjectID:     slots[0].SlotID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		TTLSeconds:   params.TTLSeconds,
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, contention("get_appl_lock_permit", params.ObjectType, params.ObjectID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	permit := db.Permit{
+		Outcome:      result.Outcome,
+		SlotID:       slots[0].SlotID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		Fence:        result.Fence,
+		ExpiresTS:    result.ExpiresTS,
+		SecondsLeft:  result.SecondsLeft,
+	}
+	if permit.DepartmentID == "" && permit.Outcome == db.Renewed {
+		permit.DepartmentID = slots[0].DepartmentID
+	}
+	return []db.Permit{permit}, nil
+}
+
+// slots is S1.
+func (d *Driver) slots(ctx context.Context, params db.GetApplLockPermitParams) ([]queries.GetApplLockPermitSlotsRow, error) {
+	return d.queries().GetApplLockPermitSlots(ctx, queries.GetApplLockPermitSlotsParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		Permits:    params.Permits,
+		OperatorID: params.OperatorID,
+	})
+}
+
+// isFull reports whether the slot that comes first is somebody else's.
+func isFull(slots []queries.GetApplLockPermitSlotsRow) bool {
+	return len(slots) > 0 && slots[0].IsOwn == 0 && slots[0].OperatorID != ""
+}
+
+func fullPermits(slots []queries.GetApplLockPermitSlotsRow) []db.Permit {
+	permits := make([]db.Permit, len(slots))
+	for i, slot := range slots {
+		permits[i] = db.Permit{
+			Outcome:      db.Full,
+			SlotID:       slot.SlotID,
+			OperatorID:   slot.OperatorID,
+			DepartmentID: slot.DepartmentID,
+			Fence:        slot.Fence,
+			ExpiresTS:    utc(slot.ExpiresTs.Int64),
+			SecondsLeft:  slot.SecondsLeft,
+		}
+	}
+	return permits
+}

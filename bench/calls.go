@@ -25,12 +25,12 @@ func (b *bench) calls(ctx context.Context, p *place) (err error) {
 			return err
 		}
 	}
-	lookUp := contender{lookUpName, func(ctx context.Context, goroutine int) error {
+	lookUp := contender{name: lookUpName, once: func(ctx context.Context, goroutine int) error {
 		var operator string
 		object := called(goroutine)
 		return p.raw.row(ctx, p.statements.holder, []any{object.Type, object.ID}, &operator)
 	}}
-	update := contender{"update by primary key", func(ctx context.Context, goroutine int) error {
+	update := contender{name: "update by primary key", once: func(ctx context.Context, goroutine int) error {
 		return p.raw.exec(ctx, p.statements.update, rowOf(goroutine))
 	}}
 	for _, each := range []struct{ ours, byHand contender }{
@@ -53,7 +53,7 @@ func getOf(goroutine int, operator string) applock.GetRequest {
 }
 
 func refused(client *applock.Client) contender {
-	return contender{refusalRow, func(ctx context.Context, goroutine int) error {
+	return contender{name: refusalRow, once: func(ctx context.Context, goroutine int) error {
 		_, err := client.Get(ctx, getOf(goroutine, asmith))
 		if errors.Is(err, applock.ErrHeld) {
 			return nil
@@ -63,14 +63,14 @@ func refused(client *applock.Client) contender {
 }
 
 func inquired(client *applock.Client) contender {
-	return contender{"inquire", func(ctx context.Context, goroutine int) error {
+	return contender{name: "inquire", once: func(ctx context.Context, goroutine int) error {
 		_, err := client.Inquire(ctx, applock.InquireRequest{Object: called(goroutine)})
 		return err
 	}}
 }
 
 func renewed(client *applock.Client) contender {
-	return contender{"a get that renews", func(ctx context.Context, goroutine int) error {
+	return contender{name: "a get that renews", once: func(ctx context.Context, goroutine int) error {
 		_, err := client.Get(ctx, getOf(goroutine, jdoe))
 		return err
 	}}
@@ -78,7 +78,7 @@ func renewed(client *applock.Client) contender {
 
 // transferred hands the object to whoever has it, which is a new grant.
 func transferred(client *applock.Client) contender {
-	return contender{"transfer", func(ctx context.Context, goroutine int) error {
+	return contender{name: "transfer", once: func(ctx context.Context, goroutine int) error {
 		_, err := client.Transfer(ctx, applock.TransferRequest{
 			Object: called(goroutine), From: jdoe, To: applock.Owner{Operator: jdoe},
 		})

@@ -15,6 +15,8 @@ import (
 type contender struct {
 	name string
 	once func(ctx context.Context, goroutine int) error
+	// together is set, and once is not, where other processes do it: for how long they are to, and how often they did.
+	together func(ctx context.Context, period time.Duration) (int, error)
 }
 
 // compete has contenders take turns in so many goroutines, and returns how often a second each of them did it in each round.
@@ -32,7 +34,21 @@ func (b *bench) compete(ctx context.Context, goroutines int, contenders []conten
 	return rates, nil
 }
 
+// run returns how often a second it was done.
 func (c contender) run(ctx context.Context, goroutines int, period time.Duration) (float64, error) {
+	began := time.Now()
+	var count int
+	var err error
+	if c.together != nil {
+		count, err = c.together(ctx, period)
+	} else {
+		count, err = c.count(ctx, goroutines, period)
+	}
+	return float64(count) / time.Since(began).Seconds(), err
+}
+
+// count returns how often it was done here.
+func (c contender) count(ctx context.Context, goroutines int, period time.Duration) (int, error) {
 	counts := make([]int, goroutines)
 	errs := make([]error, goroutines)
 	began := time.Now()
@@ -50,7 +66,7 @@ func (c contender) run(ctx context.Context, goroutines int, period time.Duration
 	for _, count := range counts {
 		sum += count
 	}
-	return float64(sum) / time.Since(began).Seconds(), errors.Join(errs...)
+	return sum, errors.Join(errs...)
 }
 
 // pit has ours and others take turns, and compares each of ours with each of the others. The figure has all but the names; that of

@@ -20,11 +20,11 @@ type peer struct {
 
 // apart has each goroutine take an object of its own, and together all of them the same.
 func (p peer) apart() contender {
-	return contender{p.name, func(ctx context.Context, goroutine int) error { return p.cycle(ctx, strconv.Itoa(goroutine)) }}
+	return contender{name: p.name, once: func(ctx context.Context, goroutine int) error { return p.cycle(ctx, strconv.Itoa(goroutine)) }}
 }
 
 func (p peer) together() contender {
-	return contender{p.name, func(ctx context.Context, _ int) error { return p.cycle(ctx, "hot") }}
+	return contender{name: p.name, once: func(ctx context.Context, _ int) error { return p.cycle(ctx, "hot") }}
 }
 
 func apart(peers []peer) []contender {
@@ -115,7 +115,7 @@ const (
 func (b *bench) hotObject(ctx context.Context, p *place) error {
 	f := figure{Product: p.product, Name: "a hot object, 64 who want it: "}
 	if p.raw != nil {
-		update := contender{"update of one row", func(ctx context.Context, _ int) error { return p.raw.exec(ctx, p.statements.update, 1) }}
+		update := contender{name: "update of one row", once: func(ctx context.Context, _ int) error { return p.raw.exec(ctx, p.statements.update, 1) }}
 		open := func() (applock.Locker, func() error, error) {
 			o, err := p.open(ctx, access{connections: 2, name: "hot"})
 			return o.client, o.close, err
@@ -150,7 +150,7 @@ func (b *bench) hotOn(
 		defer func() { err = errors.Join(err, closeIt()) }()
 		clients = append(clients, acquireAndRelease(name, locker))
 	}
-	ours := contender{name, func(ctx context.Context, goroutine int) error {
+	ours := contender{name: name, once: func(ctx context.Context, goroutine int) error {
 		return clients[goroutine%programs].cycle(ctx, "hot")
 	}}
 	return b.pit(ctx, f, goroutines, []contender{ours}, others)

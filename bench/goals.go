@@ -172,12 +172,15 @@ func reasons() map[string]string {
 	}
 }
 
-// findFor also finds a figure by its value alone, when it has some baseline and nobody asks for which.
+// findFor also finds a figure by its value alone, when it has some baseline and nobody asks for which, and one of the large run.
 func (r *report) findFor(product, name, baseline string) *figure {
 	for _, f := range r.Figures {
 		if f.Product == product && f.Name == name && (baseline == "" || f.Baseline == baseline) {
 			return f
 		}
+	}
+	if r.large != nil {
+		return r.large.findFor(product, name, baseline)
 	}
 	return nil
 }

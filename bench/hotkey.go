@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	// hotPrograms is how many programs deposit into one wallet, each with a client and a pool of its own.
+	// hotPrograms is how many programs deposit into one wallet, each a process with a client and a pool of its own.
 	hotPrograms = 4
 	// hotRounds is how many rounds' time each contender has: the turns of programs take a quarter of a second.
 	hotRounds = 5
+
+	hotKeyPrefix = "hot key, deposits: "
 
 	deposit = "UPDATE bench_wallet SET balance = balance + 1 WHERE id = 1"
 )
@@ -35,32 +37,32 @@ func (b *bench) hotKey(ctx context.Context, p *place) error {
 			return err
 		}
 	}
-	var programs []opened
-	for i := range hotPrograms {
-		o, err := p.open(ctx, access{connections: poolSize, name: fmt.Sprint("program ", i), patience: 10 * time.Second})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = o.close() }() // what it was good for has been measured
-		programs = append(programs, o)
+	here, err := p.openDepositor(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = here.close() }() // what it was good for has been measured
+	elsewhere, err := startDepositors(ctx, p.server)
+	if err != nil {
+		return errors.Join(err, elsewhere.end())
 	}
 	counting := &wallet{}
-	byHand := contender{"commits one after the other", counting.counted(oneAfterTheOther(programs[0]))}
+	byHand := contender{name: "commits one after the other", once: counting.counted(oneAfterTheOther(here))}
 	ours := []contender{
-		{"Serialize", counting.counted(serialized(programs[:1]))},
-		{"Serialize, four programs", counting.counted(serialized(programs))},
-		{"a lease, one program", counting.counted(leased(programs[:1]))},
-		{"a lease, four programs", counting.counted(leased(programs))},
+		{name: "Serialize", once: counting.counted(serialized(here))},
+		{name: "Serialize, four programs", together: elsewhere.deposit(waySerialize, counting)},
+		{name: "a lease, one program", once: counting.counted(leased(here))},
+		{name: "a lease, four programs", together: elsewhere.deposit(wayLease, counting)},
 	}
 	longer := bench{extent: b.extent}
 	longer.round *= hotRounds
 	rates, err := longer.compete(ctx, poolSize, append(ours, byHand))
-	if err != nil {
+	if err := errors.Join(err, elsewhere.end()); err != nil {
 		return err
 	}
 	for i, each := range ours {
 		b.report.compare(figure{
-			Product: p.product, Name: "hot key, deposits: " + each.name, Unit: "/s", Baseline: byHand.name,
+			Product: p.product, Name: hotKeyPrefix + each.name, Unit: "/s", Baseline: byHand.name,
 		}, rates[i], rates[len(ours)])
 	}
 	return counting.check(ctx, p)
@@ -80,11 +82,15 @@ func (w *wallet) counted(once depositing) depositing {
 		if err := once(ctx, goroutine); err != nil {
 			return err
 		}
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		w.deposits++
+		w.add(1)
 		return nil
 	}
+}
+
+func (w *wallet) add(deposits int) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.deposits += deposits
 }
 
 // check wants each deposit to be there, once.
@@ -112,18 +118,16 @@ func oneAfterTheOther(o opened) depositing {
 func hotWallet() applock.Object { return applock.Object{Type: "wallet", ID: "1"} }
 
 // leased deposits under a lease.
-func leased(programs []opened) depositing {
-	return func(ctx context.Context, goroutine int) error {
-		o := programs[goroutine%len(programs)]
+func leased(o opened) depositing {
+	return func(ctx context.Context, _ int) error {
 		request := applock.AcquireRequest{Object: hotWallet(), MaxHold: time.Minute}
 		return o.client.Do(ctx, request, func(ctx context.Context, _ *applock.Lease) error { return o.raw.exec(ctx, deposit) })
 	}
 }
 
 // serialized deposits in a transaction that others wait for.
-func serialized(programs []opened) depositing {
-	return func(ctx context.Context, goroutine int) error {
-		o := programs[goroutine%len(programs)]
+func serialized(o opened) depositing {
+	return func(ctx context.Context, _ int) error {
 		request := applock.SerializeRequest{Object: hotWallet()}
 		switch raw := o.raw.(type) {
 		case pgExecutor:

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,13 +19,14 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"syscall"
 	"time"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	err := runOrDeposit(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -32,9 +34,18 @@ func main() {
 	}
 }
 
+// runOrDeposit is run, unless this is one of the programs of the hot key.
+func runOrDeposit(ctx context.Context, args []string) error {
+	if slices.Equal(args, []string{depositArgument}) {
+		return takeOrders(ctx, os.Stdin, os.Stdout)
+	}
+	return run(ctx, args, os.Getenv, os.Stdout, os.Stderr)
+}
+
 // options are the flags.
 type options struct {
 	runs          int
+	round, limit  time.Duration
 	smoke, huge   bool
 	only          *regexp.Regexp
 	from, file    string
@@ -46,8 +57,10 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(complaints)
 	flags.IntVar(&o.runs, "runs", 1, "measure everything so often, for more rounds")
+	flags.DurationVar(&o.round, "round", 0, "have each who competes so much time in a round; 0 is 400ms")
+	flags.DurationVar(&o.limit, "limit", 0, "fill a table, and make cycles before one is weighed, for no longer; 0 is an hour")
 	flags.BoolVar(&o.smoke, "smoke", false, "measure so little that it only shows that everything works")
-	flags.BoolVar(&o.huge, "huge", false, "up to ten million rows and cycles; takes hours, and disk")
+	flags.BoolVar(&o.huge, "huge", false, "up to ten million rows and cycles; takes hours, and 20 GB of disk")
 	only := flags.String("only", "", "a regular expression for what to measure, such as ^hand-off/postgres$")
 	flags.StringVar(&o.from, "from", "", "measure nothing, and read the values from this file of -json")
 	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
@@ -82,7 +95,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, co
 		err = errors.Join(err, r.writeJSON(o.file))
 	}
 	if o.page != "" {
-		err = errors.Join(err, r.writePage(o.page))
+		err = errors.Join(err, r.readLarge(o.page), r.writePage(o.page))
 	}
 	_, printErr := io.WriteString(out, r.text()) // also what was measured before a failure
 	return errors.Join(err, printErr)
@@ -102,6 +115,7 @@ func measure(ctx context.Context, o options, getenv func(string) string, complai
 		b.extent = tiny()
 		b.report.Smoke = true
 	}
+	b.round, b.limit = cmp.Or(o.round, b.round), cmp.Or(o.limit, time.Hour)
 	b.report.Scale = b.scale()
 	defer func() { err = errors.Join(err, b.leave()) }()
 	if err := b.enter(ctx, servers); err != nil {
@@ -149,6 +163,7 @@ type extent struct {
 	gets        int           // from it in one round
 	stale       int           // rows to purge
 	manyCycles  int           // after which the table's size is looked at
+	limit       time.Duration // of the time that these take, and that rows do
 	starts      int           // of the command line
 }
 
@@ -164,7 +179,7 @@ func full() extent {
 
 func huge() extent {
 	e := full()
-	e.mostRows, e.gets, e.stale, e.manyCycles = 10_000_000, 2000, 1_000_000, 10_000_000
+	e.mostRows, e.gets, e.stale, e.manyCycles = 10_000_000, 500, 1_000_000, 10_000_000
 	return e
 }
 

@@ -26,12 +26,7 @@ import (
 
 // peers are the locks of others that a product keeps in a table, each on the pool of what is done by hand, which is the first.
 func (p *place) peers(ctx context.Context, goroutines int) ([]peer, error) {
-	byHand := peer{"insert and delete", func(ctx context.Context, id string) error {
-		if err := p.raw.exec(ctx, p.statements.insertPlain, id); err != nil {
-			return err
-		}
-		return p.raw.exec(ctx, p.statements.deletePlain, id)
-	}}
+	byHand := p.insertAndDelete(p.raw)
 	switch p.product {
 	case productPostgres:
 		byPglock, err := p.pglock()
@@ -45,6 +40,15 @@ func (p *place) peers(ctx context.Context, goroutines int) ([]peer, error) {
 		return []peer{byHand, byGoose}, err
 	}
 	return []peer{byHand}, nil
+}
+
+func (p *place) insertAndDelete(by executor) peer {
+	return peer{"insert and delete", func(ctx context.Context, id string) error {
+		if err := by.exec(ctx, p.statements.insertPlain, id); err != nil {
+			return err
+		}
+		return by.exec(ctx, p.statements.deletePlain, id)
+	}}
 }
 
 // pglock is used with pgx, as applock is, which it calls unsafe because it knows lib/pq.

@@ -198,6 +198,7 @@ type access struct {
 	name        string          // by which PostgreSQL lists the connections
 	tracer      pgx.QueryTracer // on PostgreSQL
 	deaf        bool            // on PostgreSQL: no connection to listen on is to be had
+	hasty       bool            // on PostgreSQL and SQLite: commits do not wait for the disk
 	patience    time.Duration   // on SQLite, for other writers; that of open.ByDSN if not set
 	logger      *slog.Logger    // gets a record for each operation
 }
@@ -231,6 +232,9 @@ func (p *place) openPostgres(ctx context.Context, a access) (opened, error) {
 	}
 	config.MaxConns = int32(a.connections) //nolint:gosec // a handful
 	config.ConnConfig.RuntimeParams["application_name"] = a.name
+	if a.hasty {
+		config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	}
 	config.ConnConfig.Tracer = a.tracer
 	var complete atomic.Bool
 	config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
@@ -295,8 +299,11 @@ func (p *place) openMySQL(a access) (opened, error) {
 // openSQLite opens the file as open.ByDSN does.
 func (p *place) openSQLite(a access) (opened, error) {
 	patience := cmp.Or(a.patience, 50*time.Millisecond)
-	handle, err := sql.Open("sqlite", fmt.Sprintf(
-		"file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", p.dsn, patience.Milliseconds()))
+	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", p.dsn, patience.Milliseconds())
+	if a.hasty {
+		dsn += "&_pragma=synchronous(OFF)"
+	}
+	handle, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return opened{}, err
 	}

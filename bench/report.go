@@ -28,6 +28,8 @@ type report struct {
 	Figures []*figure `json:"figures"`
 	// Missing says what could not be measured, and why.
 	Missing []string `json:"missing,omitempty"`
+	// large is an earlier run with -huge, nil if there is none. What only that one has is judged by it.
+	large *report
 }
 
 // host is where it was measured.

@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -56,12 +55,17 @@ func (b *bench) rows(ctx context.Context, p *place) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, many.close()) }()
-	filled := 0
+	filled, last := 0, time.Duration(0)
 	for rows := 10 * fewRows; rows <= b.mostRows; rows *= 10 {
+		if 10*last > b.limit {
+			b.miss(fmt.Sprintf("rows/%s of more than %d rows, which would take longer than %s to fill in", p.product, filled, b.limit))
+			break
+		}
+		began := time.Now()
 		if err := b.fill(ctx, p, heldHours, filled, rows); err != nil {
 			return err
 		}
-		filled = rows
+		filled, last = rows, time.Since(began)
 		name := fmt.Sprintf("a get of 10^%d rows", int(math.Round(math.Log10(float64(rows)))))
 		if err := b.getAmong(ctx, figure{Product: p.product, Name: name}, many.client, rows, few.client); err != nil {
 			return err
@@ -204,67 +208,4 @@ func getsDuring(ctx context.Context, client *applock.Client, meanwhile func(cont
 		times = append(times, milliseconds(a.times...)...)
 	}
 	return times, err
-}
-
-// size looks at what a table takes up after many cycles, beside one into which rows are inserted and deleted.
-func (b *bench) size(ctx context.Context, p *place) (err error) {
-	const objects = 1000
-	o, err := p.open(ctx, access{connections: poolSize, name: "size"})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, o.close()) }()
-	peers, err := p.peers(ctx, poolSize)
-	if err != nil {
-		return err
-	}
-	ours, byHand := getAndRelease(o.client), peers[0]
-	const chunk = 2000
-	for done := 0; done < b.manyCycles; done += chunk {
-		for _, each := range []peer{ours, byHand} {
-			if err := each.often(ctx, min(chunk, b.manyCycles-done), objects); err != nil {
-				return err
-			}
-		}
-		if done > 0 && done%100_000 == 0 {
-			b.say("%s has made %d of %d cycles", p.product, done, b.manyCycles)
-		}
-	}
-	if p.statements.analyze != "" {
-		if err := p.raw.exec(ctx, p.statements.analyze); err != nil {
-			return err
-		}
-	}
-	var sizes [2][2]int64
-	for i, name := range []string{p.statements.ours, "bench_plain"} {
-		if err := p.raw.row(ctx, p.statements.sizes, []any{name}, &sizes[i][0], &sizes[i][1]); err != nil {
-			return err
-		}
-	}
-	for i, part := range []string{"table", "index"} {
-		if sizes[1][i] == 0 {
-			continue // the table is the index
-		}
-		f := figure{
-			Product: p.product, Name: fmt.Sprintf("size of the %s after %d cycles of %d objects", part, b.manyCycles, objects),
-			Unit: "KB", Baseline: "inserted and deleted",
-		}
-		b.report.compare(f, []float64{float64(sizes[0][i]) / 1024}, []float64{float64(sizes[1][i]) / 1024})
-	}
-	return nil
-}
-
-// often takes and releases so often, in poolSize goroutines, each of which has its share of so many objects.
-func (p peer) often(ctx context.Context, times, objects int) error {
-	errs := make([]error, poolSize)
-	var running sync.WaitGroup
-	for goroutine := range poolSize {
-		running.Go(func() {
-			for i := goroutine; i < times && errs[goroutine] == nil; i += poolSize {
-				errs[goroutine] = p.cycle(ctx, strconv.Itoa(i%objects))
-			}
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
 }

@@ -38,7 +38,11 @@ type statements struct {
 	ours string
 }
 
-const holdAtMost = 100_000
+const (
+	holdAtMost = 100_000
+	// lockColumns are what hold fills.
+	lockColumns = "(object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)"
+)
 
 func statementsOf(product string) statements {
 	var s statements
@@ -76,7 +80,7 @@ func postgresStatements() statements {
 		holder:      "SELECT operator_id FROM applock.appl_lock WHERE object_type = $1 AND object_id = $2",
 		page: `SELECT * FROM applock.appl_lock
 			WHERE (object_type, object_id) > ($1, $2) AND expires_ts > clock_timestamp() ORDER BY object_type, object_id LIMIT $3`,
-		hold: `INSERT INTO applock.appl_lock
+		hold: `INSERT INTO applock.appl_lock ` + lockColumns + `
 			SELECT 'bench', n::text, 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + $2::int * interval '1 hour'
 			FROM generate_series($1::int, $1::int + $3::int - 1) AS n, (SELECT clock_timestamp() AS now_ts) AS t`,
 		waiters:     "SELECT count(*) FROM applock.appl_lock_waiter",
@@ -110,8 +114,8 @@ func mysqlStatements() statements {
 		holder:      "SELECT operator_id FROM appl_lock WHERE object_type = ? AND object_id = ?",
 		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
 			WHERE object_type = ? AND object_id > ? AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
-		hold: `INSERT INTO appl_lock
-			SELECT 'bench', ? + n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? HOUR, ''
+		hold: `INSERT INTO appl_lock ` + lockColumns + `
+			SELECT 'bench', ? + n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? HOUR
 			FROM (
 				SELECT 10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d AS id
 				FROM bench_digit AS a, bench_digit AS b, bench_digit AS c, bench_digit AS f, bench_digit AS e
@@ -146,8 +150,8 @@ func sqliteStatements() statements {
 		page: `SELECT * FROM appl_lock
 			WHERE (object_type, object_id) > (?, ?) AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
 		hold: `WITH RECURSIVE n (id) AS (SELECT ?1 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?1 + ?3)
-			INSERT INTO appl_lock
-			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + ?2 * 3600000000, ''
+			INSERT INTO appl_lock ` + lockColumns + `
+			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + ?2 * 3600000000
 			FROM n, (SELECT unixepoch() * 1000000 AS now_ts) AS t`,
 		waiters: "SELECT count(*) FROM appl_lock_waiter",
 		waiting: "SELECT client_id FROM appl_lock_waiter LIMIT 1",

@@ -343,21 +343,25 @@ func TestReleaseRepeats(t *testing.T) {
 }
 
 // Goal: a waiter is woken when its object is free, within a thousandth of its wait and a quarter of a second, and polls
-// become rare meanwhile; nobody asks for the object before. Method: an object that becomes free after a while; count the
-// polls, and the takes, of which there is one when the caller comes, one every five minutes and one in the end.
+// become rare meanwhile, and are rarer at first where they cost more; nobody asks for the object before. Method: an object that
+// becomes free after a while; count the polls, and the takes, of which there is one when the caller comes, one every five minutes
+// and one in the end.
 func TestPollsAdapt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		wait            time.Duration
+		cost            time.Duration // of a poll
 		late            time.Duration
 		fewest, mostest int64
 	}{
-		{wait: 100 * time.Millisecond, late: 15 * time.Millisecond, fewest: 7, mostest: 15},
+		{wait: 100 * time.Millisecond, late: 7 * time.Millisecond, fewest: 16, mostest: 26},
+		{wait: 100 * time.Millisecond, cost: 300 * time.Microsecond, late: 10 * time.Millisecond, fewest: 10, mostest: 18},
+		{wait: 100 * time.Millisecond, cost: time.Millisecond, late: 15 * time.Millisecond, fewest: 7, mostest: 14},
 		{wait: 100 * time.Second, late: 130 * time.Millisecond, fewest: 1000, mostest: 5000},
 		{wait: time.Hour, late: 310 * time.Millisecond, fewest: 4 * 3000, mostest: 4 * 6000},
 	}
 	for _, test := range tests {
-		t.Run(test.wait.String(), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s_%s", test.wait, test.cost), func(t *testing.T) {
 			t.Parallel()
 			var began time.Time
 			var polls, takes atomic.Int64
@@ -375,6 +379,7 @@ func TestPollsAdapt(t *testing.T) {
 				},
 				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
 					polls.Add(1)
+					time.Sleep(test.cost)
 					if isFree() {
 						return waited, 0, nil
 					}

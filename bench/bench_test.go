@@ -196,6 +196,22 @@ func TestReasonsHaveGoals(t *testing.T) {
 	}
 }
 
+// Goal: the page explains each cell that its run has missed. Method: ask for the reason of each.
+func TestMissedCellsAreExplained(t *testing.T) {
+	r, err := readJSON("../docs/performance/run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.readLarge("../docs/performance.md"); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range goals() {
+		if _, verdict := g.judge(r); verdict == missed && g.why() == "" {
+			t.Errorf("%s is missed, and nothing says why", g.key())
+		}
+	}
+}
+
 // Goal: what is compared with several is there once for each, and the page and its charts can be made from the values alone.
 // Method: write a report as JSON, and have -from make the page of it.
 func TestPageFromValues(t *testing.T) {

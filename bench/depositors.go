@@ -54,7 +54,7 @@ func startDepositors(ctx context.Context, place server) (depositors, error) {
 }
 
 func startDepositor(ctx context.Context, executable string, place server) (*depositor, error) {
-	p := &depositor{process: exec.CommandContext(ctx, executable, depositArgument)} //nolint:gosec // this program
+	p := &depositor{process: exec.CommandContext(ctx, executable, depositArgument)}
 	p.process.Stderr = os.Stderr
 	orders, ordersErr := p.process.StdinPipe()
 	answers, answersErr := p.process.StdoutPipe()

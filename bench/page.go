@@ -165,7 +165,11 @@ func (r *report) missed() string {
 		if cells[why] == nil {
 			reasons = append(reasons, why)
 		}
-		cells[why] = append(cells[why], fmt.Sprintf("%s (%s, against %s)", g.row, g.product, g.baseline))
+		where := g.product
+		if g.baseline != "" {
+			where += ", against " + g.baseline
+		}
+		cells[why] = append(cells[why], fmt.Sprintf("%s (%s)", g.row, where))
 	}
 	var text strings.Builder
 	for _, why := range reasons {

@@ -90,7 +90,7 @@ func (b *bench) getAmong(ctx context.Context, f figure, many *applock.Client, ro
 		}
 		return median(milliseconds(times...)), nil
 	}
-	f.Unit, f.Baseline = "ms", "of 10^3 rows"
+	f.Unit, f.Baseline = "ms", fewRowsName
 	for range b.rounds {
 		large, err := once(many, rows)
 		if err != nil {

@@ -84,7 +84,7 @@ func (i PostgresInstance) run(t testing.TB, program string, args ...string) {
 
 func (i PostgresInstance) command(t testing.TB, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	command := exec.Command(PostgresTool(t, program), args...) //nolint:gosec // programs of the server
+	command := exec.Command(PostgresTool(t, program), args...) //nolint:gosec,noctx // programs of the server, which the test stops in its own way
 	command.SysProcAttr, command.Dir = i.account, i.directory
 	return command
 }

@@ -28,16 +28,16 @@ class Locks {
     return this.#one("get_appl_lock_row", objectType, text(objectId), operator, department, ttl);
   }
 
-  release(objectType, objectId, operator, { fence } = {}) {
-    return this.#one("release_appl_lock_row", objectType, text(objectId), operator, fence);
+  release(objectType, objectId, operator, { fence, actor, reason } = {}) {
+    return this.#one("release_appl_lock_row", objectType, text(objectId), operator, fence, actor, reason);
   }
 
   inquire(objectType, objectId) {
     return this.#one("inquire_appl_lock_row", objectType, text(objectId));
   }
 
-  transfer(objectType, objectId, from, to, { department, ttl } = {}) {
-    return this.#one("transfer_appl_lock_row", objectType, text(objectId), from, to, department, ttl);
+  transfer(objectType, objectId, from, to, { department, ttl, actor, reason } = {}) {
+    return this.#one("transfer_appl_lock_row", objectType, text(objectId), from, to, department, ttl, actor, reason);
   }
 
   // Say why the operator holds it, for whoever asks; no note takes that back.
@@ -86,6 +86,11 @@ class Locks {
       afterType, text(afterId), afterOperator, afterClient, maxRows);
   }
 
+  // One page of the history, oldest first; since is in seconds back from now.
+  events({ objectType, objectId, operator, since, afterEventId, maxRows } = {}) {
+    return this.#call("list_appl_lock_events", objectType, text(objectId), operator, since, afterEventId, maxRows);
+  }
+
   async #one(routine, ...values) {
     return (await this.#call(routine, ...values))[0];
   }
@@ -114,7 +119,7 @@ class Locks {
 }
 
 // pg has bigint as text, mysql2 as a number, mariadb as a BigInt. All of ours fit in 2^53.
-const whole = new Set(["fence", "seconds_left", "purged", "free_in_us"]);
+const whole = new Set(["fence", "seconds_left", "purged", "free_in_us", "event_id", "from_fence", "to_fence"]);
 
 function answer(row) {
   const result = {};

@@ -29,7 +29,7 @@ sub get {
 
 sub release {
     my ($self, $type, $id, $operator, %more) = @_;
-    return $self->_one('release_appl_lock_row', $type, $id, $operator, $more{fence});
+    return $self->_one('release_appl_lock_row', $type, $id, $operator, @more{qw(fence actor reason)});
 }
 
 sub inquire {
@@ -39,7 +39,7 @@ sub inquire {
 
 sub transfer {
     my ($self, $type, $id, $from, $to, %more) = @_;
-    return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl)});
+    return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl actor reason)});
 }
 
 # Says why the operator holds it, for whoever asks; no note takes that back.
@@ -104,6 +104,12 @@ sub waiters {
     my ($self, %of) = @_;
     return $self->_call('list_appl_lock_waiters',
         @of{qw(type id operator department after_type after_id after_operator after_client max_rows)});
+}
+
+# One page of the history, oldest first; since is in seconds back from now.
+sub events {
+    my ($self, %of) = @_;
+    return $self->_call('list_appl_lock_events', @of{qw(type id operator since after_event_id max_rows)});
 }
 
 sub _one {

@@ -30,15 +30,17 @@ my %columns = (
     renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
     list_appl_lock_waiters => [@list, qw(client_id since_ts until_ts expires_ts seconds_left)],
+    list_appl_lock_events  => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
+        from_department_id to_operator_id to_department_id from_fence to_fence reason)],
 );
 
 my %play = (
     versions           => \&versions,
     increment          => \&increment,
     get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], department => $_[3], ttl => $_[4]) },
-    release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3]) },
+    release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3], actor => $_[4], reason => $_[5]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
-    transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
+    transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], named([qw(department ttl actor reason)], @_[ 4 .. 7 ])) },
     note_appl_lock     => sub { $locks->note(@_[ 0 .. 2, 4 ], fence => $_[3]) },
     list_appl_locks    => sub { $locks->list(named([qw(type operator department after_type after_id max_rows)], @_)) },
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
@@ -51,6 +53,7 @@ my %play = (
     list_appl_lock_waiters    => sub {
         $locks->waiters(named([qw(type id operator department after_type after_id after_operator after_client max_rows)], @_));
     },
+    list_appl_lock_events     => sub { $locks->events(named([qw(type id operator since after_event_id max_rows)], @_)) },
 );
 
 while (my $line = <STDIN>) {

@@ -38,14 +38,17 @@ class Locks:
         """Take or renew a lock for ttl seconds. A refusal is an answer that is false and has the holder."""
         return self._one("get_appl_lock_row", object_type, str_or_none(object_id), operator, department, ttl)
 
-    def release(self, object_type, object_id, operator, fence=None):
-        return self._one("release_appl_lock_row", object_type, str_or_none(object_id), operator, fence)
+    def release(self, object_type, object_id, operator, fence=None, actor=None, reason=None):
+        """End a grant. By another actor, or with a reason, it is kept in the history."""
+        return self._one("release_appl_lock_row", object_type, str_or_none(object_id), operator, fence, actor, reason)
 
     def inquire(self, object_type, object_id):
         return self._one("inquire_appl_lock_row", object_type, str_or_none(object_id))
 
-    def transfer(self, object_type, object_id, from_operator, to_operator, to_department=None, ttl=None):
-        return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl)
+    def transfer(self, object_type, object_id, from_operator, to_operator, to_department=None, ttl=None,
+                 actor=None, reason=None):
+        return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl,
+                         actor, reason)
 
     def note(self, object_type, object_id, operator, fence=None, note=None):
         """Say why the operator holds it, for whoever asks; no note takes that back."""
@@ -83,6 +86,10 @@ class Locks:
                 after_type=None, after_id=None, after_operator=None, after_client=None, max_rows=None):
         return self._call("list_appl_lock_waiters", object_type, str_or_none(object_id), operator, department,
                           after_type, str_or_none(after_id), after_operator, after_client, max_rows)
+
+    def events(self, object_type=None, object_id=None, operator=None, since=None, after_event_id=None, max_rows=None):
+        """One page of the history, oldest first; since is in seconds back from now."""
+        return self._call("list_appl_lock_events", object_type, str_or_none(object_id), operator, since, after_event_id, max_rows)
 
     def _one(self, routine, *arguments):
         return self._call(routine, *arguments)[0]

@@ -41,16 +41,16 @@ module Applock
       one("get_appl_lock_row", type, id, operator, department, ttl)
     end
 
-    def release(type, id, operator, fence: nil)
-      one("release_appl_lock_row", type, id, operator, fence)
+    def release(type, id, operator, fence: nil, actor: nil, reason: nil)
+      one("release_appl_lock_row", type, id, operator, fence, actor, reason)
     end
 
     def inquire(type, id)
       one("inquire_appl_lock_row", type, id)
     end
 
-    def transfer(type, id, from:, to:, department: nil, ttl: nil)
-      one("transfer_appl_lock_row", type, id, from, to, department, ttl)
+    def transfer(type, id, from:, to:, department: nil, ttl: nil, actor: nil, reason: nil)
+      one("transfer_appl_lock_row", type, id, from, to, department, ttl, actor, reason)
     end
 
     # Says why the operator holds it, for whoever asks; no note takes that back.
@@ -101,6 +101,11 @@ module Applock
     def waiters(type: nil, id: nil, operator: nil, department: nil, after_type: nil, after_id: nil,
                 after_operator: nil, after_client: nil, max_rows: nil)
       call("list_appl_lock_waiters", type, id, operator, department, after_type, after_id, after_operator, after_client, max_rows)
+    end
+
+    # One page of the history, oldest first; since is in seconds back from now.
+    def events(type: nil, id: nil, operator: nil, since: nil, after_event_id: nil, max_rows: nil)
+      call("list_appl_lock_events", type, id, operator, since, after_event_id, max_rows)
     end
 
     private

@@ -123,6 +123,7 @@ play() {
     retract_appl_lock_waiter) one return_cd applock_retract "$@" ;;
     poll_appl_locks) many applock_poll "$@" ;;
     list_appl_lock_waiters) many applock_waiters "$@" ;;
+    list_appl_lock_events) many applock_events "$@" ;;
     *) echo "unknown operation $operation" >&2 && exit 1 ;;
     esac
 }

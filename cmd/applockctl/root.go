@@ -124,6 +124,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.transferCommand(),
 		a.runCommand(),
 		a.listCommand(),
+		a.historyCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),

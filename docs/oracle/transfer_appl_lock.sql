@@ -1,6 +1,6 @@
 -- transfer_appl_lock: hand an operator's lock to another one, as a new grant.
 --
--- Contract   That of procedures/README.md; blanks are NULL.
+-- Contract   That of procedures/README.md; blanks are NULL. There is no history: who does it and why is neither checked nor kept.
 -- Raises     ORA-20001 with LK001; ORA-30006, ORA-08177 and ORA-00060 as get_appl_lock.
 -- Locks      S1 reads without a lock and answers FREE and HELD. S2 locks the object's one row.
 -- Race-free  What S1 has seen hands nothing over: the row is judged again once S2 has locked it.
@@ -12,6 +12,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     p_to_operator_id IN VARCHAR2,
     p_to_department_id IN VARCHAR2,
     p_ttl_seconds IN NUMBER,
+    p_actor_id IN VARCHAR2,
+    p_reason IN VARCHAR2,
     p_return_cd OUT VARCHAR2,
     p_outcome OUT VARCHAR2,
     p_old_operator_id OUT VARCHAR2,

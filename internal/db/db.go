@@ -82,6 +82,7 @@ type Driver interface {
 	RetractApplLockWaiters(ctx context.Context, params []RetractApplLockWaiterParams) error
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
 	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
+	ListApplLockEvents(ctx context.Context, params ListApplLockEventsParams) ([]Event, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.

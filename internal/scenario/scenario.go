@@ -37,10 +37,14 @@ type Executor func(ctx context.Context, operation string, args Args) (Answer, er
 // is left out.
 var ErrNotOffered = errors.New("not offered by this way of calling")
 
-// Word returns what the scenarios call an operation by: the verb of its name, or "waiters" for their list.
+// Word returns what the scenarios call an operation by: the verb of its name, or "waiters" and "events" for
+// their lists.
 func Word(operation db.Operation) string {
-	if operation.Name == "list_appl_lock_waiters" {
+	switch operation.Name {
+	case "list_appl_lock_waiters":
 		return "waiters"
+	case "list_appl_lock_events":
+		return "events"
 	}
 	verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
 	return verb

@@ -16,6 +16,7 @@ const (
 	MaxOperatorLength   = 64
 	MaxDepartmentLength = 64
 	MaxNoteLength       = 255
+	MaxReasonLength     = 255
 
 	// DefaultTTL is how long a lock lasts unless a request says otherwise.
 	DefaultTTL = 7 * 24 * time.Hour

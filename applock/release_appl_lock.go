@@ -16,6 +16,10 @@ type ReleaseRequest struct {
 	// Fence limits the release to this very grant, which a program should always do: after expiry
 	// and take-over the same operator name may hold another grant. Zero is whichever grant.
 	Fence Fence
+	// Actor is who releases it, for the history; empty is Operator. Reason says why: up to MaxReasonLength characters. A release by
+	// another actor, or with a reason, is an event of the history.
+	Actor  string
+	Reason string
 }
 
 // ReleaseResult is what a release came to.
@@ -68,12 +72,15 @@ func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
 	if r.Fence < 0 {
 		return db.ReleaseApplLockParams{}, &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
 	}
+	actor, reason, err := checkActor(r.Actor, r.Reason)
 	return db.ReleaseApplLockParams{
 		ObjectType: object.Type,
 		ObjectID:   object.ID,
 		OperatorID: operator,
 		Fence:      int64(r.Fence),
-	}, nil
+		ActorID:    actor,
+		Reason:     reason,
+	}, err
 }
 
 func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams) (ReleaseResult, error) {

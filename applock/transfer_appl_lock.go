@@ -19,6 +19,9 @@ type TransferRequest struct {
 	// TTL is how long the lock outlives this call, as in GetRequest; zero keeps that of the grant that
 	// ends.
 	TTL time.Duration
+	// Actor is who hands it over, for the history; empty is From. Reason says why: up to MaxReasonLength characters.
+	Actor  string
+	Reason string
 }
 
 // Transfer ends the grant of one operator and begins one of another, with a greater fence.
@@ -48,6 +51,10 @@ func (r TransferRequest) params() (db.TransferApplLockParams, error) {
 		return db.TransferApplLockParams{}, err
 	}
 	ttl, err := checkTTL(r.TTL)
+	if err != nil {
+		return db.TransferApplLockParams{}, err
+	}
+	actor, reason, err := checkActor(r.Actor, r.Reason)
 	return db.TransferApplLockParams{
 		ObjectType:     object.Type,
 		ObjectID:       object.ID,
@@ -55,6 +62,8 @@ func (r TransferRequest) params() (db.TransferApplLockParams, error) {
 		ToOperatorID:   to.Operator,
 		ToDepartmentID: to.Department,
 		TTLSeconds:     ttl,
+		ActorID:        actor,
+		Reason:         reason,
 	}, err
 }
 

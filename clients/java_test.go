@@ -62,7 +62,7 @@ func TestJavaLibrary(t *testing.T) {
 }
 
 // Goal: on Apache Derby the statements of DerbyLocks answer as the procedures of the servers do. Method: the scenarios, through the player of
-// Java. Renewals of many and waiters are not there: a file is played to its first renewal, on which the rest depends.
+// Java. Renewals of many, waiters and the history are not there: a file is played to its first renewal, on which the rest depends.
 func TestDerbyScenarios(t *testing.T) {
 	t.Parallel()
 	player := startPlayer(t, driver{language: javaLanguage(), name: "derby"}, place{})
@@ -72,7 +72,8 @@ func TestDerbyScenarios(t *testing.T) {
 	contract.Player{
 		Execute: func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 			renewed = renewed || operation == "renew"
-			if renewed || !slices.Contains(offered, operation) {
+			told := args["actor_id"] + args["reason"]
+			if renewed || told != "" || !slices.Contains(offered, operation) {
 				return scenario.Answer{}, scenario.ErrNotOffered
 			}
 			return execute(ctx, operation, args)

@@ -135,12 +135,12 @@ func openHandle(dsn string) (*sql.DB, error) {
 
 func (p place) tables() []string {
 	if p.product == onPostgres {
-		return []string{"applock.appl_lock", "applock.appl_lock_waiter"}
+		return []string{"applock.appl_lock", "applock.appl_lock_waiter", "applock.appl_lock_event"}
 	}
-	return []string{"appl_lock", "appl_lock_waiter"}
+	return []string{"appl_lock", "appl_lock_waiter", "appl_lock_event"}
 }
 
-// empty removes all locks and waiters.
+// empty removes all locks, waiters and events.
 func (p place) empty(ctx context.Context) error {
 	for _, table := range p.tables() {
 		if _, err := p.handle.ExecContext(ctx, "DELETE FROM "+table); err != nil {
@@ -156,7 +156,7 @@ func (p place) advance(ctx context.Context, duration time.Duration) error {
 	if p.product == onPostgres {
 		interval = fmt.Sprintf("INTERVAL '%d microseconds'", duration.Microseconds())
 	}
-	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts"}, {"since_ts", "until_ts", "expires_ts"}}
+	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts"}, {"since_ts", "until_ts", "expires_ts"}, {"event_ts"}}
 	for i, table := range p.tables() {
 		var changes []string
 		for _, column := range columns[i] {

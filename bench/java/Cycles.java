@@ -116,7 +116,7 @@ public class Cycles {
                 fence = get.getLong(10);
             }
             try (Connection connection = pool.getConnection();
-                    CallableStatement release = connection.prepareCall("{call applock.release_appl_lock(?, ?, ?, ?, ?, ?, ?, ?)}")) {
+                    CallableStatement release = connection.prepareCall("{call applock.release_appl_lock(?, ?, ?, ?, NULL, NULL, ?, ?, ?, ?)}")) {
                 release.setString(1, "java");
                 release.setString(2, Integer.toString(thread));
                 release.setString(3, "JDOE");
@@ -152,7 +152,7 @@ public class Cycles {
                 }
             }
             try (Connection connection = pool.getConnection();
-                    CallableStatement release = connection.prepareCall("{call release_appl_lock_row(?, ?, ?, ?)}")) {
+                    CallableStatement release = connection.prepareCall("{call release_appl_lock_row(?, ?, ?, ?, NULL, NULL)}")) {
                 release.setString(1, "java");
                 release.setString(2, Integer.toString(thread));
                 release.setString(3, "JDOE");

@@ -31,6 +31,7 @@
            PERFORM ADD-OBJECT
            PERFORM ADD-OPERATOR-ID
            PERFORM ADD-FENCE
+           PERFORM ADD-ACTOR-AND-REASON
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
@@ -51,6 +52,7 @@
            PERFORM ADD-TEXT
            PERFORM ADD-DEPARTMENT-ID
            PERFORM ADD-TTL-SECONDS
+           PERFORM ADD-ACTOR-AND-REASON
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
@@ -212,6 +214,19 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
+       ENTRY "APPLOCK-EVENTS" USING APPLOCK.
+           MOVE "list_appl_lock_events" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           MOVE IN-SINCE-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           MOVE IN-AFTER-EVENT-ID TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
       * The next row of the last call, or APPLOCK-NO-ROW.
        ENTRY "APPLOCK-FETCH" USING APPLOCK.
            INITIALIZE APPLOCK-OUT
@@ -250,6 +265,12 @@
            MOVE IN-AFTER-TYPE TO GIVEN-TEXT
            PERFORM ADD-TEXT
            MOVE IN-AFTER-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-ACTOR-AND-REASON.
+           MOVE IN-ACTOR-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-REASON TO GIVEN-TEXT
            PERFORM ADD-TEXT.
 
        ADD-FENCE.
@@ -502,8 +523,43 @@
                WHEN "longest_wait_seconds"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT)
                        TO OUT-LONGEST-WAIT-SECONDS
-               WHEN OTHER
+               WHEN "acquired_ts"
+               WHEN "lock_ts"
+               WHEN "expires_ts"
+               WHEN "since_ts"
+               WHEN "until_ts"
+               WHEN "event_ts"
                    PERFORM KEEP-TIMESTAMP
+               WHEN OTHER
+                   PERFORM KEEP-COLUMN-OF-EVENT
+           END-EVALUATE.
+
+       KEEP-COLUMN-OF-EVENT.
+           EVALUATE COLUMN-NAME
+               WHEN "event_id"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EVENT-ID
+               WHEN "event"
+                   MOVE COLUMN-TEXT TO OUT-EVENT
+               WHEN "actor_id"
+                   MOVE COLUMN-TEXT TO OUT-ACTOR-ID
+               WHEN "db_user"
+                   MOVE COLUMN-TEXT TO OUT-DB-USER
+               WHEN "program"
+                   MOVE COLUMN-TEXT TO OUT-PROGRAM
+               WHEN "from_operator_id"
+                   MOVE COLUMN-TEXT TO OUT-FROM-OPERATOR-ID
+               WHEN "from_department_id"
+                   MOVE COLUMN-TEXT TO OUT-FROM-DEPARTMENT-ID
+               WHEN "to_operator_id"
+                   MOVE COLUMN-TEXT TO OUT-TO-OPERATOR-ID
+               WHEN "to_department_id"
+                   MOVE COLUMN-TEXT TO OUT-TO-DEPARTMENT-ID
+               WHEN "from_fence"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FROM-FENCE
+               WHEN "to_fence"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-TO-FENCE
+               WHEN "reason"
+                   MOVE COLUMN-TEXT TO OUT-REASON
            END-EVALUATE.
 
        KEEP-TIMESTAMP.
@@ -519,6 +575,8 @@
                    MOVE COLUMN-TEXT TO OUT-SINCE-TS
                WHEN "until_ts"
                    MOVE COLUMN-TEXT TO OUT-UNTIL-TS
+               WHEN "event_ts"
+                   MOVE COLUMN-TEXT TO OUT-EVENT-TS
            END-EVALUATE.
 
       * PostgreSQL writes the zone behind the time, mostly without

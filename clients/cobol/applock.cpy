@@ -31,6 +31,11 @@
                    88  IN-CLIENT-ID-NULL   VALUE LOW-VALUES.
                10  IN-NOTE                 PIC X(1024) VALUE LOW-VALUES.
                    88  IN-NOTE-NULL        VALUE LOW-VALUES.
+      *        Who does it, and why, for the history.
+               10  IN-ACTOR-ID             PIC X(260) VALUE LOW-VALUES.
+                   88  IN-ACTOR-ID-NULL    VALUE LOW-VALUES.
+               10  IN-REASON               PIC X(1024) VALUE LOW-VALUES.
+                   88  IN-REASON-NULL      VALUE LOW-VALUES.
                10  IN-FENCE                PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-FENCE-NULL       VALUE -999999999999999999.
@@ -46,6 +51,10 @@
                10  IN-OLDER-THAN-SECONDS   PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-OLDER-THAN-NULL  VALUE -999999999999999999.
+               10  IN-SINCE-SECONDS        PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-SINCE-SECONDS-NULL
+                                           VALUE -999999999999999999.
                10  IN-MAX-ROWS             PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-MAX-ROWS-NULL    VALUE -999999999999999999.
@@ -58,6 +67,10 @@
                    88  IN-AFTER-OPERATOR-ID-NULL VALUE LOW-VALUES.
                10  IN-AFTER-CLIENT-ID      PIC X(260) VALUE LOW-VALUES.
                    88  IN-AFTER-CLIENT-ID-NULL VALUE LOW-VALUES.
+               10  IN-AFTER-EVENT-ID       PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-AFTER-EVENT-ID-NULL
+                                           VALUE -999999999999999999.
 
       *    What an operation does not answer is blank or 0. A timestamp
       *    is text like 2026-11-22T12:41:07.123456Z.
@@ -91,6 +104,20 @@
                10  OUT-SINCE-TS            PIC X(32).
                10  OUT-UNTIL-TS            PIC X(32).
                10  OUT-NOTE                PIC X(1020).
+      *        Those of an event, and OUT-OBJECT-TYPE and -ID.
+               10  OUT-EVENT-ID            PIC S9(18) COMP-5.
+               10  OUT-EVENT-TS            PIC X(32).
+               10  OUT-EVENT               PIC X(16).
+               10  OUT-ACTOR-ID            PIC X(256).
+               10  OUT-DB-USER             PIC X(256).
+               10  OUT-PROGRAM             PIC X(1020).
+               10  OUT-FROM-OPERATOR-ID    PIC X(256).
+               10  OUT-FROM-DEPARTMENT-ID  PIC X(256).
+               10  OUT-TO-OPERATOR-ID      PIC X(256).
+               10  OUT-TO-DEPARTMENT-ID    PIC X(256).
+               10  OUT-FROM-FENCE          PIC S9(18) COMP-5.
+               10  OUT-TO-FENCE            PIC S9(18) COMP-5.
+               10  OUT-REASON              PIC X(1020).
 
            05  APPLOCK-SQLSTATE            PIC X(5).
                88  APPLOCK-OK              VALUE "00000".

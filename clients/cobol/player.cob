@@ -100,6 +100,8 @@
                    PERFORM PLAY-WAITERS
                WHEN "stats_appl_locks"
                    PERFORM PLAY-STATS
+               WHEN "list_appl_lock_events"
+                   PERFORM PLAY-EVENTS
                WHEN OTHER
                    DISPLAY "unknown operation" UPON SYSERR
                    MOVE 1 TO RETURN-CODE
@@ -155,6 +157,8 @@
            PERFORM TAKE-OBJECT
            MOVE FIELD(4) TO IN-OPERATOR-ID
            PERFORM TAKE-FENCE-FROM-5
+           MOVE FIELD(6) TO IN-ACTOR-ID
+           MOVE FIELD(7) TO IN-REASON
            CALL "APPLOCK-RELEASE" USING APPLOCK
            IF APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -188,6 +192,8 @@
            IF FIELD(7) NOT = LOW-VALUES
                MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-TTL-SECONDS
            END-IF
+           MOVE FIELD(8) TO IN-ACTOR-ID
+           MOVE FIELD(9) TO IN-REASON
            CALL "APPLOCK-TRANSFER" USING APPLOCK
            IF APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -391,6 +397,57 @@
                PERFORM FETCH-ROW
            END-PERFORM
            PERFORM END-ANSWER.
+
+       PLAY-EVENTS.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           IF FIELD(5) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(5)) TO IN-SINCE-SECONDS
+           END-IF
+           IF FIELD(6) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(6)) TO IN-AFTER-EVENT-ID
+           END-IF
+           IF FIELD(7) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-MAX-ROWS
+           END-IF
+           CALL "APPLOCK-EVENTS" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-EVENT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PUT-EVENT.
+           MOVE OUT-EVENT-ID TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER
+           MOVE OUT-EVENT-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           PERFORM PUT-OBJECT
+           MOVE OUT-EVENT TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-ACTOR-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-DB-USER TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-PROGRAM TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-FROM-OPERATOR-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-FROM-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-TO-OPERATOR-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-TO-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-FROM-FENCE TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER
+           MOVE OUT-TO-FENCE TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER
+           MOVE OUT-REASON TO PUT-VALUE
+           PERFORM PUT-TEXT.
 
        SAY-VERSIONS.
            CALL VERSION-FUNCTION RETURNING VERSION-POINTER

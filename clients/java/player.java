@@ -94,11 +94,12 @@ class Player {
                         .<List<?>>map(p -> Arrays.asList(p.outcome(), p.slot().id(), p.owner().operator(), p.owner().department(),
                                 p.fence(), p.expires(), p.secondsLeft())).toList();
             case "release_appl_lock":
-                return List.of(ended(locks.release(object(a), a.get(2), number(a.get(3)))));
+                return List.of(ended(locks.release(object(a), a.get(2), number(a.get(3)), a.get(4), a.get(5))));
             case "inquire_appl_lock":
                 return List.of(inquired(locks.inquire(object(a))));
             case "transfer_appl_lock":
-                return List.of(handed(locks.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
+                return List.of(handed(locks.transfer(
+                        object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)), a.get(6), a.get(7))));
             case "note_appl_lock":
                 return List.of(ended(locks.note(object(a), a.get(2), number(a.get(3)), a.get(4))));
             case "list_appl_locks":
@@ -188,6 +189,11 @@ class Player {
             case "stats_appl_locks":
                 return locks.stats(a.get(0), a.get(1)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
                         s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
+            case "list_appl_lock_events":
+                return locks.events(a.get(0), a.get(1), a.get(2), seconds(a.get(3)), number(a.get(4)), number(a.get(5))).stream()
+                        .<List<?>>map(e -> Arrays.asList(e.id(), e.at(), e.object().type(), e.object().id(), e.event(), e.actor(),
+                                e.user(), e.program(), e.from().operator(), e.from().department(), e.to().operator(),
+                                e.to().department(), e.fromFence(), e.toFence(), e.reason())).toList();
             default:
                 throw new IllegalArgumentException("unknown operation " + operation);
         }

@@ -33,16 +33,16 @@ class Locks {
     return this.#call("get_appl_lock_permit", objectType, text(objectId), permits, operator, department, ttl);
   }
 
-  release(objectType, objectId, operator, { fence } = {}) {
-    return this.#one("release_appl_lock_row", objectType, text(objectId), operator, fence);
+  release(objectType, objectId, operator, { fence, actor, reason } = {}) {
+    return this.#one("release_appl_lock_row", objectType, text(objectId), operator, fence, actor, reason);
   }
 
   inquire(objectType, objectId) {
     return this.#one("inquire_appl_lock_row", objectType, text(objectId));
   }
 
-  transfer(objectType, objectId, from, to, { department, ttl } = {}) {
-    return this.#one("transfer_appl_lock_row", objectType, text(objectId), from, to, department, ttl);
+  transfer(objectType, objectId, from, to, { department, ttl, actor, reason } = {}) {
+    return this.#one("transfer_appl_lock_row", objectType, text(objectId), from, to, department, ttl, actor, reason);
   }
 
   // Say why the operator holds it, for whoever asks; no note takes that back.
@@ -96,6 +96,11 @@ class Locks {
     return this.#call("stats_appl_locks", objectType, department);
   }
 
+  // One page of the history, oldest first; since is in seconds back from now.
+  events({ objectType, objectId, operator, since, afterEventId, maxRows } = {}) {
+    return this.#call("list_appl_lock_events", objectType, text(objectId), operator, since, afterEventId, maxRows);
+  }
+
   async #one(routine, ...values) {
     return (await this.#call(routine, ...values))[0];
   }
@@ -124,7 +129,7 @@ class Locks {
 }
 
 // pg has bigint as text, mysql2 as a number, mariadb as a BigInt. All of ours fit in 2^53.
-const whole = new Set(["fence", "seconds_left", "purged", "free_in_us",
+const whole = new Set(["fence", "seconds_left", "purged", "free_in_us", "event_id", "from_fence", "to_fence",
   "live", "expired", "oldest_seconds", "next_expiry_seconds", "waiters", "longest_wait_seconds"]);
 
 function answer(row) {

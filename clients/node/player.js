@@ -78,9 +78,10 @@ async function play(connection, locks, lines, operation, a) {
     case "increment": return increment(connection, locks, lines, a[0]);
     case "get_appl_lock": return [await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]) })];
     case "get_appl_lock_permit": return locks.permit(a[0], a[1], number(a[2]), a[3], { department: a[4], ttl: number(a[5]) });
-    case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]) })];
+    case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]), actor: a[4], reason: a[5] })];
     case "inquire_appl_lock": return [await locks.inquire(a[0], a[1])];
-    case "transfer_appl_lock": return [await locks.transfer(a[0], a[1], a[2], a[3], { department: a[4], ttl: number(a[5]) })];
+    case "transfer_appl_lock":
+      return [await locks.transfer(a[0], a[1], a[2], a[3], { department: a[4], ttl: number(a[5]), actor: a[6], reason: a[7] })];
     case "note_appl_lock": return [await locks.note(a[0], a[1], a[2], a[4], { fence: number(a[3]) })];
     case "list_appl_locks":
       return locks.list({ objectType: a[0], operator: a[1], department: a[2], afterType: a[3], afterId: a[4], maxRows: number(a[5]) });
@@ -97,6 +98,10 @@ async function play(connection, locks, lines, operation, a) {
         afterType: a[4], afterId: a[5], afterOperator: a[6], afterClient: a[7], maxRows: number(a[8]),
       });
     case "stats_appl_locks": return locks.stats({ objectType: a[0], department: a[1] });
+    case "list_appl_lock_events":
+      return locks.events({
+        objectType: a[0], objectId: a[1], operator: a[2], since: number(a[3]), afterEventId: number(a[4]), maxRows: number(a[5]),
+      });
   }
   throw new Error(`unknown operation ${operation}`);
 }

@@ -35,7 +35,7 @@ sub permit {
 
 sub release {
     my ($self, $type, $id, $operator, %more) = @_;
-    return $self->_one('release_appl_lock_row', $type, $id, $operator, $more{fence});
+    return $self->_one('release_appl_lock_row', $type, $id, $operator, @more{qw(fence actor reason)});
 }
 
 sub inquire {
@@ -45,7 +45,7 @@ sub inquire {
 
 sub transfer {
     my ($self, $type, $id, $from, $to, %more) = @_;
-    return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl)});
+    return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl actor reason)});
 }
 
 # Says why the operator holds it, for whoever asks; no note takes that back.
@@ -116,6 +116,12 @@ sub waiters {
 sub stats {
     my ($self, %of) = @_;
     return $self->_call('stats_appl_locks', @of{qw(type department)});
+}
+
+# One page of the history, oldest first; since is in seconds back from now.
+sub events {
+    my ($self, %of) = @_;
+    return $self->_call('list_appl_lock_events', @of{qw(type id operator since after_event_id max_rows)});
 }
 
 sub _one {

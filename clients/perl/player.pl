@@ -32,6 +32,8 @@ my %columns = (
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
     list_appl_lock_waiters => [@list, qw(client_id since_ts until_ts expires_ts seconds_left)],
     stats_appl_locks => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
+    list_appl_lock_events  => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
+        from_department_id to_operator_id to_department_id from_fence to_fence reason)],
 );
 
 my %play = (
@@ -39,9 +41,9 @@ my %play = (
     increment          => \&increment,
     get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], department => $_[3], ttl => $_[4]) },
     get_appl_lock_permit => sub { $locks->permit(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
-    release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3]) },
+    release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3], actor => $_[4], reason => $_[5]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
-    transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
+    transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], named([qw(department ttl actor reason)], @_[ 4 .. 7 ])) },
     note_appl_lock     => sub { $locks->note(@_[ 0 .. 2, 4 ], fence => $_[3]) },
     list_appl_locks    => sub { $locks->list(named([qw(type operator department after_type after_id max_rows)], @_)) },
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
@@ -55,6 +57,7 @@ my %play = (
         $locks->waiters(named([qw(type id operator department after_type after_id after_operator after_client max_rows)], @_));
     },
     stats_appl_locks => sub { $locks->stats(named([qw(type department)], @_)) },
+    list_appl_lock_events     => sub { $locks->events(named([qw(type id operator since after_event_id max_rows)], @_)) },
 );
 
 while (my $line = <STDIN>) {

@@ -54,9 +54,9 @@ final class Locks
         return $this->call('get_appl_lock_permit', $type, $id, $permits, $operator, $department, $ttl);
     }
 
-    public function release($type, $id, ?string $operator, ?int $fence = null): array
+    public function release($type, $id, ?string $operator, ?int $fence = null, ?string $actor = null, ?string $reason = null): array
     {
-        return $this->one('release_appl_lock_row', $type, $id, $operator, $fence);
+        return $this->one('release_appl_lock_row', $type, $id, $operator, $fence, $actor, $reason);
     }
 
     public function inquire($type, $id): array
@@ -64,9 +64,11 @@ final class Locks
         return $this->one('inquire_appl_lock_row', $type, $id);
     }
 
-    public function transfer($type, $id, ?string $from, ?string $to, ?string $toDepartment = null, ?int $ttl = null): array
-    {
-        return $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $toDepartment, $ttl);
+    public function transfer(
+        $type, $id, ?string $from, ?string $to, ?string $toDepartment = null, ?int $ttl = null, ?string $actor = null,
+        ?string $reason = null,
+    ): array {
+        return $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $toDepartment, $ttl, $actor, $reason);
     }
 
     /** Says why the operator holds it, for whoever asks; no note takes that back. */
@@ -136,6 +138,13 @@ final class Locks
     public function stats(?string $type = null, ?string $department = null): array
     {
         return $this->call('stats_appl_locks', $type, $department);
+    }
+
+    /** One page of the history, oldest first; $since is in seconds back from now. */
+    public function events(
+        ?string $type = null, $id = null, ?string $operator = null, ?int $since = null, ?int $afterEventId = null, ?int $maxRows = null,
+    ): array {
+        return $this->call('list_appl_lock_events', $type, $id, $operator, $since, $afterEventId, $maxRows);
     }
 
     private function one(string $routine, ...$arguments): array

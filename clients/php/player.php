@@ -85,9 +85,9 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'increment' => increment($pdo, $locks, $a[0]),
         'get_appl_lock' => [$locks->get($a[0], $a[1], $a[2], $a[3], number($a[4]))],
         'get_appl_lock_permit' => $locks->permit($a[0], $a[1], number($a[2]), $a[3], $a[4], number($a[5])),
-        'release_appl_lock' => [$locks->release($a[0], $a[1], $a[2], number($a[3]))],
+        'release_appl_lock' => [$locks->release($a[0], $a[1], $a[2], number($a[3]), $a[4], $a[5])],
         'inquire_appl_lock' => [$locks->inquire(...$a)],
-        'transfer_appl_lock' => [$locks->transfer($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]))],
+        'transfer_appl_lock' => [$locks->transfer($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]), $a[6], $a[7])],
         'note_appl_lock' => [$locks->note($a[0], $a[1], $a[2], $a[4], number($a[3]))],
         'list_appl_locks' => $locks->list($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5])),
         'purge_appl_locks' => [[$locks->purge(number($a[0]), number($a[1]))]],
@@ -99,6 +99,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'poll_appl_locks' => $locks->poll($a[0], number($a[1])),
         'list_appl_lock_waiters' => $locks->waiters($a[0], $a[1], $a[2], $a[3], $a[4], $a[5], $a[6], $a[7], number($a[8])),
         'stats_appl_locks' => $locks->stats(...$a),
+        'list_appl_lock_events' => $locks->events($a[0], $a[1], $a[2], number($a[3]), number($a[4]), number($a[5])),
     };
 }
 

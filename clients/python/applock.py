@@ -42,14 +42,17 @@ class Locks:
         """Take or renew one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL."""
         return self._call("get_appl_lock_permit", object_type, str_or_none(object_id), permits, operator, department, ttl)
 
-    def release(self, object_type, object_id, operator, fence=None):
-        return self._one("release_appl_lock_row", object_type, str_or_none(object_id), operator, fence)
+    def release(self, object_type, object_id, operator, fence=None, actor=None, reason=None):
+        """End a grant. By another actor, or with a reason, it is kept in the history."""
+        return self._one("release_appl_lock_row", object_type, str_or_none(object_id), operator, fence, actor, reason)
 
     def inquire(self, object_type, object_id):
         return self._one("inquire_appl_lock_row", object_type, str_or_none(object_id))
 
-    def transfer(self, object_type, object_id, from_operator, to_operator, to_department=None, ttl=None):
-        return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl)
+    def transfer(self, object_type, object_id, from_operator, to_operator, to_department=None, ttl=None,
+                 actor=None, reason=None):
+        return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl,
+                         actor, reason)
 
     def note(self, object_type, object_id, operator, fence=None, note=None):
         """Say why the operator holds it, for whoever asks; no note takes that back."""
@@ -91,6 +94,10 @@ class Locks:
     def stats(self, object_type=None, department=None):
         """What there is of each type and department."""
         return self._call("stats_appl_locks", object_type, department)
+
+    def events(self, object_type=None, object_id=None, operator=None, since=None, after_event_id=None, max_rows=None):
+        """One page of the history, oldest first; since is in seconds back from now."""
+        return self._call("list_appl_lock_events", object_type, str_or_none(object_id), operator, since, after_event_id, max_rows)
 
     def _one(self, routine, *arguments):
         return self._call(routine, *arguments)[0]

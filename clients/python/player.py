@@ -94,9 +94,9 @@ class Player:
             case "increment": return self.increment(*a)
             case "get_appl_lock": return [locks.get(*a[:4], number(a[4]))]
             case "get_appl_lock_permit": return locks.permit(*a[:2], number(a[2]), *a[3:5], number(a[5]))
-            case "release_appl_lock": return [locks.release(*a[:3], number(a[3]))]
+            case "release_appl_lock": return [locks.release(*a[:3], number(a[3]), *a[4:6])]
             case "inquire_appl_lock": return [locks.inquire(*a)]
-            case "transfer_appl_lock": return [locks.transfer(*a[:5], number(a[5]))]
+            case "transfer_appl_lock": return [locks.transfer(*a[:5], number(a[5]), *a[6:8])]
             case "note_appl_lock": return [locks.note(*a[:3], number(a[3]), a[4])]
             case "list_appl_locks": return locks.list(*a[:5], number(a[5]))
             case "purge_appl_locks": return [[locks.purge(number(a[0]), number(a[1]))]]
@@ -108,6 +108,7 @@ class Player:
             case "poll_appl_locks": return locks.poll(a[0], number(a[1]))
             case "list_appl_lock_waiters": return locks.waiters(*a[:8], number(a[8]))
             case "stats_appl_locks": return locks.stats(*a)
+            case "list_appl_lock_events": return locks.events(*a[:3], *map(number, a[3:6]))
         raise ValueError("unknown operation " + operation)
 
 

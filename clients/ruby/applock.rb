@@ -46,16 +46,16 @@ module Applock
       call("get_appl_lock_permit", type, id, permits, operator, department, ttl)
     end
 
-    def release(type, id, operator, fence: nil)
-      one("release_appl_lock_row", type, id, operator, fence)
+    def release(type, id, operator, fence: nil, actor: nil, reason: nil)
+      one("release_appl_lock_row", type, id, operator, fence, actor, reason)
     end
 
     def inquire(type, id)
       one("inquire_appl_lock_row", type, id)
     end
 
-    def transfer(type, id, from:, to:, department: nil, ttl: nil)
-      one("transfer_appl_lock_row", type, id, from, to, department, ttl)
+    def transfer(type, id, from:, to:, department: nil, ttl: nil, actor: nil, reason: nil)
+      one("transfer_appl_lock_row", type, id, from, to, department, ttl, actor, reason)
     end
 
     # Says why the operator holds it, for whoever asks; no note takes that back.
@@ -111,6 +111,11 @@ module Applock
     # What there is of each type and department.
     def stats(type: nil, department: nil)
       call("stats_appl_locks", type, department)
+    end
+
+    # One page of the history, oldest first; since is in seconds back from now.
+    def events(type: nil, id: nil, operator: nil, since: nil, after_event_id: nil, max_rows: nil)
+      call("list_appl_lock_events", type, id, operator, since, after_event_id, max_rows)
     end
 
     private

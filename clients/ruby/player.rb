@@ -68,9 +68,10 @@ def play(connection, locks, operation, a)
   when "increment" then increment(connection, locks, *a)
   when "get_appl_lock" then [locks.get(*a[0..2], department: a[3], ttl: number(a[4]))]
   when "get_appl_lock_permit" then locks.permit(*a[0..1], number(a[2]), a[3], department: a[4], ttl: number(a[5]))
-  when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]))]
+  when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]), actor: a[4], reason: a[5])]
   when "inquire_appl_lock" then [locks.inquire(*a)]
-  when "transfer_appl_lock" then [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]))]
+  when "transfer_appl_lock"
+    [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]), actor: a[6], reason: a[7])]
   when "note_appl_lock" then [locks.note(*a[0..2], a[4], fence: number(a[3]))]
   when "list_appl_locks"
     locks.list(type: a[0], operator: a[1], department: a[2], after_type: a[3], after_id: a[4], max_rows: number(a[5]))
@@ -85,6 +86,8 @@ def play(connection, locks, operation, a)
     locks.waiters(type: a[0], id: a[1], operator: a[2], department: a[3], after_type: a[4], after_id: a[5],
                   after_operator: a[6], after_client: a[7], max_rows: number(a[8]))
   when "stats_appl_locks" then locks.stats(type: a[0], department: a[1])
+  when "list_appl_lock_events"
+    locks.events(type: a[0], id: a[1], operator: a[2], since: number(a[3]), after_event_id: number(a[4]), max_rows: number(a[5]))
   else raise "unknown operation #{operation}"
   end
 end

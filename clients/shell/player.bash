@@ -125,6 +125,7 @@ play() {
     poll_appl_locks) many applock_poll "$@" ;;
     list_appl_lock_waiters) many applock_waiters "$@" ;;
     stats_appl_locks) many applock_stats "$@" ;;
+    list_appl_lock_events) many applock_events "$@" ;;
     *) echo "unknown operation $operation" >&2 && exit 1 ;;
     esac
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -160,6 +161,13 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "inquire", "customer:42")
 	run(u, "stats")
 	run(u, "purge")
+	run(u, "get", "customer:50", "--operator", "jdoe", "--ttl", "1s")
+	run(u, "get", "customer:51", "--operator", "jdoe")
+	run(u, "release", "customer:51", "--operator", "jdoe", "--by", "mlee", "--reason", "ill")
+	run(u, "get", "customer:50", "--operator", "asmith", "--wait", "10s")
+	time.Sleep(1100 * time.Millisecond) // purge takes what has been free for a second
+	run(u, "purge", "--older-than", "1s")
+	run(u, "history")
 	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "jdoe"})
 	run(u, "list --waiting")
 	run(u, "demo")

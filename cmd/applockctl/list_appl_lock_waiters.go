@@ -49,7 +49,7 @@ func (a *app) listWaiters(ctx context.Context, flags listFlags) error {
 		NoDepartment: flags.request.NoDepartment,
 		OlderThan:    flags.request.OlderThan,
 	}
-	return a.printList(ctx, "waiter", listedWaiter{}, func(ctx context.Context, s session, p *printer) error {
+	return a.printList(ctx, "list", "waiter", listedWaiter{}, func(ctx context.Context, s session, p *printer) error {
 		holders := holders{session: s}
 		return printRows(s, p, s.Waiters(ctx, request), flags.limit.value, flags.order.ofWaiters(),
 			func(waiter applock.Waiter) (record, error) {

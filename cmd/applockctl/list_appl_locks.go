@@ -117,7 +117,7 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	if flags.waiting {
 		return a.listWaiters(ctx, flags)
 	}
-	return a.printList(ctx, "lock", listedLock{}, func(ctx context.Context, s session, p *printer) error {
+	return a.printList(ctx, "list", "lock", listedLock{}, func(ctx context.Context, s session, p *printer) error {
 		locks := s.List(ctx, flags.request)
 		err := printRows(s, p, locks, flags.limit.value, flags.order.ofLocks(), func(lock applock.Lock) (record, error) {
 			return listedLockOf(lock), nil
@@ -136,10 +136,10 @@ func refused(argument, reason string) error {
 
 // printList prints what rows prints, and for people how many there are.
 func (a *app) printList(
-	ctx context.Context, what string, like record, rows func(context.Context, session, *printer) error,
+	ctx context.Context, operation, what string, like record, rows func(context.Context, session, *printer) error,
 ) error {
 	p := a.newPrinter(like)
-	return a.call(ctx, "list", func(ctx context.Context, s session) error {
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		if err := rows(ctx, s, p); err != nil {
 			_ = p.flush() // what was read is worth printing, but the first error is the one to tell
 			return err

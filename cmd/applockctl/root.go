@@ -125,6 +125,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.runCommand(),
 		a.listCommand(),
 		a.statsCommand(),
+		a.historyCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),

@@ -72,6 +72,8 @@ func flags() map[string]string {
 		"department_id":      "--department",
 		"ttl_seconds":        "--ttl",
 		"fence":              "--fence",
+		"actor_id":           "--by",
+		"reason":             "--reason",
 		"from_operator_id":   "--from",
 		"to_operator_id":     "--to",
 		"to_department_id":   "--to-department",

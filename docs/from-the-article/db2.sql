@@ -84,7 +84,7 @@ BEGIN
 
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
     CALL release_appl_lock(
-        'customer', v_object_id, p_operator_id, v_fence,
+        'customer', v_object_id, p_operator_id, v_fence, NULL, NULL,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
     );
     IF LENGTH(v_old_operator_id) > 8
@@ -170,7 +170,7 @@ BEGIN
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
     CALL transfer_appl_lock(
         'customer', v_object_id, p_from_operator_id,
-        p_to_operator_id, p_to_department_id, v_ttl_seconds,
+        p_to_operator_id, p_to_department_id, v_ttl_seconds, NULL, NULL,
         v_return_cd, v_outcome,
         v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
         v_seconds_left

@@ -77,7 +77,7 @@ BEGIN
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
     CALL release_appl_lock(
-        'customer', CAST(p_customer_id AS CHAR), p_operator_id, NULL,
+        'customer', CAST(p_customer_id AS CHAR), p_operator_id, NULL, NULL, NULL,
         p_return_cd, v_outcome, v_old_operator_id, v_old_department_id
     );
     IF CHAR_LENGTH(v_old_operator_id) > 8 OR CHAR_LENGTH(v_old_department_id) > 8 THEN
@@ -143,6 +143,7 @@ BEGIN
 
     CALL transfer_appl_lock(
         'customer', CAST(p_customer_id AS CHAR), p_from_operator_id, p_to_operator_id, p_to_department_id, 604800,
+        NULL, NULL,
         p_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     IF CHAR_LENGTH(v_old_operator_id) > 8 OR CHAR_LENGTH(v_old_department_id) > 8 THEN

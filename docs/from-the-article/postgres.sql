@@ -76,7 +76,7 @@ DECLARE
 BEGIN
     SELECT r.p_return_cd, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, v_old_operator_id, v_old_department_id
-    FROM release_appl_lock_row('customer', p_customer_id::text, v_operator_id, NULL) AS r;
+    FROM release_appl_lock_row('customer', p_customer_id::text, v_operator_id, NULL, NULL, NULL) AS r;
     IF greatest(char_length(v_old_operator_id), char_length(v_old_department_id)) > 8 THEN
         RAISE EXCEPTION USING
             ERRCODE = '22001',
@@ -136,7 +136,8 @@ BEGIN
     SELECT r.p_return_cd, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, v_old_operator_id, v_old_department_id
     FROM transfer_appl_lock_row(
-        'customer', p_customer_id::text, v_from_operator_id, v_to_operator_id, v_to_department_id, 604800
+        'customer', p_customer_id::text, v_from_operator_id, v_to_operator_id, v_to_department_id, 604800,
+        NULL, NULL
     ) AS r;
     IF greatest(char_length(v_old_operator_id), char_length(v_old_department_id)) > 8 THEN
         RAISE EXCEPTION USING

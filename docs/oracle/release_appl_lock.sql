@@ -1,6 +1,6 @@
 -- release_appl_lock: end an operator's grant.
 --
--- Contract   That of procedures/README.md; blanks are NULL.
+-- Contract   That of procedures/README.md; blanks are NULL. There is no history: who does it and why is checked, and not kept.
 -- Raises     ORA-20001 with LK001; ORA-30006, ORA-08177 and ORA-00060 as get_appl_lock.
 -- Locks      S1 reads without a lock and answers FREE and HELD. S2 locks the object's one row.
 -- Race-free  What S1 has seen ends nothing: the row is judged again once S2 has locked it.
@@ -10,6 +10,8 @@ CREATE OR REPLACE PROCEDURE release_appl_lock (
     p_object_id IN VARCHAR2,
     p_operator_id IN VARCHAR2,
     p_fence IN NUMBER,
+    p_actor_id IN VARCHAR2,
+    p_reason IN VARCHAR2,
     p_return_cd OUT VARCHAR2,
     p_outcome OUT VARCHAR2,
     p_old_operator_id OUT VARCHAR2,
@@ -24,6 +26,11 @@ AS
     v_expires_ts appl_lock.expires_ts%TYPE;
     v_now_ts TIMESTAMP(6);
 BEGIN
+    IF appl_lock_text('release_appl_lock', 'p_actor_id', COALESCE(p_actor_id, p_operator_id), 64, 'Y')
+        || appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, 'N') IS NULL THEN
+        -- An actor never is.
+        NULL;
+    END IF;
     -- S1: nothing to end is told by a plain read.
     SELECT operator_id, department_id, fence, expires_ts
     INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts

@@ -1,6 +1,6 @@
 -- transfer_appl_lock: hand an operator's lock to another one, as a new grant.
 --
--- Contract   That of procedures/README.md; blanks are NULL.
+-- Contract   That of procedures/README.md; blanks are NULL. There is no history: who does it and why is checked, and not kept.
 -- Raises     ORA-20001 with LK001; ORA-30006, ORA-08177 and ORA-00060 as get_appl_lock.
 -- Locks      S1 reads without a lock and answers FREE and HELD. S2 locks the object's one row.
 -- Race-free  What S1 has seen hands nothing over: the row is judged again once S2 has locked it.
@@ -12,6 +12,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     p_to_operator_id IN VARCHAR2,
     p_to_department_id IN VARCHAR2,
     p_ttl_seconds IN NUMBER,
+    p_actor_id IN VARCHAR2,
+    p_reason IN VARCHAR2,
     p_return_cd OUT VARCHAR2,
     p_outcome OUT VARCHAR2,
     p_old_operator_id OUT VARCHAR2,
@@ -32,6 +34,11 @@ AS
     v_lock_ts appl_lock.lock_ts%TYPE;
     v_now_ts TIMESTAMP(6);
 BEGIN
+    IF appl_lock_text('transfer_appl_lock', 'p_actor_id', COALESCE(p_actor_id, p_from_operator_id), 64, 'Y')
+        || appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, 'N') IS NULL THEN
+        -- An actor never is.
+        NULL;
+    END IF;
     -- S1: nothing to hand over is told by a plain read.
     SELECT operator_id, department_id, expires_ts
     INTO p_old_operator_id, p_old_department_id, p_expires_ts

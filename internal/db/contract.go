@@ -104,6 +104,7 @@ func Contract() []Operation {
 	outcome := Parameter{"p_outcome", Out, Text, "the answer in one word"}
 	oldOperatorID := Parameter{"p_old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
 	oldDepartmentID := Parameter{"p_old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"}
+	reason := Parameter{"p_reason", In, Text, "why, for the history, up to 255 characters; NULL = empty"}
 	clientID := Parameter{"p_client_id", In, Text, "the waiting program, 1 to 64 characters, unique to it"}
 	rowType := Parameter{"object_type", Out, Text, "kind of object"}
 	rowID := Parameter{"object_id", Out, Text, "which object"}
@@ -162,6 +163,8 @@ func Contract() []Operation {
 			Parameters: []Parameter{
 				objectType, objectID, operatorID,
 				{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
+				{"p_actor_id", In, Text, "who releases it, 1 to 64 characters; NULL = p_operator_id"},
+				reason,
 				returnCD, outcome, oldOperatorID, oldDepartmentID,
 			},
 			Answers: []string{
@@ -196,6 +199,8 @@ func Contract() []Operation {
 				{"p_to_operator_id", In, Text, "who shall hold it, 1 to 64 characters"},
 				{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
+				{"p_actor_id", In, Text, "who hands it over, 1 to 64 characters; NULL = p_from_operator_id"},
+				reason,
 				returnCD, outcome, oldOperatorID, oldDepartmentID,
 				{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
@@ -252,7 +257,7 @@ func Contract() []Operation {
 				{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
 				{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
 			},
-			Answers: []string{"the number; rows of waiters that have not been listed for so long go as well, and are not counted"},
+			Answers: []string{"the number; waiters that have not been listed for so long and events that are so old go as well, and are not counted"},
 		},
 		{
 			Name:    "assert_appl_lock",
@@ -362,6 +367,36 @@ func Contract() []Operation {
 				{"longest_wait_seconds", Out, Number, "whole seconds since the first of them began to wait, rounded down; 0 for none"},
 			},
 			Answers: []string{"a row for each type and department that has rows in the tables"},
+		},
+		{
+			Name:    "list_appl_lock_events",
+			Summary: "One page of the history, oldest first, all or that of a type, an object or an operator.",
+			Parameters: []Parameter{
+				{"p_object_type", In, Text, "only this type; NULL = any"},
+				{"p_object_id", In, Text, "only this id; NULL = any"},
+				{"p_operator_id", In, Text, "only what this operator did, lost or got; NULL = any"},
+				{"p_since_seconds", In, Number, "only of the last so many seconds, 1 to 315360000; NULL = any"},
+				{"p_after_event_id", In, Number, "last row of the page before; NULL = from the start"},
+				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
+			},
+			Columns: []Parameter{
+				{"event_id", Out, Number, "number of the event; greater for a later one"},
+				{"event_ts", Out, Timestamp, "when it happened"},
+				{"object_type", Out, Text, "kind of object; empty for `PURGED`"},
+				{"object_id", Out, Text, "which object; empty for `PURGED`"},
+				{"event", Out, Text, "`TRANSFERRED`, `RELEASED`, `OVERTAKEN` or `PURGED`"},
+				{"actor_id", Out, Text, "who did it; empty for `PURGED`"},
+				{"db_user", Out, Text, "the database user; empty on SQLite"},
+				{"program", Out, Text, "the program, where its connection names it; else empty"},
+				{"from_operator_id", Out, Text, "who held it"},
+				{"from_department_id", Out, Text, "that operator's department"},
+				{"to_operator_id", Out, Text, "who holds it now; empty if nobody"},
+				{"to_department_id", Out, Text, "that operator's department"},
+				{"from_fence", Out, Number, "fencing token of the grant that ended; 0 for `PURGED`"},
+				{"to_fence", Out, Number, "fencing token of the new grant; 0 for none"},
+				{"reason", Out, Text, "why; for `PURGED` the number of rows"},
+			},
+			Answers: []string{"events; fewer than p_max_rows are the last page"},
 		},
 		{
 			Name:    "appl_lock_version",

@@ -85,6 +85,7 @@ type Driver interface {
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
 	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
 	StatsApplLocks(ctx context.Context, params StatsApplLocksParams) ([]Stats, error)
+	ListApplLockEvents(ctx context.Context, params ListApplLockEventsParams) ([]Event, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.

@@ -6,6 +6,9 @@ type ReleaseApplLockParams struct {
 	ObjectID   string
 	OperatorID string
 	Fence      int64
+	// ActorID and Reason are for the history; empty is NULL: the operator itself, and no reason.
+	ActorID string
+	Reason  string
 	// Unflushed says that the caller does without waiting for the disk, where the database can do that for one call outside a
 	// transaction. A crash of the server within the moment after it undoes the release, and nothing else.
 	Unflushed bool

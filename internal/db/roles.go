@@ -23,7 +23,7 @@ func (r Role) May(operation Operation) bool {
 	switch operation.Name {
 	case "appl_lock_version":
 		return true
-	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events":
 		return r != Janitor
 	case "stats_appl_locks":
 		return r != Operator // it reads the tables from end to end

@@ -39,6 +39,9 @@ func permittedExtras() map[string]string {
 	return map[string]string{
 		"procedures/postgres/appl_lock_argument.sql": "what the operations check their arguments with",
 		"procedures/postgres/appl_lock_time.sql":     "what the operations tell with how long a lock lasts",
+		"procedures/postgres/appl_lock_record.sql":   "what the operations write the history with",
+		"procedures/mysql/appl_lock_record.sql":      "what the operations write the history with",
+		"queries/sqlite/appl_lock_record.sql":        "what the operations write the history with",
 		"procedures/mysql/appl_lock_argument.sql":    "what the operations refuse their arguments with",
 		"procedures/db2/appl_lock_argument.sql":      "what the operations refuse their arguments with",
 		"procedures/db2/zos/appl_lock_argument.sql":  "what the operations refuse their arguments with",

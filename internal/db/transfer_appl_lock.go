@@ -10,6 +10,9 @@ type TransferApplLockParams struct {
 	ToOperatorID   string
 	ToDepartmentID string
 	TTLSeconds     int64
+	// ActorID and Reason are for the history; empty is NULL: the former operator, and no reason.
+	ActorID string
+	Reason  string
 }
 
 // TransferApplLockResult are the OUT parameters of transfer_appl_lock. ExpiresTS is zero when the

@@ -151,3 +151,21 @@ func secondsBetween(from, until time.Time) string {
 	}
 	return strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
 }
+
+// EventsAnswer has one word for each event: what, of which object, and by whom.
+func EventsAnswer(events []db.Event) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range events {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s:%s/%s", row.Event, row.ObjectType, row.ObjectID, row.ActorID))
+		for name, value := range map[string]string{
+			"event_id": strconv.FormatInt(row.EventID, 10), "event_ts": timestamp(row.EventTS),
+			"from_operator_id": row.FromOperatorID, "from_department_id": row.FromDepartmentID,
+			"to_operator_id": row.ToOperatorID, "to_department_id": row.ToDepartmentID,
+			"from_fence": strconv.FormatInt(row.FromFence, 10), "to_fence": strconv.FormatInt(row.ToFence, 10),
+			"reason": row.Reason,
+		} {
+			answer.Values[nth(name, i+1)] = value
+		}
+	}
+	return orNone(answer)
+}

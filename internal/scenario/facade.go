@@ -45,6 +45,8 @@ func Facade(client *applock.Client) Executor {
 			return waitersThroughFacade(ctx, client, args)
 		case "stats":
 			return statsThroughFacade(ctx, client, args)
+		case "events":
+			return eventsThroughFacade(ctx, client, args)
 		case "announce", "retract", "poll", "renew":
 			return Answer{}, ErrNotOffered
 		}
@@ -102,6 +104,8 @@ func transferThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		From:   args["from_operator_id"],
 		To:     applock.Owner{Operator: args["to_operator_id"], Department: args["to_department_id"]},
 		TTL:    seconds(args, "ttl_seconds"),
+		Actor:  args["actor_id"],
+		Reason: args["reason"],
 	})
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
@@ -117,6 +121,8 @@ func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args
 		Object:   object(args),
 		Operator: args["operator_id"],
 		Fence:    applock.Fence(number(args, "fence")),
+		Actor:    args["actor_id"],
+		Reason:   args["reason"],
 	})
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
@@ -215,6 +221,41 @@ func statsThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 		})
 	}
 	return AnswerOrError(StatsAnswer(rows), err)
+}
+
+func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var events []db.Event
+	request := applock.EventsRequest{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		Operator:   args["operator_id"],
+		Since:      seconds(args, "since_seconds"),
+		After:      number(args, "after_event_id"),
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for event, err := range client.Events(ctx, request) {
+		if err != nil {
+			return AnswerOrError(Answer{}, err)
+		}
+		events = append(events, db.Event{
+			EventID:          event.ID,
+			EventTS:          event.At,
+			ObjectType:       event.Object.Type,
+			ObjectID:         event.Object.ID,
+			Event:            db.EventKind(event.Kind),
+			ActorID:          event.Actor,
+			DBUser:           event.User,
+			Program:          event.Program,
+			FromOperatorID:   event.From.Operator,
+			FromDepartmentID: event.From.Department,
+			ToOperatorID:     event.To.Operator,
+			ToDepartmentID:   event.To.Department,
+			FromFence:        int64(event.FromFence),
+			ToFence:          int64(event.ToFence),
+			Reason:           event.Reason,
+		})
+	}
+	return EventsAnswer(events), nil
 }
 
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -337,6 +378,10 @@ func parameterOf(field string) string {
 		"Fence":            "fence",
 		"Note":             "note",
 		"Permits":          "permits",
+		"Actor":            "actor_id",
+		"Reason":           "reason",
+		"Since":            "since_seconds",
+		"After":            "after_event_id",
 		"TTL":              "ttl_seconds",
 		"OlderThan":        "older_than_seconds",
 		"Batch":            "max_rows",

@@ -45,6 +45,8 @@ func Word(operation db.Operation) string {
 		return "waiters"
 	case "get_appl_lock_permit":
 		return "permit"
+	case "list_appl_lock_events":
+		return "events"
 	}
 	verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
 	return verb

@@ -1,5 +1,5 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and
--- appl_lock_serialize, which Db2 needs for serialize_appl_lock. They are new: an older client notices nothing.
+-- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one,
+-- appl_lock_event, the history, and appl_lock_serialize, which Db2 needs for serialize_appl_lock. They are new: an older client notices nothing.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
@@ -149,8 +149,107 @@ COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up, UTC; NULL = ne
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits, UTC.'
 -- +goose StatementEnd
 
+-- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
+-- event_id, which needs no sort.
+-- +goose StatementBegin
+CREATE TABLE appl_lock_event (
+    event_id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1),
+    event_ts TIMESTAMP NOT NULL,
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    event VARCHAR(16) NOT NULL,
+    actor_id VARCHAR(256) NOT NULL,
+    db_user VARCHAR(256) NOT NULL,
+    program VARCHAR(1020) NOT NULL,
+    from_operator_id VARCHAR(256) NOT NULL,
+    from_department_id VARCHAR(256) NOT NULL,
+    to_operator_id VARCHAR(256) NOT NULL,
+    to_department_id VARCHAR(256) NOT NULL,
+    from_fence BIGINT NOT NULL,
+    to_fence BIGINT NOT NULL,
+    reason VARCHAR(1020) NOT NULL,
+    CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id)
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_event VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_event IS 'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, RELEASED, OVERTAKEN or PURGED.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.program IS 'Empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who got the lock; empty if nobody.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the new grant; 0 for none.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows.'
+-- +goose StatementEnd
+
 -- +goose Down
 -- All locks are lost.
+-- +goose StatementBegin
+DROP TABLE appl_lock_event
+-- +goose StatementEnd
+
 -- +goose StatementBegin
 DROP TABLE appl_lock_waiter
 -- +goose StatementEnd

@@ -495,6 +495,41 @@ main: BEGIN
             END;
         END IF;
         IF v_changed = 1 THEN
+            -- A release puts lock_ts behind expires_ts: this lock has just expired.
+            IF v_outcome = 'ACQUIRED' AND v_rows = 1 AND v_old_operator_id <> v_operator_id AND v_old_lock_ts < v_old_expires_ts THEN
+                INSERT INTO appl_lock_event (
+                    event_ts,
+                    object_type,
+                    object_id,
+                    event,
+                    actor_id,
+                    db_user,
+                    program,
+                    from_operator_id,
+                    from_department_id,
+                    to_operator_id,
+                    to_department_id,
+                    from_fence,
+                    to_fence,
+                    reason
+                )
+                VALUES (
+                    v_now,
+                    v_object_type,
+                    v_object_id,
+                    'OVERTAKEN',
+                    v_operator_id,
+                    SESSION_USER,
+                    '',
+                    v_old_operator_id,
+                    v_old_department_id,
+                    v_operator_id,
+                    v_department_id,
+                    v_old_fence,
+                    v_fence,
+                    ''
+                );
+            END IF;
             SET p_lock_fl = 'Y';
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
@@ -869,6 +904,93 @@ END
 
 -- +goose StatementBegin
 COMMENT ON SPECIFIC PROCEDURE inquire_appl_lock_row IS 'Who holds an object, since when and until when; the answer is one row.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE list_appl_lock_events (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_since_seconds BIGINT,
+    IN p_after_event_id BIGINT,
+    IN p_max_rows BIGINT
+)
+SPECIFIC list_appl_lock_events
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+READS SQL DATA
+BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_since_seconds BIGINT;
+    DECLARE v_after_event_id BIGINT;
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_since TIMESTAMP;
+
+    SET v_object_type = RTRIM(p_object_type);
+    SET v_object_id = RTRIM(p_object_id);
+    SET v_operator_id = RTRIM(p_operator_id);
+    SET v_since_seconds = COALESCE(p_since_seconds, 315360000);
+    SET v_after_event_id = COALESCE(p_after_event_id, 1);
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF v_since_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_since_seconds', 315360000);
+    ELSEIF v_after_event_id < 1 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_after_event_id', 99999999999999999);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_max_rows', 10000);
+    END IF;
+
+    IF p_after_event_id IS NULL THEN
+        SET v_after_event_id = 0;
+    END IF;
+    SET v_limit = v_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_since = v_now - (v_since_seconds) SECOND;
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                e.event_id,
+                e.event_ts,
+                e.object_type,
+                e.object_id,
+                e.event,
+                e.actor_id,
+                e.db_user,
+                e.program,
+                e.from_operator_id,
+                e.from_department_id,
+                e.to_operator_id,
+                e.to_department_id,
+                e.from_fence,
+                e.to_fence,
+                e.reason
+            FROM appl_lock_event AS e
+            WHERE e.event_id > v_after_event_id
+                AND (v_object_type IS NULL OR e.object_type = v_object_type)
+                AND (v_object_id IS NULL OR e.object_id = v_object_id)
+                AND (v_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
+                AND e.event_ts >= v_since
+            ORDER BY e.event_id
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE list_appl_lock_events IS 'One page of the history, oldest first, all or that of a type, an object or an operator.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1350,6 +1472,53 @@ BEGIN
             AND client_id = c_waiter_client
             AND expires_ts = c_waiter_expires;
     END FOR;
+
+    -- S5: which events are old enough?
+    FOR event AS
+        SELECT e.event_id AS c_event_id
+        FROM appl_lock_event AS e
+        WHERE e.event_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S6: remove it.
+        DELETE FROM appl_lock_event
+        WHERE event_id = c_event_id;
+    END FOR;
+    IF v_purged > 0 THEN
+        INSERT INTO appl_lock_event (
+            event_ts,
+            object_type,
+            object_id,
+            event,
+            actor_id,
+            db_user,
+            program,
+            from_operator_id,
+            from_department_id,
+            to_operator_id,
+            to_department_id,
+            from_fence,
+            to_fence,
+            reason
+        )
+        VALUES (
+            v_now,
+            '',
+            '',
+            'PURGED',
+            '',
+            SESSION_USER,
+            '',
+            '',
+            '',
+            '',
+            '',
+            0,
+            0,
+            CAST(v_purged AS VARCHAR(20))
+        );
+    END IF;
     SET p_purged = v_purged;
 END
 -- +goose StatementEnd
@@ -1393,6 +1562,8 @@ CREATE OR REPLACE PROCEDURE release_appl_lock (
     IN p_object_id VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
     IN p_fence BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
     OUT p_return_cd CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
@@ -1406,6 +1577,8 @@ main: BEGIN
     DECLARE v_object_type VARCHAR(4000);
     DECLARE v_object_id VARCHAR(4000);
     DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -1422,6 +1595,8 @@ main: BEGIN
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, v_operator_id));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -1430,6 +1605,10 @@ main: BEGIN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF p_fence < 1 THEN
         CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
@@ -1456,15 +1635,51 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: end this grant, if it is still so.
+        -- S2: end this grant, if it is still so. That lock_ts lies behind the end tells from now on that it has not just
+        -- expired; it stays behind acquired_ts, whatever the clock did.
         UPDATE appl_lock AS l
-        SET expires_ts = v_now
+        SET lock_ts = CASE WHEN l.lock_ts > l.expires_ts THEN l.lock_ts ELSE l.expires_ts END,
+            expires_ts = v_now
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
+            IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                INSERT INTO appl_lock_event (
+                    event_ts,
+                    object_type,
+                    object_id,
+                    event,
+                    actor_id,
+                    db_user,
+                    program,
+                    from_operator_id,
+                    from_department_id,
+                    to_operator_id,
+                    to_department_id,
+                    from_fence,
+                    to_fence,
+                    reason
+                )
+                VALUES (
+                    v_now,
+                    v_object_type,
+                    v_object_id,
+                    'RELEASED',
+                    v_actor_id,
+                    SESSION_USER,
+                    '',
+                    v_operator_id,
+                    v_old_department_id,
+                    '',
+                    '',
+                    v_old_fence,
+                    0,
+                    v_reason
+                );
+            END IF;
             SET p_return_cd = 'Y';
             SET p_outcome = 'RELEASED';
             LEAVE main;
@@ -1483,7 +1698,9 @@ CREATE OR REPLACE PROCEDURE release_appl_lock_row (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
-    IN p_fence BIGINT
+    IN p_fence BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
 )
 SPECIFIC release_appl_lock_row
 DYNAMIC RESULT SETS 1
@@ -1496,7 +1713,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
     CALL release_appl_lock(
-        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
     );
     BEGIN
@@ -2027,6 +2244,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     IN p_to_operator_id VARCHAR(4000),
     IN p_to_department_id VARCHAR(4000),
     IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
     OUT p_return_cd CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
@@ -2045,6 +2264,8 @@ main: BEGIN
     DECLARE v_from_operator_id VARCHAR(4000);
     DECLARE v_to_operator_id VARCHAR(4000);
     DECLARE v_to_department_id VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
     DECLARE v_round INTEGER DEFAULT 0;
@@ -2071,6 +2292,8 @@ main: BEGIN
     SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
     SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
     SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, v_from_operator_id));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -2083,6 +2306,10 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
@@ -2144,6 +2371,38 @@ main: BEGIN
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            VALUES (
+                v_now,
+                v_object_type,
+                v_object_id,
+                'TRANSFERRED',
+                v_actor_id,
+                SESSION_USER,
+                '',
+                v_from_operator_id,
+                v_old_department_id,
+                v_to_operator_id,
+                v_to_department_id,
+                v_old_fence,
+                v_fence,
+                v_reason
+            );
             SET p_return_cd = 'Y';
             SET p_outcome = 'TRANSFERRED';
             SET p_fence = v_fence;
@@ -2167,7 +2426,9 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock_row (
     IN p_from_operator_id VARCHAR(4000),
     IN p_to_operator_id VARCHAR(4000),
     IN p_to_department_id VARCHAR(4000),
-    IN p_ttl_seconds BIGINT
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
 )
 SPECIFIC transfer_appl_lock_row
 DYNAMIC RESULT SETS 1
@@ -2184,6 +2445,7 @@ BEGIN
     DECLARE v_seconds_left BIGINT;
     CALL transfer_appl_lock(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
         v_seconds_left
     );
@@ -2276,6 +2538,10 @@ DROP PROCEDURE list_appl_locks
 
 -- +goose StatementBegin
 DROP PROCEDURE list_appl_lock_waiters
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE list_appl_lock_events
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -1,5 +1,5 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and
--- appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock. They are new: an older client notices nothing.
+-- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, appl_lock_event, the
+-- history, and appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock. They are new: an older client notices nothing.
 
 -- +goose Up
 -- There are no transactions around CREATE: each statement also does after a migration that broke off.
@@ -80,6 +80,56 @@ DO EXISTS (
     WHERE FALSE
 );
 
+-- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
+-- event_id, which needs no sort.
+CREATE TABLE IF NOT EXISTS appl_lock_event (
+    event_id BIGINT NOT NULL AUTO_INCREMENT
+        COMMENT 'Number of the event.',
+    event_ts DATETIME(6) NOT NULL
+        COMMENT 'When it happened, UTC.',
+    object_type VARCHAR(64) NOT NULL
+        COMMENT 'Kind of object; empty for PURGED.',
+    object_id VARCHAR(255) NOT NULL
+        COMMENT 'Which object of that kind; empty for PURGED.',
+    event VARCHAR(16) NOT NULL
+        COMMENT 'TRANSFERRED, RELEASED, OVERTAKEN or PURGED.',
+    actor_id VARCHAR(64) NOT NULL
+        COMMENT 'Who did it, as the call named him; empty for PURGED.',
+    db_user VARCHAR(255) NOT NULL
+        COMMENT 'The database user of the session.',
+    program VARCHAR(255) NOT NULL
+        COMMENT 'The program; empty where the connection does not name it.',
+    from_operator_id VARCHAR(64) NOT NULL
+        COMMENT 'Who held the lock.',
+    from_department_id VARCHAR(64) NOT NULL
+        COMMENT 'The department of that operator; may be empty.',
+    to_operator_id VARCHAR(64) NOT NULL
+        COMMENT 'Who got the lock; empty if nobody.',
+    to_department_id VARCHAR(64) NOT NULL
+        COMMENT 'The department of that operator; may be empty.',
+    from_fence BIGINT NOT NULL
+        COMMENT 'Fencing token of the grant that ended; 0 for PURGED.',
+    to_fence BIGINT NOT NULL
+        COMMENT 'Fencing token of the new grant; 0 for none.',
+    reason VARCHAR(255) NOT NULL
+        COMMENT 'Why, in the words of whoever did it; for PURGED the number of rows.',
+    CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id),
+    INDEX appl_lock_event_object_ix (object_type, object_id, event_id)
+)
+ENGINE = InnoDB
+DEFAULT CHARACTER SET = utf8mb4
+COLLATE = utf8mb4_bin
+COMMENT = 'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.';
+
+-- A table of that name that is not this one ends the migration here.
+DO EXISTS (
+    SELECT
+        event_id, event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
+        to_operator_id, to_department_id, from_fence, to_fence, reason
+    FROM appl_lock_event
+    WHERE FALSE
+);
+
 CREATE TABLE IF NOT EXISTS appl_lock_serialize (
     slot INT NOT NULL
         COMMENT 'Hash of an object: CRC32 of type:id, modulo 65536.',
@@ -107,5 +157,6 @@ ON DUPLICATE KEY UPDATE turn = appl_lock_serialize.turn;
 -- +goose Down
 -- All locks are lost.
 DROP TABLE IF EXISTS appl_lock_serialize;
+DROP TABLE IF EXISTS appl_lock_event;
 DROP TABLE IF EXISTS appl_lock_waiter;
 DROP TABLE IF EXISTS appl_lock;

@@ -207,6 +207,113 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_record;
+-- +goose StatementBegin
+-- appl_lock_record: write an event of the history. appl_lock_begin, appl_lock_end: have a change of a lock and its event in one
+-- transaction. Internal: nobody is granted these; the operations call them with their owner's rights.
+--
+-- Contract   appl_lock_record writes one row of appl_lock_event, with the user of the session. (MySQL tells the name of the
+--            program only to who may read performance_schema.)
+--            appl_lock_begin begins a transaction and says so, unless the caller has one: what is called under
+--            autocommit is otherwise a transaction for each statement. appl_lock_end ends it. They are procedures of
+--            their own because a function or trigger may call nothing that begins or ends a transaction: there error
+--            1422 comes back, and all is one transaction anyway.
+-- Raises     1422 as above.
+-- Locks      Nothing but the new row.
+-- Differs    From PostgreSQL, where a call is a transaction.
+
+CREATE PROCEDURE appl_lock_record(
+    IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_fence BIGINT,
+    IN p_to_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_fence BIGINT,
+    IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: writes an event of the history.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    INSERT INTO appl_lock_event (
+        event_ts,
+        object_type,
+        object_id,
+        event,
+        actor_id,
+        db_user,
+        program,
+        from_operator_id,
+        from_department_id,
+        to_operator_id,
+        to_department_id,
+        from_fence,
+        to_fence,
+        reason
+    )
+    VALUES (
+        UTC_TIMESTAMP(6),
+        p_object_type,
+        p_object_id,
+        p_event,
+        p_actor_id,
+        LEFT(USER(), 255),
+        '',
+        p_from_operator_id,
+        p_from_department_id,
+        p_to_operator_id,
+        p_to_department_id,
+        p_from_fence,
+        p_to_fence,
+        p_reason
+    );
+    -- The event's number is no business of the caller's.
+    DO LAST_INSERT_ID(v_insert_id);
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_begin;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_begin(
+    OUT p_began BOOLEAN
+)
+COMMENT 'Internal to applock: begins a transaction, unless there is one.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    -- 1568: a transaction is open. (MariaDB would tell by @@in_transaction, MySQL has no such variable.)
+    DECLARE EXIT HANDLER FOR 1568 BEGIN END;
+    SET p_began = FALSE;
+    IF @@SESSION.autocommit THEN
+        SET TRANSACTION READ WRITE;
+        START TRANSACTION;
+        SET p_began = TRUE;
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_end;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_end(
+    IN p_commit BOOLEAN
+)
+COMMENT 'Internal to applock: ends a transaction that appl_lock_begin has begun.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    IF p_commit THEN
+        COMMIT AND NO CHAIN NO RELEASE;
+    ELSE
+        ROLLBACK AND NO CHAIN NO RELEASE;
+    END IF;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS appl_lock_version_core;
 -- +goose StatementBegin
 -- appl_lock_version: the version of the installed contract.
@@ -375,13 +482,15 @@ BEGIN
 END;
 -- +goose StatementEnd
 
-DROP PROCEDURE IF EXISTS get_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 -- +goose StatementBegin
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
+--            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
+--            OVERTAKEN.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
 --            caller's all or nothing is a rollback.
 -- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
@@ -418,6 +527,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Release while S0b or S1 waits: a released row has no operator, so that it is free for them, too, whose
 --            time is older than the release; a released grant never comes back.
+--            Another's lock that has expired and was not released S0b and S1 leave alone: S2 reads it, S4 takes it if it is
+--            still that grant, and so what the event names is what has ended. They are one transaction.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
 --            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
@@ -429,6 +540,77 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            whole ttl even so, because it is rounded up. No 40001: InnoDB judges the newest row. What a
 --            session's settings can do: procedures/README.md.
 
+CREATE PROCEDURE get_appl_lock_overtake(
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: takes a lock that has expired from another operator, with its event.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_fence BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_begin(v_began);
+    SELECT l.operator_id, l.department_id, l.fence
+    INTO v_from_operator_id, v_from_department_id, v_from_fence
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.operator_id NOT IN (p_operator_id, '')
+        AND l.expires_ts <= UTC_TIMESTAMP(6)
+    FOR UPDATE;
+    IF v_from_fence IS NOT NULL THEN
+        SET v_now = UTC_TIMESTAMP(6);
+        SET p_fence = GREATEST(v_from_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+        SET p_expires_ts = v_now + INTERVAL p_ttl_seconds SECOND;
+        UPDATE appl_lock AS l
+        SET l.operator_id = p_operator_id,
+            l.department_id = p_department_id,
+            l.fence = p_fence,
+            l.acquired_ts = v_now,
+            l.lock_ts = v_now,
+            l.expires_ts = p_expires_ts,
+            l.note = ''
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.fence = v_from_fence
+            AND l.expires_ts <= v_now;
+        IF ROW_COUNT() > 0 THEN
+            CALL appl_lock_record(
+                'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
+                v_from_operator_id, v_from_department_id, v_from_fence, p_operator_id, p_department_id, p_fence, ''
+            );
+            SET p_outcome = 'ACQUIRED';
+        END IF;
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_core;
+-- +goose StatementBegin
 CREATE PROCEDURE get_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -485,8 +667,9 @@ main: BEGIN
             SET TRANSACTION READ WRITE;
             SELECT
                 CASE
-                    WHEN l.operator_id = '' OR l.expires_ts <= v_now THEN 'FREE'
-                    WHEN l.operator_id <> p_operator_id THEN 'HELD'
+                    WHEN l.operator_id = '' THEN 'FREE'
+                    WHEN l.operator_id = p_operator_id THEN IF(l.expires_ts <= v_now, 'FREE', NULL)
+                    WHEN l.expires_ts > v_now THEN 'HELD'
                 END,
                 l.operator_id,
                 l.department_id,
@@ -533,7 +716,7 @@ main: BEGIN
                 l.note = ''
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
-                AND (l.operator_id = '' OR l.expires_ts <= v_now)
+                AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
                 AND l.fence < p_fence;
             IF ROW_COUNT() > 0 THEN
                 SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -554,7 +737,7 @@ main: BEGIN
             -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
             -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
             -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
-            -- with a ttl or a note that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
+            -- with a ttl or a note that only the row knows, 0 for what is another's. It stays in the fence until the last assignment.
             INSERT INTO appl_lock (
                 object_type,
                 object_id,
@@ -577,9 +760,9 @@ main: BEGIN
             )
             ON DUPLICATE KEY UPDATE
                 fence = LAST_INSERT_ID(CASE
+                    WHEN operator_id NOT IN (p_operator_id, '') THEN fence * 4
                     WHEN expires_ts <= v_now OR operator_id = ''
                         THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
-                    WHEN operator_id <> p_operator_id THEN fence * 4
                     WHEN note <> '' OR p_ttl_seconds IS NULL
                         AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
                         THEN fence * 4 + 3
@@ -659,6 +842,17 @@ main: BEGIN
                     AND l.fence = p_fence DIV 4
                     AND l.expires_ts > UTC_TIMESTAMP(6)
                 FOR UPDATE;
+            END IF;
+            -- S4: or has its lock expired?
+            IF p_outcome IS NULL AND p_fence MOD 4 = 0 THEN
+                CALL get_appl_lock_overtake(
+                    p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_seconds_left,
+                    p_outcome, p_fence, p_expires_ts
+                );
+                SET p_lock_fl = 'Y';
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+                SET p_note = '';
             END IF;
             IF p_outcome IS NOT NULL THEN
                 SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -1145,6 +1339,111 @@ BEGIN
         v_expires_ts AS p_expires_ts,
         v_seconds_left AS p_seconds_left,
         v_note AS p_note;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS list_appl_lock_events_core;
+-- +goose StatementBegin
+-- list_appl_lock_events: one page of the history, oldest first, all or that of a type, an object or an operator.
+--
+-- Contract   At most p_max_rows events whose event_id is greater than p_after_event_id. The next page starts after the
+--            last row of this one; a page shorter than p_max_rows is the last. An operator's events are those in which it
+--            is actor, former or new holder.
+-- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64: NULL = any. p_since_seconds 1..315360000, back
+--            from now, NULL = any. p_after_event_id 1 or greater, NULL = from the start. p_max_rows 1..10000, NULL = 1000.
+--            Trailing blanks are trimmed first.
+-- Out        The columns of appl_lock_event, ordered by event_id.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  A page is one snapshot. An event is numbered before its transaction commits: one that commits after a later
+--            one was listed is behind those who go on from there.
+-- Differs    As list_appl_locks. In a Galera cluster each node numbers for itself: an event of another node may have a
+--            lesser number than an earlier one.
+
+CREATE PROCEDURE list_appl_lock_events_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_since_seconds BIGINT,
+    IN p_after_event_id BIGINT,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Internal to applock: the operation list_appl_lock_events.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_id, ''));
+    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+
+    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
+        OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF p_object_id IS NOT NULL AND CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
+    ELSEIF p_operator_id IS NOT NULL AND CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
+    ELSEIF p_since_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_since_seconds', 315360000);
+    ELSEIF p_after_event_id < 1 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_after_event_id', 9223372036854775807);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_max_rows', 10000);
+    END IF;
+
+    IF p_object_type IS NOT NULL AND p_object_id IS NOT NULL THEN
+        -- A text of its own: only a plain comparison is a range of the object's index.
+        SELECT
+            e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program,
+            e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
+        FROM appl_lock_event AS e
+        WHERE e.object_type = v_object_type
+            AND e.object_id = v_object_id
+            AND e.event_id > COALESCE(p_after_event_id, 0)
+            AND (p_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
+            AND (p_since_seconds IS NULL OR e.event_ts >= UTC_TIMESTAMP(6) - INTERVAL p_since_seconds SECOND)
+        ORDER BY e.event_id
+        LIMIT v_max_rows;
+    ELSE
+        SELECT
+            e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program,
+            e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
+        FROM appl_lock_event AS e
+        WHERE e.event_id > COALESCE(p_after_event_id, 0)
+            AND (p_object_type IS NULL OR e.object_type = v_object_type)
+            AND (p_object_id IS NULL OR e.object_id = v_object_id)
+            AND (p_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
+            AND (p_since_seconds IS NULL OR e.event_ts >= UTC_TIMESTAMP(6) - INTERVAL p_since_seconds SECOND)
+        ORDER BY e.event_id
+        LIMIT v_max_rows;
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS list_appl_lock_events;
+-- +goose StatementBegin
+CREATE PROCEDURE list_appl_lock_events(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_since_seconds BIGINT,
+    IN p_after_event_id BIGINT,
+    IN p_max_rows BIGINT
+)
+COMMENT 'One page of the history, oldest first, all or that of a type, an object or an operator.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'list_appl_lock_events: is being replaced; call again, or install it again if that lasts';
+    CALL list_appl_lock_events_core(
+        p_object_type, p_object_id, p_operator_id, p_since_seconds, p_after_event_id, p_max_rows
+    );
 END;
 -- +goose StatementEnd
 
@@ -1687,18 +1986,19 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
 --            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
---            dead for as long go as well, at most p_max_rows of them, which are not counted.
+--            dead for as long go as well, at most p_max_rows of them, and events of the history that are so old, as many;
+--            they are not counted. What is counted is itself an event, PURGED, if there is any: its reason is the number.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1213 deadlock.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
---            changing are passed over (S2, S5).
+--            changing are passed over (S2, S5). Nobody changes an event.
 -- Race-free  Get of a row being purged: S3 judges the newest row again once it is locked; a get that
 --            waited inserts a new row.
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a transaction
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event; within a transaction
 --            the plain read fixes the caller's snapshot.
 
 CREATE PROCEDURE purge_appl_locks_core(
@@ -1721,6 +2021,8 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
     DECLARE v_waiters BIGINT DEFAULT 0;
+    DECLARE v_events BIGINT DEFAULT 0;
+    DECLARE v_event_id BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
 
     IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -1799,6 +2101,25 @@ BEGIN
             SET v_more = TRUE;
         END IF;
     END WHILE;
+
+    -- S7: events, oldest first, and no further than the first that stays.
+    SET v_more = TRUE;
+    WHILE v_more AND v_events < v_max_rows DO
+        SELECT e.event_id, e.event_ts < v_before
+        INTO v_event_id, v_more
+        FROM appl_lock_event AS e
+        WHERE e.event_id > v_event_id
+        ORDER BY e.event_id
+        LIMIT 1;
+        IF v_more THEN
+            DELETE FROM appl_lock_event
+            WHERE event_id = v_event_id;
+            SET v_events = v_events + 1;
+        END IF;
+    END WHILE;
+    IF p_purged > 0 THEN
+        CALL appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
+    END IF;
 END;
 -- +goose StatementEnd
 
@@ -1850,19 +2171,22 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
+--            empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
+-- Locks      S1 locks the object's one row and decides, S0, which reads what an event names, and S2 the same row; held to the end of the caller's
 --            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
 --            judged on the newest row once it is locked; a later grant never matches. It takes the operator
 --            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Two releases: the second finds a row without an operator and answers FREE, also if its time is
 --            older than the first one's end of the grant.
+--            An event: S1 ends only the grant that S0 has read, and all is one transaction.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
@@ -1875,6 +2199,8 @@ CREATE PROCEDURE release_appl_lock_core(
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1886,10 +2212,19 @@ SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_round INT DEFAULT 1;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
         RESIGNAL;
     END;
 
@@ -1899,10 +2234,13 @@ main: BEGIN
         AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
         AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
         AND COALESCE(p_fence, 1) >= 1
+        AND COALESCE(p_actor_id, p_reason) IS NULL
     ) IS NOT TRUE THEN
         SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
         SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
         SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+        SET v_actor_id = RTRIM(COALESCE(p_actor_id, p_operator_id));
+        SET p_reason = RTRIM(COALESCE(p_reason, ''));
         IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
             CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
         ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
@@ -1911,11 +2249,34 @@ main: BEGIN
             CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
         ELSEIF p_fence < 1 THEN
             CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+        ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
+        ELSEIF CHAR_LENGTH(p_reason) > 255 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHAR_LENGTH(p_reason), 255);
+        END IF;
+        IF v_actor_id = p_operator_id AND p_reason = '' THEN
+            SET v_actor_id = NULL;
         END IF;
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    IF v_actor_id IS NOT NULL THEN
+        CALL appl_lock_begin(v_began);
+    END IF;
     REPEAT
+        -- S0: which grant is it that an event will name? S1 ends that one.
+        IF v_actor_id IS NOT NULL THEN
+            SELECT l.department_id, l.fence
+            INTO v_department_id, v_fence
+            FROM appl_lock AS l
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id = p_operator_id
+                AND l.fence = COALESCE(p_fence, l.fence)
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+            FOR UPDATE;
+        END IF;
+
         -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
         -- older time than that of this statement.
         UPDATE appl_lock AS l
@@ -1925,9 +2286,18 @@ main: BEGIN
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
-            AND l.fence = COALESCE(p_fence, l.fence)
+            AND l.fence = COALESCE(v_fence, p_fence, l.fence)
             AND l.expires_ts > UTC_TIMESTAMP(6);
         IF ROW_COUNT() > 0 THEN
+            IF v_actor_id IS NOT NULL THEN
+                CALL appl_lock_record(
+                    'RELEASED', p_object_type, p_object_id, v_actor_id,
+                    p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
+                );
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                END IF;
+            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_return_cd = 'Y';
             SET p_outcome = 'RELEASED';
@@ -1949,6 +2319,9 @@ main: BEGIN
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF p_outcome <> '' THEN
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_return_cd = IF(p_outcome = 'FREE', 'Y', 'N');
             SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
@@ -1968,6 +2341,8 @@ CREATE PROCEDURE release_appl_lock(
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1981,7 +2356,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
     );
 END;
@@ -1993,7 +2368,9 @@ CREATE PROCEDURE release_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_fence BIGINT
+    IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'End the grant that an operator holds on an object; the answer is one row.'
 MODIFIES SQL DATA
@@ -2007,7 +2384,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
     );
     SELECT
@@ -2605,32 +2982,30 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            That is an event of the history, with who did it and why.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends: expires_ts - lock_ts in whole
---            seconds, rounded up, at least 1. Trailing blanks are trimmed first.
+--            seconds, rounded up, at least 1; p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty.
+--            Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (whole seconds
 --            from now to p_expires_ts, rounded up; 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
---            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Transfer against release, take-over or another transfer: S1 names the old operator and the
---            expiry and is judged on the newest row once it is locked; of two transfers from the same
---            operator one wins and the other answers HELD. The fence is computed under the row lock and
---            comes out of S1 through LAST_INSERT_ID(expr).
---            Ttl of NULL: S1 leaves the row alone unless the grant has the ttl that the new one would get: 7 days
---            in the first round, later what S2 has read in the round before. A renewal with another ttl in
---            between costs a round.
+-- Locks      S1 locks the object's one row and answers HELD and FREE, S2 decides on the same row; held to the end of the
+--            caller's transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still the very
+--            row that S1 read (same operator, fence, lock_ts and expires_ts), and ROW_COUNT says so, because the fence
+--            changes; of two transfers from the same operator one wins and the other answers HELD. The fence is greater
+--            than that row's, the ttl that it keeps is that row's, and so is what the event names.
+--            The event: under autocommit S1, S2 and the event are one transaction of the call's own.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
---            before a wait, so that a grant may begin up to 1 s before its answer; what is left of it is the
---            whole ttl even so, because it is rounded up. No 40001: InnoDB judges the newest row. What a
+--            is changing the row: a plain read would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
 --            session's settings can do: procedures/README.md.
 
 CREATE PROCEDURE transfer_appl_lock_core(
@@ -2640,6 +3015,8 @@ CREATE PROCEDURE transfer_appl_lock_core(
     IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2662,21 +3039,26 @@ main: BEGIN
         DEFAULT RTRIM(COALESCE(p_to_operator_id, ''));
     DECLARE v_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_to_department_id, ''));
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_actor_id, v_from_operator_id));
+    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_reason, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT IF(p_ttl_seconds IS NULL, -1, 0);
+    DECLARE v_round INT DEFAULT 1;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
-    DECLARE v_holds BOOLEAN;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND
-    BEGIN
-        SET v_holds = NULL;
-        SET p_expires_ts = NULL;
-        SET p_seconds_left = 0;
-    END;
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_lock_ts DATETIME(6);
+    DECLARE v_old_expires_ts DATETIME(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_old_fence = NULL;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        DO LAST_INSERT_ID(v_insert_id);
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
         RESIGNAL;
     END;
 
@@ -2692,22 +3074,50 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHAR_LENGTH(v_to_department_id), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
+    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHAR_LENGTH(v_reason), 255);
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    SET p_old_operator_id = '';
-    SET p_old_department_id = '';
-    -- The ttl of the new grant, and what is left of it at first. For NULL the most likely one, until S2 has read it.
-    SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
-    WHILE v_round < 30 DO
-        SET v_round = v_round + 1;
+    CALL appl_lock_begin(v_began);
+    REPEAT
+        -- S1: who holds it?
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts
+        INTO p_old_operator_id, p_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id <> ''
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
         SET v_now = UTC_TIMESTAMP(6);
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+        IF v_old_fence IS NULL OR p_old_operator_id <> v_from_operator_id THEN
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_return_cd = 'N';
+            SET p_outcome = IF(v_old_fence IS NULL, 'FREE', 'HELD');
+            SET p_old_operator_id = IF(v_old_fence IS NULL, '', p_old_operator_id);
+            SET p_old_department_id = IF(v_old_fence IS NULL, '', p_old_department_id);
+            SET p_fence = 0;
+            SET p_expires_ts = IF(v_old_fence IS NULL, NULL, v_old_expires_ts);
+            SET p_seconds_left = IF(
+                v_old_fence IS NULL, 0, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_old_expires_ts) + 999999) DIV 1000000, 1)
+            );
+            LEAVE main;
+        END IF;
 
-        -- S1: a new grant for the other operator.
-        DO LAST_INSERT_ID(0);
+        -- S2: a new grant for the other operator, if it is still so.
+        SET p_seconds_left = COALESCE(
+            p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
+        );
+        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+        SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
         UPDATE appl_lock AS l
-        SET l.fence = LAST_INSERT_ID(GREATEST(l.fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now))),
+        SET l.fence = p_fence,
             l.operator_id = v_to_operator_id,
             l.department_id = v_to_department_id,
             l.acquired_ts = v_now,
@@ -2717,50 +3127,27 @@ main: BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
-            AND l.expires_ts > v_now
-            AND p_seconds_left = COALESCE(
-                p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, l.lock_ts, l.expires_ts) + 999999) DIV 1000000, 1)
+            AND l.fence = v_old_fence
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts
+            AND l.expires_ts > v_now;
+        IF ROW_COUNT() > 0 THEN
+            CALL appl_lock_record(
+                'TRANSFERRED', v_object_type, v_object_id, v_actor_id,
+                v_from_operator_id, p_old_department_id, v_old_fence, v_to_operator_id, v_to_department_id, p_fence, v_reason
             );
-        IF LAST_INSERT_ID() > 0 THEN
-            SET p_fence = LAST_INSERT_ID();
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
             SET p_return_cd = 'Y';
             SET p_outcome = 'TRANSFERRED';
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
             LEAVE main;
         END IF;
-
-        -- S2: who holds it? When it is p_from after all, with which ttl will S1 try again?
-        SELECT
-            l.operator_id,
-            l.department_id,
-            l.expires_ts,
-            IF(
-                l.operator_id = v_from_operator_id,
-                COALESCE(
-                    p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, l.lock_ts, l.expires_ts) + 999999) DIV 1000000, 1)
-                ),
-                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-            ),
-            l.operator_id = v_from_operator_id
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, v_holds
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id <> ''
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        IF v_holds IS NULL OR NOT v_holds THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_return_cd = 'N';
-            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
-            SET p_fence = 0;
-            LEAVE main;
-        END IF;
-        SET p_old_operator_id = '';
-        SET p_old_department_id = '';
-    END WHILE;
+        SET v_round = v_round + 1;
+    UNTIL v_round > 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: the object changed hands during the call; call again';
 END;
 -- +goose StatementEnd
@@ -2774,6 +3161,8 @@ CREATE PROCEDURE transfer_appl_lock(
     IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2791,6 +3180,7 @@ BEGIN
             MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END;
@@ -2804,7 +3194,9 @@ CREATE PROCEDURE transfer_appl_lock_row(
     IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Hand a held object from one operator to another; the answer is one row.'
 MODIFIES SQL DATA
@@ -2822,6 +3214,7 @@ BEGIN
             MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SELECT
@@ -2870,6 +3263,8 @@ DROP PROCEDURE IF EXISTS list_appl_locks;
 DROP PROCEDURE IF EXISTS list_appl_locks_core;
 DROP PROCEDURE IF EXISTS list_appl_lock_waiters;
 DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
+DROP PROCEDURE IF EXISTS list_appl_lock_events;
+DROP PROCEDURE IF EXISTS list_appl_lock_events_core;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
@@ -2880,11 +3275,15 @@ DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_row;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP PROCEDURE IF EXISTS get_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 DROP PROCEDURE IF EXISTS assert_appl_lock_row;
 DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 DROP PROCEDURE IF EXISTS appl_lock_version;
 DROP PROCEDURE IF EXISTS appl_lock_version_core;
+DROP PROCEDURE IF EXISTS appl_lock_end;
+DROP PROCEDURE IF EXISTS appl_lock_begin;
+DROP PROCEDURE IF EXISTS appl_lock_record;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;

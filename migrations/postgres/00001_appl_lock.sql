@@ -1,5 +1,5 @@
--- Creates appl_lock, the table of all locks, and appl_lock_waiter, the table of those who wait for one. They are new: an
--- older client notices nothing.
+-- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and appl_lock_event, the
+-- history. They are new: an older client notices nothing.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -42,7 +42,7 @@ COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock: a person, a serv
 COMMENT ON COLUMN appl_lock.department_id IS 'The department of the operator; may be empty.';
 COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for every later grant of the same object.';
 COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
-COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal.';
+COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal. Later than expires_ts once the lock has been released.';
 COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
 COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
 
@@ -76,6 +76,47 @@ COMMENT ON COLUMN appl_lock_waiter.since_ts IS 'Since when it waits.';
 COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.';
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
 
+-- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
+-- event_id, which needs no sort.
+CREATE TABLE appl_lock_event (
+    event_id bigint GENERATED ALWAYS AS IDENTITY,
+    event_ts timestamptz NOT NULL,
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    event varchar(16) COLLATE "C" NOT NULL,
+    actor_id varchar(64) COLLATE "C" NOT NULL,
+    db_user varchar(255) COLLATE "C" NOT NULL,
+    program varchar(255) COLLATE "C" NOT NULL,
+    from_operator_id varchar(64) COLLATE "C" NOT NULL,
+    from_department_id varchar(64) COLLATE "C" NOT NULL,
+    to_operator_id varchar(64) COLLATE "C" NOT NULL,
+    to_department_id varchar(64) COLLATE "C" NOT NULL,
+    from_fence bigint NOT NULL,
+    to_fence bigint NOT NULL,
+    reason varchar(255) COLLATE "C" NOT NULL,
+    CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id)
+);
+
+CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id);
+
+COMMENT ON TABLE appl_lock_event IS
+    'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.';
+COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
+COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
+COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.';
+COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED.';
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, RELEASED, OVERTAKEN or PURGED.';
+COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.';
+COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
+COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';
+COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock.';
+COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that operator; may be empty.';
+COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who got the lock; empty if nobody.';
+COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that operator; may be empty.';
+COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED.';
+COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the new grant; 0 for none.';
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows.';
+
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
 
 -- +goose Down
@@ -85,6 +126,7 @@ DO $$
 DECLARE
     v_schema text := coalesce(nullif(current_setting('applock.schema', true), ''), 'applock');
 BEGIN
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock', v_schema);
 END

@@ -202,6 +202,72 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- appl_lock_record: write an event of the history. Internal: nobody is granted this; the operations call it with their
+-- owner's rights, once they have changed the lock.
+--
+-- Contract   One row of appl_lock_event, with the user and the application_name of the session.
+-- Raises     Nothing.
+-- Locks      Nothing but the new row. It is part of the caller's transaction, as the change of the lock is.
+-- Differs    Nothing.
+
+CREATE OR REPLACE FUNCTION appl_lock_record(
+    p_event text,
+    p_object_type text,
+    p_object_id text,
+    p_actor_id text,
+    p_from_operator_id text,
+    p_from_department_id text,
+    p_from_fence bigint,
+    p_to_operator_id text,
+    p_to_department_id text,
+    p_to_fence bigint,
+    p_reason text
+) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    INSERT INTO appl_lock_event (
+        event_ts,
+        object_type,
+        object_id,
+        event,
+        actor_id,
+        db_user,
+        program,
+        from_operator_id,
+        from_department_id,
+        to_operator_id,
+        to_department_id,
+        from_fence,
+        to_fence,
+        reason
+    )
+    VALUES (
+        clock_timestamp(),
+        p_object_type,
+        p_object_id,
+        p_event,
+        p_actor_id,
+        session_user,
+        current_setting('application_name'),
+        p_from_operator_id,
+        p_from_department_id,
+        p_to_operator_id,
+        p_to_department_id,
+        p_from_fence,
+        p_to_fence,
+        p_reason
+    );
+END
+$$;
+
+COMMENT ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigint, text, text, bigint, text) IS
+    'Internal to applock: writes an event of the history.';
+
+REVOKE ALL ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigint, text, text, bigint, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- appl_lock_seconds_left, appl_lock_ttl: how long a lock lasts, from now on and as its holder asked for. Internal:
 -- nobody is granted these; the operations call them with their owner's rights.
 --
@@ -366,6 +432,8 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl. What is NULL of
 --            p_department_id and p_ttl_seconds stays as the grant has it.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
+--            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
+--            OVERTAKEN.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
@@ -383,7 +451,7 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 --            finds the winner's row.
 --            Expired row, two callers: S2b locks the row; for the second one its fence is another.
 --            Release while S2 waits: the row expires at a time after S1's, so S2b passes it over and S1 looks again. So a
---            grant never begins before the former one's end.
+--            grant never begins before the former one's end. So, too, an event names the grant that S2b has ended.
 --            Renewal or release while S2c waits: what a NULL keeps is read under the row lock, and so is whether it has
 --            expired by then.
 --            S2 waits, and what it waited for leaves the row as it was, or renewed: S3 has the lock last from the end of
@@ -417,6 +485,7 @@ DECLARE
     v_operator_id text := rtrim(p_operator_id, ' ');
     v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
     v_fence bigint;
+    v_expired boolean;
     v_now_ts timestamptz;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
@@ -432,9 +501,9 @@ BEGIN
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     END IF;
     FOR v_round IN 1..30 LOOP
-        -- S1: what is there, and when was that?
-        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, l.note, clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_note, v_now_ts
+        -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
@@ -490,6 +559,12 @@ BEGIN
                 AND l.expires_ts = p_expires_ts
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
+            IF v_expired AND FOUND AND p_old_operator_id <> v_operator_id THEN
+                PERFORM appl_lock_record(
+                    'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
+                );
+            END IF;
         ELSIF p_old_operator_id = v_operator_id THEN
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
@@ -837,6 +912,99 @@ COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint
     'Who holds an object, since when and until when.';
 
 REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- list_appl_lock_events: one page of the history, oldest first, all or that of a type, an object or an operator.
+--
+-- Contract   At most p_max_rows events whose event_id is greater than p_after_event_id. The next page starts after the
+--            last row of this one; a page shorter than p_max_rows is the last. An operator's events are those in which it
+--            is actor, former or new holder.
+-- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64: NULL = any. p_since_seconds 1..315360000, back
+--            from now, NULL = any. p_after_event_id 1 or greater, NULL = from the start. p_max_rows 1..10000, NULL = 1000.
+--            Trailing blanks are trimmed first.
+-- Out        The columns of appl_lock_event, ordered by event_id.
+-- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  A page is one snapshot. An event is numbered before its transaction commits: one that commits after a later
+--            one was listed is behind those who go on from there.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION list_appl_lock_events(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_since_seconds bigint,
+    p_after_event_id bigint,
+    p_max_rows bigint,
+    OUT event_id bigint,
+    OUT event_ts timestamptz,
+    OUT object_type text,
+    OUT object_id text,
+    OUT event text,
+    OUT actor_id text,
+    OUT db_user text,
+    OUT program text,
+    OUT from_operator_id text,
+    OUT from_department_id text,
+    OUT to_operator_id text,
+    OUT to_department_id text,
+    OUT from_fence bigint,
+    OUT to_fence bigint,
+    OUT reason text
+) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- A plan for these very arguments: a NULL filter falls away, an object becomes a range of its index.
+SET plan_cache_mode = 'force_custom_plan'
+-- In the order of an index, whatever the statistics say: else each page could read, and sort, the whole table.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('list_appl_lock_events', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
+    v_object_id text := appl_lock_text('list_appl_lock_events', 'p_object_id', p_object_id, 255, p_object_id IS NOT NULL);
+    v_operator_id text := appl_lock_text('list_appl_lock_events', 'p_operator_id', p_operator_id, 64, p_operator_id IS NOT NULL);
+    v_since_ts timestamptz := clock_timestamp() - make_interval(
+        secs => appl_lock_number('list_appl_lock_events', 'p_since_seconds', p_since_seconds, 1, 315360000)
+    );
+    v_after_event_id bigint := appl_lock_number(
+        'list_appl_lock_events', 'p_after_event_id', p_after_event_id, 1, 9223372036854775807
+    );
+    v_max_rows bigint := appl_lock_number('list_appl_lock_events', 'p_max_rows', p_max_rows, 1000, 10000);
+BEGIN
+    RETURN QUERY
+    SELECT
+        e.event_id,
+        e.event_ts,
+        e.object_type::text,
+        e.object_id::text,
+        e.event::text,
+        e.actor_id::text,
+        e.db_user::text,
+        e.program::text,
+        e.from_operator_id::text,
+        e.from_department_id::text,
+        e.to_operator_id::text,
+        e.to_department_id::text,
+        e.from_fence,
+        e.to_fence,
+        e.reason::text
+    FROM appl_lock_event AS e
+    WHERE (p_after_event_id IS NULL OR e.event_id > v_after_event_id)
+        AND (p_object_type IS NULL OR e.object_type = v_object_type)
+        AND (p_object_id IS NULL OR e.object_id = v_object_id)
+        AND (p_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
+        AND (p_since_seconds IS NULL OR e.event_ts >= v_since_ts)
+    ORDER BY e.event_id
+    LIMIT v_max_rows;
+END
+$$;
+
+COMMENT ON FUNCTION list_appl_lock_events(text, text, text, bigint, bigint, bigint) IS
+    'One page of the history, oldest first, all or that of a type, an object or an operator.';
+
+REVOKE ALL ON FUNCTION list_appl_lock_events(text, text, text, bigint, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1229,7 +1397,8 @@ REVOKE ALL ON FUNCTION poll_appl_locks(text, bigint) FROM PUBLIC;
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
 --            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
---            dead for as long go as well, at most p_max_rows of them, which are not counted.
+--            dead for as long go as well, at most p_max_rows of them, and events of the history that are so old, as many;
+--            they are not counted. What is counted is itself an event, PURGED, if there is any: its reason is the number.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
@@ -1268,6 +1437,12 @@ DECLARE
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
+    v_old CURSOR FOR
+        SELECT
+        FROM appl_lock_event AS e
+        WHERE e.event_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     FOR v_row IN v_free LOOP
@@ -1277,6 +1452,12 @@ BEGIN
     FOR v_row IN v_dead LOOP
         DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
     END LOOP;
+    FOR v_row IN v_old LOOP
+        DELETE FROM appl_lock_event WHERE CURRENT OF v_old;
+    END LOOP;
+    IF p_purged > 0 THEN
+        PERFORM appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
+    END IF;
 END
 $$;
 
@@ -1317,8 +1498,10 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 --            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
 --            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all. One before
 --            it names, behind a colon, the client of whoever has waited longest, which is to ask first.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
+--            empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
@@ -1340,6 +1523,8 @@ CREATE OR REPLACE FUNCTION release_appl_lock_row(
     p_object_id text,
     p_operator_id text,
     p_fence bigint,
+    p_actor_id text,
+    p_reason text,
     OUT p_return_cd character(1),
     OUT p_outcome text,
     OUT p_old_operator_id text,
@@ -1353,13 +1538,17 @@ DECLARE
     v_object_type text := rtrim(p_object_type, ' ');
     v_object_id text := rtrim(p_object_id, ' ');
     v_operator_id text := rtrim(p_operator_id, ' ');
+    v_actor_id text;
+    v_reason text;
     v_awaited boolean;
     v_holds boolean;
 BEGIN
     FOR v_round IN 1..30 LOOP
-        -- S1: end this grant, which whoever names it has named well. Does anybody wait?
+        -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
+        -- tells from now on that the grant has not just expired.
         UPDATE appl_lock AS l
-        SET expires_ts = clock_timestamp()
+        SET lock_ts = l.expires_ts,
+            expires_ts = clock_timestamp()
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_operator_id
@@ -1394,6 +1583,19 @@ BEGIN
                     LIMIT 1
                 ) AS f;
             END IF;
+            IF p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
+                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
+                v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
+                IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                    PERFORM appl_lock_record(
+                        'RELEASED', v_object_type, v_object_id, v_actor_id,
+                        l.operator_id, l.department_id, l.fence, '', '', 0, v_reason
+                    )
+                    FROM appl_lock AS l
+                    WHERE l.object_type = v_object_type
+                        AND l.object_id = v_object_id;
+                END IF;
+            END IF;
             p_return_cd := 'Y';
             p_outcome := 'RELEASED';
             p_old_operator_id := '';
@@ -1408,11 +1610,14 @@ BEGIN
             AND char_length(v_object_id) BETWEEN 1 AND 255
             AND char_length(v_operator_id) BETWEEN 1 AND 64
             AND coalesce(p_fence, 1) >= 1
+            AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
             PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
             PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
+            PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+            PERFORM appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
         END IF;
 
         -- S2: why not?
@@ -1441,10 +1646,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint) IS
+COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint, text, text) IS
     'End the grant that an operator holds on an object; the answer is one row.';
 
-REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1453,6 +1658,8 @@ CREATE OR REPLACE PROCEDURE release_appl_lock(
     IN p_object_id text,
     IN p_operator_id text,
     IN p_fence bigint,
+    IN p_actor_id text,
+    IN p_reason text,
     INOUT p_return_cd character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL,
     INOUT p_old_operator_id text DEFAULT NULL,
@@ -1464,14 +1671,14 @@ AS $$
 BEGIN
     SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
-    FROM release_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence) AS r;
+    FROM release_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) IS
+COMMENT ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, character, text, text, text) IS
     'End the grant that an operator holds on an object.';
 
-REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, character, text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1917,11 +2124,13 @@ REVOKE ALL ON FUNCTION stats_appl_locks(text, text) FROM PUBLIC;
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            That is an event of the history, with who did it and why.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends. Trailing blanks are trimmed first.
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..64, NULL = p_from_operator_id;
+--            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
 --            p_expires_ts, 0 when FREE).
@@ -1931,7 +2140,7 @@ REVOKE ALL ON FUNCTION stats_appl_locks(text, text) FROM PUBLIC;
 --            decides; held to the end of the caller's transaction.
 -- Race-free  Transfer against release, take-over or another transfer: S2 names the old operator and the
 --            expiry again and is judged on the row as it is once it is locked; of two transfers from
---            the same operator one wins and the other answers HELD. Time and fence are computed, and the
+--            the same operator one wins and the other answers HELD. S2 names the fence, so that the event does. Time and fence are computed, and the
 --            ttl that a NULL keeps is read, under the row lock: a renewal that went first counts.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -1943,6 +2152,8 @@ CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
     p_to_operator_id text,
     p_to_department_id text,
     p_ttl_seconds bigint,
+    p_actor_id text,
+    p_reason text,
     OUT p_return_cd character(1),
     OUT p_outcome text,
     OUT p_old_operator_id text,
@@ -1965,11 +2176,15 @@ DECLARE
         WHEN p_ttl_seconds IS NOT NULL
             THEN make_interval(secs => appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, NULL, 315360000))
     END;
+    v_actor_id text := appl_lock_text('transfer_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_from_operator_id), 64, true);
+    v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
+    v_from_department_id text;
+    v_from_fence bigint;
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+        SELECT l.operator_id, l.department_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO p_old_operator_id, p_old_department_id, v_from_department_id, v_from_fence, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -2006,10 +2221,15 @@ BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
+            AND l.fence = v_from_fence
             AND l.expires_ts > clock_timestamp()
         RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
         INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
+            PERFORM appl_lock_record(
+                'TRANSFERRED', v_object_type, v_object_id, v_actor_id,
+                v_from_operator_id, v_from_department_id, v_from_fence, v_to_operator_id, v_to_department_id, p_fence, v_reason
+            );
             p_return_cd := 'Y';
             p_outcome := 'TRANSFERRED';
             p_old_operator_id := '';
@@ -2023,10 +2243,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) IS
+COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint, text, text) IS
     'Hand a held object from one operator to another; the answer is one row.';
 
-REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2037,6 +2257,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock(
     IN p_to_operator_id text,
     IN p_to_department_id text,
     IN p_ttl_seconds bigint,
+    IN p_actor_id text,
+    IN p_reason text,
     INOUT p_return_cd character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL,
     INOUT p_old_operator_id text DEFAULT NULL,
@@ -2052,15 +2274,16 @@ BEGIN
     SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
     INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     FROM transfer_appl_lock_row(
-        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) IS
     'Hand a held object from one operator to another.';
 
-REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
@@ -2096,6 +2319,7 @@ DROP PROCEDURE IF EXISTS note_appl_lock;
 DROP FUNCTION IF EXISTS note_appl_lock_row;
 DROP FUNCTION IF EXISTS list_appl_locks;
 DROP FUNCTION IF EXISTS list_appl_lock_waiters;
+DROP FUNCTION IF EXISTS list_appl_lock_events;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP FUNCTION IF EXISTS inquire_appl_lock_row;
 DROP FUNCTION IF EXISTS get_appl_lock_permit;
@@ -2106,6 +2330,7 @@ DROP FUNCTION IF EXISTS assert_appl_lock_row;
 DROP FUNCTION IF EXISTS appl_lock_version;
 DROP FUNCTION IF EXISTS appl_lock_ttl;
 DROP FUNCTION IF EXISTS appl_lock_seconds_left;
+DROP FUNCTION IF EXISTS appl_lock_record;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP FUNCTION IF EXISTS announce_appl_lock_waiter_row;
 DROP FUNCTION IF EXISTS appl_lock_number;

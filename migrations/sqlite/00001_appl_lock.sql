@@ -1,5 +1,5 @@
--- Creates appl_lock, the table of all locks, and appl_lock_waiter, the table of those who wait for one. They are new: an
--- older client notices nothing. Timestamps are microseconds since 1970-01-01 UTC.
+-- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and appl_lock_event, the
+-- history. They are new: an older client notices nothing. Timestamps are microseconds since 1970-01-01 UTC.
 
 -- +goose Up
 CREATE TABLE appl_lock (
@@ -41,7 +41,30 @@ CREATE TABLE appl_lock_waiter (
 
 CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
 
+-- AUTOINCREMENT: the number of an event that has been purged is not given again.
+CREATE TABLE appl_lock_event (
+    event_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    event_ts INTEGER NOT NULL,
+    object_type TEXT NOT NULL,
+    object_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    db_user TEXT NOT NULL,
+    program TEXT NOT NULL,
+    from_operator_id TEXT NOT NULL,
+    from_department_id TEXT NOT NULL,
+    to_operator_id TEXT NOT NULL,
+    to_department_id TEXT NOT NULL,
+    from_fence INTEGER NOT NULL,
+    to_fence INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    CONSTRAINT appl_lock_event_reason_ck CHECK (length(reason) <= 255)
+) STRICT;
+
+CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id);
+
 -- +goose Down
 -- All locks are lost.
+DROP TABLE IF EXISTS appl_lock_event;
 DROP TABLE IF EXISTS appl_lock_waiter;
 DROP TABLE IF EXISTS appl_lock;

@@ -3,6 +3,8 @@
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
+--            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
+--            OVERTAKEN.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
 --            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, which is expires_ts - lock_ts in whole
@@ -205,6 +207,41 @@ main: BEGIN
             END;
         END IF;
         IF v_changed = 1 THEN
+            -- A release puts lock_ts behind expires_ts: this lock has just expired.
+            IF v_outcome = 'ACQUIRED' AND v_rows = 1 AND v_old_operator_id <> v_operator_id AND v_old_lock_ts < v_old_expires_ts THEN
+                INSERT INTO appl_lock_event (
+                    event_ts,
+                    object_type,
+                    object_id,
+                    event,
+                    actor_id,
+                    db_user,
+                    program,
+                    from_operator_id,
+                    from_department_id,
+                    to_operator_id,
+                    to_department_id,
+                    from_fence,
+                    to_fence,
+                    reason
+                )
+                VALUES (
+                    v_now,
+                    v_object_type,
+                    v_object_id,
+                    'OVERTAKEN',
+                    v_operator_id,
+                    SESSION_USER,
+                    '',
+                    v_old_operator_id,
+                    v_old_department_id,
+                    v_operator_id,
+                    v_department_id,
+                    v_old_fence,
+                    v_fence,
+                    ''
+                );
+            END IF;
             SET p_lock_fl = 'Y';
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;

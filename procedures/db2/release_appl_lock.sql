@@ -3,8 +3,10 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
+--            empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            -911 and -913 as get_appl_lock.
@@ -23,6 +25,8 @@ CREATE OR REPLACE PROCEDURE release_appl_lock (
     IN p_object_id VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
     IN p_fence BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
     OUT p_return_cd CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
@@ -36,6 +40,8 @@ main: BEGIN
     DECLARE v_object_type VARCHAR(4000);
     DECLARE v_object_id VARCHAR(4000);
     DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -52,6 +58,8 @@ main: BEGIN
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, v_operator_id));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -60,6 +68,10 @@ main: BEGIN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF p_fence < 1 THEN
         CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
@@ -86,15 +98,51 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: end this grant, if it is still so.
+        -- S2: end this grant, if it is still so. That lock_ts lies behind the end tells from now on that it has not just
+        -- expired; it stays behind acquired_ts, whatever the clock did.
         UPDATE appl_lock AS l
-        SET expires_ts = v_now
+        SET lock_ts = CASE WHEN l.lock_ts > l.expires_ts THEN l.lock_ts ELSE l.expires_ts END,
+            expires_ts = v_now
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
+            IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                INSERT INTO appl_lock_event (
+                    event_ts,
+                    object_type,
+                    object_id,
+                    event,
+                    actor_id,
+                    db_user,
+                    program,
+                    from_operator_id,
+                    from_department_id,
+                    to_operator_id,
+                    to_department_id,
+                    from_fence,
+                    to_fence,
+                    reason
+                )
+                VALUES (
+                    v_now,
+                    v_object_type,
+                    v_object_id,
+                    'RELEASED',
+                    v_actor_id,
+                    SESSION_USER,
+                    '',
+                    v_operator_id,
+                    v_old_department_id,
+                    '',
+                    '',
+                    v_old_fence,
+                    0,
+                    v_reason
+                );
+            END IF;
             SET p_return_cd = 'Y';
             SET p_outcome = 'RELEASED';
             LEAVE main;
@@ -108,7 +156,9 @@ CREATE OR REPLACE PROCEDURE release_appl_lock_row (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
-    IN p_fence BIGINT
+    IN p_fence BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
 )
 SPECIFIC release_appl_lock_row
 DYNAMIC RESULT SETS 1
@@ -121,7 +171,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
     CALL release_appl_lock(
-        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
     );
     BEGIN

@@ -3,6 +3,8 @@
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
+--            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
+--            OVERTAKEN.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
 --            caller's all or nothing is a rollback.
 -- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
@@ -39,6 +41,8 @@
 --            so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Release while S0b or S1 waits: a released row has no operator, so that it is free for them, too, whose
 --            time is older than the release; a released grant never comes back.
+--            Another's lock that has expired and was not released S0b and S1 leave alone: S2 reads it, S4 takes it if it is
+--            still that grant, and so what the event names is what has ended. They are one transaction.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
 --            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
@@ -51,6 +55,74 @@
 --            session's settings can do: procedures/README.md.
 
 DELIMITER $$
+
+CREATE PROCEDURE get_appl_lock_overtake(
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: takes a lock that has expired from another operator, with its event.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_fence BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_begin(v_began);
+    SELECT l.operator_id, l.department_id, l.fence
+    INTO v_from_operator_id, v_from_department_id, v_from_fence
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.operator_id NOT IN (p_operator_id, '')
+        AND l.expires_ts <= UTC_TIMESTAMP(6)
+    FOR UPDATE;
+    IF v_from_fence IS NOT NULL THEN
+        SET v_now = UTC_TIMESTAMP(6);
+        SET p_fence = GREATEST(v_from_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+        SET p_expires_ts = v_now + INTERVAL p_ttl_seconds SECOND;
+        UPDATE appl_lock AS l
+        SET l.operator_id = p_operator_id,
+            l.department_id = p_department_id,
+            l.fence = p_fence,
+            l.acquired_ts = v_now,
+            l.lock_ts = v_now,
+            l.expires_ts = p_expires_ts,
+            l.note = ''
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.fence = v_from_fence
+            AND l.expires_ts <= v_now;
+        IF ROW_COUNT() > 0 THEN
+            CALL appl_lock_record(
+                'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
+                v_from_operator_id, v_from_department_id, v_from_fence, p_operator_id, p_department_id, p_fence, ''
+            );
+            SET p_outcome = 'ACQUIRED';
+        END IF;
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+END$$
 
 CREATE PROCEDURE get_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -108,8 +180,9 @@ main: BEGIN
             SET TRANSACTION READ WRITE;
             SELECT
                 CASE
-                    WHEN l.operator_id = '' OR l.expires_ts <= v_now THEN 'FREE'
-                    WHEN l.operator_id <> p_operator_id THEN 'HELD'
+                    WHEN l.operator_id = '' THEN 'FREE'
+                    WHEN l.operator_id = p_operator_id THEN IF(l.expires_ts <= v_now, 'FREE', NULL)
+                    WHEN l.expires_ts > v_now THEN 'HELD'
                 END,
                 l.operator_id,
                 l.department_id,
@@ -156,7 +229,7 @@ main: BEGIN
                 l.note = ''
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
-                AND (l.operator_id = '' OR l.expires_ts <= v_now)
+                AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
                 AND l.fence < p_fence;
             IF ROW_COUNT() > 0 THEN
                 SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -177,7 +250,7 @@ main: BEGIN
             -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
             -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
             -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
-            -- with a ttl or a note that only the row knows, 0 for a refusal. It stays in the fence until the last assignment.
+            -- with a ttl or a note that only the row knows, 0 for what is another's. It stays in the fence until the last assignment.
             INSERT INTO appl_lock (
                 object_type,
                 object_id,
@@ -200,9 +273,9 @@ main: BEGIN
             )
             ON DUPLICATE KEY UPDATE
                 fence = LAST_INSERT_ID(CASE
+                    WHEN operator_id NOT IN (p_operator_id, '') THEN fence * 4
                     WHEN expires_ts <= v_now OR operator_id = ''
                         THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
-                    WHEN operator_id <> p_operator_id THEN fence * 4
                     WHEN note <> '' OR p_ttl_seconds IS NULL
                         AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
                         THEN fence * 4 + 3
@@ -282,6 +355,17 @@ main: BEGIN
                     AND l.fence = p_fence DIV 4
                     AND l.expires_ts > UTC_TIMESTAMP(6)
                 FOR UPDATE;
+            END IF;
+            -- S4: or has its lock expired?
+            IF p_outcome IS NULL AND p_fence MOD 4 = 0 THEN
+                CALL get_appl_lock_overtake(
+                    p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_seconds_left,
+                    p_outcome, p_fence, p_expires_ts
+                );
+                SET p_lock_fl = 'Y';
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+                SET p_note = '';
             END IF;
             IF p_outcome IS NOT NULL THEN
                 SET SESSION innodb_lock_wait_timeout = v_timeout;

@@ -3,18 +3,19 @@
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
 --            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
---            dead for as long go as well, at most p_max_rows of them, which are not counted.
+--            dead for as long go as well, at most p_max_rows of them, and events of the history that are so old, as many;
+--            they are not counted. What is counted is itself an event, PURGED, if there is any: its reason is the number.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1213 deadlock.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
---            changing are passed over (S2, S5).
+--            changing are passed over (S2, S5). Nobody changes an event.
 -- Race-free  Get of a row being purged: S3 judges the newest row again once it is locked; a get that
 --            waited inserts a new row.
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit; within a transaction
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event; within a transaction
 --            the plain read fixes the caller's snapshot.
 
 DELIMITER $$
@@ -39,6 +40,8 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
     DECLARE v_waiters BIGINT DEFAULT 0;
+    DECLARE v_events BIGINT DEFAULT 0;
+    DECLARE v_event_id BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
 
     IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -117,6 +120,25 @@ BEGIN
             SET v_more = TRUE;
         END IF;
     END WHILE;
+
+    -- S7: events, oldest first, and no further than the first that stays.
+    SET v_more = TRUE;
+    WHILE v_more AND v_events < v_max_rows DO
+        SELECT e.event_id, e.event_ts < v_before
+        INTO v_event_id, v_more
+        FROM appl_lock_event AS e
+        WHERE e.event_id > v_event_id
+        ORDER BY e.event_id
+        LIMIT 1;
+        IF v_more THEN
+            DELETE FROM appl_lock_event
+            WHERE event_id = v_event_id;
+            SET v_events = v_events + 1;
+        END IF;
+    END WHILE;
+    IF p_purged > 0 THEN
+        CALL appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
+    END IF;
 END$$
 
 CREATE PROCEDURE purge_appl_locks(

@@ -3,19 +3,22 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
+--            empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
+-- Locks      S1 locks the object's one row and decides, S0, which reads what an event names, and S2 the same row; held to the end of the caller's
 --            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
 --            judged on the newest row once it is locked; a later grant never matches. It takes the operator
 --            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Two releases: the second finds a row without an operator and answers FREE, also if its time is
 --            older than the first one's end of the grant.
+--            An event: S1 ends only the grant that S0 has read, and all is one transaction.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
@@ -30,6 +33,8 @@ CREATE PROCEDURE release_appl_lock_core(
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -41,10 +46,19 @@ SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_round INT DEFAULT 1;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
         RESIGNAL;
     END;
 
@@ -54,10 +68,13 @@ main: BEGIN
         AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
         AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
         AND COALESCE(p_fence, 1) >= 1
+        AND COALESCE(p_actor_id, p_reason) IS NULL
     ) IS NOT TRUE THEN
         SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
         SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
         SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+        SET v_actor_id = RTRIM(COALESCE(p_actor_id, p_operator_id));
+        SET p_reason = RTRIM(COALESCE(p_reason, ''));
         IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
             CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
         ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
@@ -66,11 +83,34 @@ main: BEGIN
             CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
         ELSEIF p_fence < 1 THEN
             CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
+        ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
+        ELSEIF CHAR_LENGTH(p_reason) > 255 THEN
+            CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHAR_LENGTH(p_reason), 255);
+        END IF;
+        IF v_actor_id = p_operator_id AND p_reason = '' THEN
+            SET v_actor_id = NULL;
         END IF;
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    IF v_actor_id IS NOT NULL THEN
+        CALL appl_lock_begin(v_began);
+    END IF;
     REPEAT
+        -- S0: which grant is it that an event will name? S1 ends that one.
+        IF v_actor_id IS NOT NULL THEN
+            SELECT l.department_id, l.fence
+            INTO v_department_id, v_fence
+            FROM appl_lock AS l
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id = p_operator_id
+                AND l.fence = COALESCE(p_fence, l.fence)
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+            FOR UPDATE;
+        END IF;
+
         -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
         -- older time than that of this statement.
         UPDATE appl_lock AS l
@@ -80,9 +120,18 @@ main: BEGIN
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
-            AND l.fence = COALESCE(p_fence, l.fence)
+            AND l.fence = COALESCE(v_fence, p_fence, l.fence)
             AND l.expires_ts > UTC_TIMESTAMP(6);
         IF ROW_COUNT() > 0 THEN
+            IF v_actor_id IS NOT NULL THEN
+                CALL appl_lock_record(
+                    'RELEASED', p_object_type, p_object_id, v_actor_id,
+                    p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
+                );
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                END IF;
+            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_return_cd = 'Y';
             SET p_outcome = 'RELEASED';
@@ -104,6 +153,9 @@ main: BEGIN
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         IF p_outcome <> '' THEN
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_return_cd = IF(p_outcome = 'FREE', 'Y', 'N');
             SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
@@ -120,6 +172,8 @@ CREATE PROCEDURE release_appl_lock(
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -133,7 +187,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
     );
 END$$
@@ -142,7 +196,9 @@ CREATE PROCEDURE release_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_fence BIGINT
+    IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'End the grant that an operator holds on an object; the answer is one row.'
 MODIFIES SQL DATA
@@ -156,7 +212,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence,
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
     );
     SELECT

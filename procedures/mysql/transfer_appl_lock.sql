@@ -1,32 +1,30 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            That is an event of the history, with who did it and why.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends: expires_ts - lock_ts in whole
---            seconds, rounded up, at least 1. Trailing blanks are trimmed first.
+--            seconds, rounded up, at least 1; p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty.
+--            Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (whole seconds
 --            from now to p_expires_ts, rounded up; 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
---            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Transfer against release, take-over or another transfer: S1 names the old operator and the
---            expiry and is judged on the newest row once it is locked; of two transfers from the same
---            operator one wins and the other answers HELD. The fence is computed under the row lock and
---            comes out of S1 through LAST_INSERT_ID(expr).
---            Ttl of NULL: S1 leaves the row alone unless the grant has the ttl that the new one would get: 7 days
---            in the first round, later what S2 has read in the round before. A renewal with another ttl in
---            between costs a round.
+-- Locks      S1 locks the object's one row and answers HELD and FREE, S2 decides on the same row; held to the end of the
+--            caller's transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still the very
+--            row that S1 read (same operator, fence, lock_ts and expires_ts), and ROW_COUNT says so, because the fence
+--            changes; of two transfers from the same operator one wins and the other answers HELD. The fence is greater
+--            than that row's, the ttl that it keeps is that row's, and so is what the event names.
+--            The event: under autocommit S1, S2 and the event are one transaction of the call's own.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. The time is read
---            before a wait, so that a grant may begin up to 1 s before its answer; what is left of it is the
---            whole ttl even so, because it is rounded up. No 40001: InnoDB judges the newest row. What a
+--            is changing the row: a plain read would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
 --            session's settings can do: procedures/README.md.
 
 DELIMITER $$
@@ -38,6 +36,8 @@ CREATE PROCEDURE transfer_appl_lock_core(
     IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -60,21 +60,26 @@ main: BEGIN
         DEFAULT RTRIM(COALESCE(p_to_operator_id, ''));
     DECLARE v_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_to_department_id, ''));
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_actor_id, v_from_operator_id));
+    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_reason, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT IF(p_ttl_seconds IS NULL, -1, 0);
+    DECLARE v_round INT DEFAULT 1;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
-    DECLARE v_holds BOOLEAN;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND
-    BEGIN
-        SET v_holds = NULL;
-        SET p_expires_ts = NULL;
-        SET p_seconds_left = 0;
-    END;
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_lock_ts DATETIME(6);
+    DECLARE v_old_expires_ts DATETIME(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_old_fence = NULL;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        DO LAST_INSERT_ID(v_insert_id);
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
         RESIGNAL;
     END;
 
@@ -90,22 +95,50 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHAR_LENGTH(v_to_department_id), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
+    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHAR_LENGTH(v_reason), 255);
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    SET p_old_operator_id = '';
-    SET p_old_department_id = '';
-    -- The ttl of the new grant, and what is left of it at first. For NULL the most likely one, until S2 has read it.
-    SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
-    WHILE v_round < 30 DO
-        SET v_round = v_round + 1;
+    CALL appl_lock_begin(v_began);
+    REPEAT
+        -- S1: who holds it?
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts
+        INTO p_old_operator_id, p_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.operator_id <> ''
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
         SET v_now = UTC_TIMESTAMP(6);
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+        IF v_old_fence IS NULL OR p_old_operator_id <> v_from_operator_id THEN
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_return_cd = 'N';
+            SET p_outcome = IF(v_old_fence IS NULL, 'FREE', 'HELD');
+            SET p_old_operator_id = IF(v_old_fence IS NULL, '', p_old_operator_id);
+            SET p_old_department_id = IF(v_old_fence IS NULL, '', p_old_department_id);
+            SET p_fence = 0;
+            SET p_expires_ts = IF(v_old_fence IS NULL, NULL, v_old_expires_ts);
+            SET p_seconds_left = IF(
+                v_old_fence IS NULL, 0, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_old_expires_ts) + 999999) DIV 1000000, 1)
+            );
+            LEAVE main;
+        END IF;
 
-        -- S1: a new grant for the other operator.
-        DO LAST_INSERT_ID(0);
+        -- S2: a new grant for the other operator, if it is still so.
+        SET p_seconds_left = COALESCE(
+            p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
+        );
+        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+        SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
         UPDATE appl_lock AS l
-        SET l.fence = LAST_INSERT_ID(GREATEST(l.fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now))),
+        SET l.fence = p_fence,
             l.operator_id = v_to_operator_id,
             l.department_id = v_to_department_id,
             l.acquired_ts = v_now,
@@ -115,50 +148,27 @@ main: BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
-            AND l.expires_ts > v_now
-            AND p_seconds_left = COALESCE(
-                p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, l.lock_ts, l.expires_ts) + 999999) DIV 1000000, 1)
+            AND l.fence = v_old_fence
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts
+            AND l.expires_ts > v_now;
+        IF ROW_COUNT() > 0 THEN
+            CALL appl_lock_record(
+                'TRANSFERRED', v_object_type, v_object_id, v_actor_id,
+                v_from_operator_id, p_old_department_id, v_old_fence, v_to_operator_id, v_to_department_id, p_fence, v_reason
             );
-        IF LAST_INSERT_ID() > 0 THEN
-            SET p_fence = LAST_INSERT_ID();
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
             SET p_return_cd = 'Y';
             SET p_outcome = 'TRANSFERRED';
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
             LEAVE main;
         END IF;
-
-        -- S2: who holds it? When it is p_from after all, with which ttl will S1 try again?
-        SELECT
-            l.operator_id,
-            l.department_id,
-            l.expires_ts,
-            IF(
-                l.operator_id = v_from_operator_id,
-                COALESCE(
-                    p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, l.lock_ts, l.expires_ts) + 999999) DIV 1000000, 1)
-                ),
-                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000
-            ),
-            l.operator_id = v_from_operator_id
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, v_holds
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id <> ''
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        IF v_holds IS NULL OR NOT v_holds THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_return_cd = 'N';
-            SET p_outcome = IF(v_holds IS NULL, 'FREE', 'HELD');
-            SET p_fence = 0;
-            LEAVE main;
-        END IF;
-        SET p_old_operator_id = '';
-        SET p_old_department_id = '';
-    END WHILE;
+        SET v_round = v_round + 1;
+    UNTIL v_round > 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: the object changed hands during the call; call again';
 END$$
 
@@ -169,6 +179,8 @@ CREATE PROCEDURE transfer_appl_lock(
     IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -186,6 +198,7 @@ BEGIN
             MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason,
         p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END$$
@@ -196,7 +209,9 @@ CREATE PROCEDURE transfer_appl_lock_row(
     IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Hand a held object from one operator to another; the answer is one row.'
 MODIFIES SQL DATA
@@ -214,6 +229,7 @@ BEGIN
             MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SELECT

@@ -4,6 +4,8 @@
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl. What is NULL of
 --            p_department_id and p_ttl_seconds stays as the grant has it.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
+--            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
+--            OVERTAKEN.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
@@ -21,7 +23,7 @@
 --            finds the winner's row.
 --            Expired row, two callers: S2b locks the row; for the second one its fence is another.
 --            Release while S2 waits: the row expires at a time after S1's, so S2b passes it over and S1 looks again. So a
---            grant never begins before the former one's end.
+--            grant never begins before the former one's end. So, too, an event names the grant that S2b has ended.
 --            Renewal or release while S2c waits: what a NULL keeps is read under the row lock, and so is whether it has
 --            expired by then.
 --            S2 waits, and what it waited for leaves the row as it was, or renewed: S3 has the lock last from the end of
@@ -55,6 +57,7 @@ DECLARE
     v_operator_id text := rtrim(p_operator_id, ' ');
     v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
     v_fence bigint;
+    v_expired boolean;
     v_now_ts timestamptz;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
@@ -70,9 +73,9 @@ BEGIN
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     END IF;
     FOR v_round IN 1..30 LOOP
-        -- S1: what is there, and when was that?
-        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, l.note, clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_note, v_now_ts
+        -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
@@ -128,6 +131,12 @@ BEGIN
                 AND l.expires_ts = p_expires_ts
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
+            IF v_expired AND FOUND AND p_old_operator_id <> v_operator_id THEN
+                PERFORM appl_lock_record(
+                    'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
+                );
+            END IF;
         ELSIF p_old_operator_id = v_operator_id THEN
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l

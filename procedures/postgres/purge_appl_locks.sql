@@ -3,7 +3,8 @@
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
 --            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
---            dead for as long go as well, at most p_max_rows of them, which are not counted.
+--            dead for as long go as well, at most p_max_rows of them, and events of the history that are so old, as many;
+--            they are not counted. What is counted is itself an event, PURGED, if there is any: its reason is the number.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
@@ -42,6 +43,12 @@ DECLARE
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
+    v_old CURSOR FOR
+        SELECT
+        FROM appl_lock_event AS e
+        WHERE e.event_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     FOR v_row IN v_free LOOP
@@ -51,6 +58,12 @@ BEGIN
     FOR v_row IN v_dead LOOP
         DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
     END LOOP;
+    FOR v_row IN v_old LOOP
+        DELETE FROM appl_lock_event WHERE CURRENT OF v_old;
+    END LOOP;
+    IF p_purged > 0 THEN
+        PERFORM appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
+    END IF;
 END
 $$;
 

@@ -6,8 +6,10 @@
 --            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
 --            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all. One before
 --            it names, behind a colon, the client of whoever has waited longest, which is to ask first.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
+--            empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
@@ -29,6 +31,8 @@ CREATE OR REPLACE FUNCTION release_appl_lock_row(
     p_object_id text,
     p_operator_id text,
     p_fence bigint,
+    p_actor_id text,
+    p_reason text,
     OUT p_return_cd character(1),
     OUT p_outcome text,
     OUT p_old_operator_id text,
@@ -42,13 +46,17 @@ DECLARE
     v_object_type text := rtrim(p_object_type, ' ');
     v_object_id text := rtrim(p_object_id, ' ');
     v_operator_id text := rtrim(p_operator_id, ' ');
+    v_actor_id text;
+    v_reason text;
     v_awaited boolean;
     v_holds boolean;
 BEGIN
     FOR v_round IN 1..30 LOOP
-        -- S1: end this grant, which whoever names it has named well. Does anybody wait?
+        -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
+        -- tells from now on that the grant has not just expired.
         UPDATE appl_lock AS l
-        SET expires_ts = clock_timestamp()
+        SET lock_ts = l.expires_ts,
+            expires_ts = clock_timestamp()
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_operator_id
@@ -83,6 +91,19 @@ BEGIN
                     LIMIT 1
                 ) AS f;
             END IF;
+            IF p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
+                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
+                v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
+                IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                    PERFORM appl_lock_record(
+                        'RELEASED', v_object_type, v_object_id, v_actor_id,
+                        l.operator_id, l.department_id, l.fence, '', '', 0, v_reason
+                    )
+                    FROM appl_lock AS l
+                    WHERE l.object_type = v_object_type
+                        AND l.object_id = v_object_id;
+                END IF;
+            END IF;
             p_return_cd := 'Y';
             p_outcome := 'RELEASED';
             p_old_operator_id := '';
@@ -97,11 +118,14 @@ BEGIN
             AND char_length(v_object_id) BETWEEN 1 AND 255
             AND char_length(v_operator_id) BETWEEN 1 AND 64
             AND coalesce(p_fence, 1) >= 1
+            AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
             PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
             PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
+            PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+            PERFORM appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
         END IF;
 
         -- S2: why not?
@@ -135,6 +159,8 @@ CREATE OR REPLACE PROCEDURE release_appl_lock(
     IN p_object_id text,
     IN p_operator_id text,
     IN p_fence bigint,
+    IN p_actor_id text,
+    IN p_reason text,
     INOUT p_return_cd character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL,
     INOUT p_old_operator_id text DEFAULT NULL,
@@ -146,14 +172,14 @@ AS $$
 BEGIN
     SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
-    FROM release_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence) AS r;
+    FROM release_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason) AS r;
 END
 $$;
 
-COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint) IS
+COMMENT ON FUNCTION release_appl_lock_row(text, text, text, bigint, text, text) IS
     'End the grant that an operator holds on an object; the answer is one row.';
-COMMENT ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) IS
+COMMENT ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, character, text, text, text) IS
     'End the grant that an operator holds on an object.';
 
-REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, character, text, text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION release_appl_lock_row(text, text, text, bigint, text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, character, text, text, text) FROM PUBLIC;

@@ -1,11 +1,13 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            That is an event of the history, with who did it and why.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends. Trailing blanks are trimmed first.
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..64, NULL = p_from_operator_id;
+--            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
 --            p_expires_ts, 0 when FREE).
@@ -15,7 +17,7 @@
 --            decides; held to the end of the caller's transaction.
 -- Race-free  Transfer against release, take-over or another transfer: S2 names the old operator and the
 --            expiry again and is judged on the row as it is once it is locked; of two transfers from
---            the same operator one wins and the other answers HELD. Time and fence are computed, and the
+--            the same operator one wins and the other answers HELD. S2 names the fence, so that the event does. Time and fence are computed, and the
 --            ttl that a NULL keeps is read, under the row lock: a renewal that went first counts.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -27,6 +29,8 @@ CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
     p_to_operator_id text,
     p_to_department_id text,
     p_ttl_seconds bigint,
+    p_actor_id text,
+    p_reason text,
     OUT p_return_cd character(1),
     OUT p_outcome text,
     OUT p_old_operator_id text,
@@ -49,11 +53,15 @@ DECLARE
         WHEN p_ttl_seconds IS NOT NULL
             THEN make_interval(secs => appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, NULL, 315360000))
     END;
+    v_actor_id text := appl_lock_text('transfer_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_from_operator_id), 64, true);
+    v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
+    v_from_department_id text;
+    v_from_fence bigint;
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+        SELECT l.operator_id, l.department_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO p_old_operator_id, p_old_department_id, v_from_department_id, v_from_fence, p_expires_ts, p_seconds_left
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -90,10 +98,15 @@ BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.operator_id = v_from_operator_id
+            AND l.fence = v_from_fence
             AND l.expires_ts > clock_timestamp()
         RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
         INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
+            PERFORM appl_lock_record(
+                'TRANSFERRED', v_object_type, v_object_id, v_actor_id,
+                v_from_operator_id, v_from_department_id, v_from_fence, v_to_operator_id, v_to_department_id, p_fence, v_reason
+            );
             p_return_cd := 'Y';
             p_outcome := 'TRANSFERRED';
             p_old_operator_id := '';
@@ -114,6 +127,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock(
     IN p_to_operator_id text,
     IN p_to_department_id text,
     IN p_ttl_seconds bigint,
+    IN p_actor_id text,
+    IN p_reason text,
     INOUT p_return_cd character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL,
     INOUT p_old_operator_id text DEFAULT NULL,
@@ -129,15 +144,16 @@ BEGIN
     SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
     INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     FROM transfer_appl_lock_row(
-        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason
     ) AS r;
 END
 $$;
 
-COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) IS
+COMMENT ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint, text, text) IS
     'Hand a held object from one operator to another; the answer is one row.';
-COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) IS
     'Hand a held object from one operator to another.';
 
-REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION transfer_appl_lock_row(text, text, text, text, text, bigint, text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;

@@ -13,5 +13,7 @@ FROM transfer_appl_lock_row(
     @from_operator_id::text,
     @to_operator_id::text,
     @to_department_id::text,
-    sqlc.narg('ttl_seconds')::bigint
+    sqlc.narg('ttl_seconds')::bigint,
+    sqlc.narg('actor_id')::text,
+    sqlc.narg('reason')::text
 );

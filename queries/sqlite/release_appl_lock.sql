@@ -1,7 +1,8 @@
 -- release_appl_lock: end the grant that an operator holds on an object.
 --
 -- Contract   As procedures/postgres/release_appl_lock.sql. The driver runs S1 (the lock of
---            inquire_appl_lock), then S2, and starts again when S2 changes no row.
+--            inquire_appl_lock), then S2, and starts again when S2 changes no row. With an actor or a reason they and the event
+--            are one transaction.
 -- In         The arguments as the facade has checked and trimmed them; fence NULL = whichever grant.
 -- Out        S2: the number of rows it changed.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
@@ -11,7 +12,8 @@
 
 -- name: ReleaseApplLock :execrows
 UPDATE appl_lock
-SET expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET lock_ts = max(lock_ts, expires_ts),
+    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @operator_id

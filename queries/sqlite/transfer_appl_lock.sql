@@ -1,7 +1,7 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   As procedures/postgres/transfer_appl_lock.sql. The driver runs S1 (the lock of
---            inquire_appl_lock), then S2, and starts again when S2 returns no row.
+--            inquire_appl_lock), then S2, and starts again when S2 returns no row; they and the event are one transaction.
 -- In         The arguments as the facade has checked and trimmed them; ttl_seconds NULL = that of the grant that ends.
 -- Out        S2: fence, expires_ts and seconds_left of the new grant, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.

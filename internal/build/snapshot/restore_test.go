@@ -194,7 +194,7 @@ func postgresSite(t *testing.T) site {
 			return openPostgres(t, dsn, name)
 		},
 		get:     "SELECT * FROM applock.get_appl_lock_row('customer', '1', 'GRANTEE', '', 60)",
-		release: "SELECT * FROM applock.release_appl_lock_row('customer', '1', 'GRANTEE', NULL)",
+		release: "SELECT * FROM applock.release_appl_lock_row('customer', '1', 'GRANTEE', NULL, NULL, NULL)",
 		inquire: "SELECT * FROM applock.inquire_appl_lock_row('customer', '1')",
 		definitions: func() map[string]string {
 			return texts(t, owner, `
@@ -229,7 +229,7 @@ func mysqlSite(t *testing.T, product string) site {
 		owner:   owner,
 		grant:   func() *sql.DB { return newGrantee(t, dsn, owner, "get_appl_lock_row", "release_appl_lock_row") },
 		get:     "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60)",
-		release: "CALL release_appl_lock_row('customer', '1', 'GRANTEE', NULL)",
+		release: "CALL release_appl_lock_row('customer', '1', 'GRANTEE', NULL, NULL, NULL)",
 		inquire: "CALL inquire_appl_lock_row('customer', '1')",
 		definitions: func() map[string]string {
 			definitions := texts(t, owner, `

@@ -31,8 +31,8 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
 	const (
 		get      = "CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 60)"
-		release  = "CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)"
-		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60)"
+		release  = "CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL, NULL, NULL)"
+		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60, NULL, NULL)"
 		note     = "CALL applock.note_appl_lock_row('a', '1', 'JDOE', NULL, 'why')"
 		purge    = "CALL applock.purge_appl_locks_row(60, 10)"
 		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
@@ -97,7 +97,7 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
 	const (
 		get      = "CALL applock.get_appl_lock_row('a', '1', 'JDOE', NULL, NULL)"
-		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', 'HQ', NULL)"
+		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', 'HQ', NULL, NULL, NULL)"
 		longer   = "lock_ts = TIMESTAMP '2098-12-31 23:00:00'"
 		ends     = "expires_ts = TIMESTAMP '2026-01-02 00:00:00'"
 	)

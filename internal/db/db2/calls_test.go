@@ -143,7 +143,7 @@ func fill(t *testing.T, target reflect.Value, parameters []db.Parameter) {
 func goName(name string) string {
 	var words strings.Builder
 	for word := range strings.SplitSeq(name, "_") {
-		if slices.Contains([]string{"cd", "fl", "id", "ts", "ttl", "us"}, word) {
+		if slices.Contains([]string{"cd", "db", "fl", "id", "ts", "ttl", "us"}, word) {
 			words.WriteString(strings.ToUpper(word))
 			continue
 		}
@@ -317,7 +317,7 @@ func TestAbsentArguments(t *testing.T) {
 		call           func(ctx context.Context, driver db.Driver) error
 		wantArgs       []driver.Value
 	}{
-		{"ReleaseOfAnyGrant", "CALL applock.release_appl_lock_row(?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+		{"ReleaseOfAnyGrant", "CALL applock.release_appl_lock_row(?, ?, ?, NULL, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o"}},
@@ -333,7 +333,7 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", DepartmentID: "d"})
 			return err
 		}, []driver.Value{"t", "i", "o", "d"}},
-		{"TransferWithoutTTL", "CALL applock.transfer_appl_lock_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+		{"TransferWithoutTTL", "CALL applock.transfer_appl_lock_row(?, ?, ?, ?, ?, NULL, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.TransferApplLock(ctx, db.TransferApplLockParams{ObjectType: "t", ObjectID: "i", FromOperatorID: "o", ToOperatorID: "p"})
 			return err
 		}, []driver.Value{"t", "i", "o", "p", ""}},

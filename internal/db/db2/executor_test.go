@@ -111,11 +111,12 @@ func refused(err error) (code, parameter string) {
 	return diagnosis.State, contract.RefusedParameter(diagnosis.Text)
 }
 
-// advance moves all rows of both tables of a schema into the past.
+// advance moves all rows of the tables of a schema into the past.
 func advance(ctx context.Context, handle *sql.DB, schema string, duration time.Duration) error {
 	for table, columns := range map[string][]string{
 		"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts"},
 		"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
+		"appl_lock_event":  {"event_ts"},
 	} {
 		var changes []string
 		for _, column := range columns {

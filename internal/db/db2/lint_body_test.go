@@ -379,6 +379,8 @@ func permittedConditions(r sqlRoutine, table string) []string {
 			"object_type = c_object_type AND object_id = c_object_id AND fence = c_fence AND expires_ts = c_expires_ts",
 		},
 		"appl_lock_serialize": {key},
+		// Nobody changes an event, and it is nobody's decision.
+		"appl_lock_event": {"event_id = c_event_id"},
 		"appl_lock_waiter": {
 			waiterKey,
 			"client_id = v_client_id AND (until_ts IS NULL OR (until_ts > v_now AND until_ts > expires_ts))",

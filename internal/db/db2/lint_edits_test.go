@@ -74,7 +74,7 @@ func lintEdits() []lintEdit {
 		edit(list, "p_after_type VARCHAR(4000),\n    IN p_after_id", "p_after_id VARCHAR(4000),\n    IN p_after_type", "parameters: the parameters are"),
 		edit(purge, "    OUT p_purged", "    INOUT p_purged", "parameters: inout p_purged bigint"),
 		edit(purge, "IN p_max_rows BIGINT\n", "IN p_max_rows INTEGER\n", "parameters: purge_appl_locks_row: the parameters are"),
-		edit(release, "IN p_fence BIGINT,", "IN p_fence INTEGER,", "parameters: in p_fence integer"),
+		edit(release, "IN p_fence BIGINT,\n    IN p_actor_id VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "IN p_fence INTEGER,\n    IN p_actor_id VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "parameters: in p_fence integer"),
 		edit(note, "IN p_fence BIGINT,\n    IN p_note VARCHAR(4000),", "IN p_note VARCHAR(4000),\n    IN p_fence BIGINT,", "parameters: the parameters are"),
 		edit(renew, "p_grants VARCHAR(32000)", "p_grants VARCHAR(4000)", "parameters: in p_grants varchar(4000)"),
 
@@ -142,7 +142,7 @@ func lintEdits() []lintEdit {
 		edit(release, "    SET p_outcome = '';\n", "", "out set: p_outcome is not set to a literal"),
 
 		edit(release, "IF v_changed = 1 THEN", "IF v_changed = 1 AND p_return_cd = 'N' THEN", "out only set: p_return_cd is used, not only set"),
-		edit(release, "'RELEASED'", "p_return_cd", "out only set: p_return_cd is used, not only set"),
+		edit(release, "SET p_outcome = 'RELEASED'", "SET p_outcome = p_return_cd", "out only set: p_return_cd is used, not only set"),
 		edit(release, "SET p_outcome = 'FREE'", "SET p_outcome = NULL", "out only set: p_outcome is set to NULL"),
 		edit(release, "SET p_outcome = ''", "SET p_outcome = NULL",
 			"out only set: p_outcome is set to NULL", "out set: p_outcome is not set to a literal"),
@@ -210,7 +210,7 @@ func lintEdits() []lintEdit {
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),
 		edit(note, "            AND l.expires_ts = v_old_expires_ts", "            AND l.expires_ts > v_now", "row read: and l.fence = v_old_fence and l.expires_ts > v_now"),
 		edit(release, "AND l.fence = v_old_fence\n", "", "row read: a change of appl_lock is `WHERE l.object_type"),
-		edit(release, "SET expires_ts = v_now\n        WHERE l.object_type = v_object_type\n            AND", "SET expires_ts = v_now\n        WHERE",
+		edit(release, "            expires_ts = v_now\n        WHERE l.object_type = v_object_type\n            AND", "            expires_ts = v_now\n        WHERE",
 			"row read: a change of appl_lock is `WHERE l.object_id"),
 		edit(serialize, "WHERE object_type = v_object_type\n        AND", "WHERE", "row read: a change of appl_lock_serialize"),
 

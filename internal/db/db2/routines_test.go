@@ -83,8 +83,8 @@ func assertionNamesTheHolder(t *testing.T, bridge *hsqldb.Bridge) {
 func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 	for _, call := range []string{
 		"CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 7200)",
-		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL)",
-		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL)",
+		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL, NULL, NULL)",
+		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
 		"CALL applock.renew_appl_locks('1:a1:14:JDOE1:13:600')",
 		"CALL applock.note_appl_lock_row('a', '1', 'JDOE', NULL, 'why')",
 	} {
@@ -392,7 +392,7 @@ func nullKeepsWholeSeconds(t *testing.T, bridge *hsqldb.Bridge) {
 	} {
 		for _, call := range []string{
 			"CALL applock.get_appl_lock_row('a', '1', 'o', NULL, NULL)",
-			"CALL applock.transfer_appl_lock_row('a', '1', 'o', 'p', NULL, NULL)",
+			"CALL applock.transfer_appl_lock_row('a', '1', 'o', 'p', NULL, NULL, NULL, NULL)",
 		} {
 			if _, err := place.SQL.ExecContext(t.Context(), "DELETE FROM applock.appl_lock"); err != nil {
 				t.Fatal(err)
@@ -425,7 +425,7 @@ func secondsLeftOverMidnights(t *testing.T, bridge *hsqldb.Bridge) {
 		for column, calls := range map[string][]string{
 			"p_seconds_left": {
 				"CALL applock.get_appl_lock_row('a', '" + id + "', 'q', NULL, NULL)",
-				"CALL applock.transfer_appl_lock_row('a', '" + id + "', 'q', 'r', NULL, NULL)",
+				"CALL applock.transfer_appl_lock_row('a', '" + id + "', 'q', 'r', NULL, NULL, NULL, NULL)",
 				"CALL applock.inquire_appl_lock_row('a', '" + id + "')",
 			},
 			"seconds_left": {

@@ -13,6 +13,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 		[]any{
 			params.ObjectType, params.ObjectID,
 			params.FromOperatorID, params.ToOperatorID, params.ToDepartmentID, nullIfZero(params.TTLSeconds),
+			nullIfZero(params.ActorID), nullIfZero(params.Reason),
 		},
 		Into(
 			&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,

@@ -16,7 +16,9 @@ import (
 
 // internalRoutines are in the catalogue beside the operations and their cores: nobody is granted them.
 func internalRoutines() []string {
-	return []string{"appl_lock_refuse_number", "appl_lock_refuse_text"}
+	return []string{
+		"appl_lock_begin", "appl_lock_end", "appl_lock_record", "appl_lock_refuse_number", "appl_lock_refuse_text", "get_appl_lock_overtake",
+	}
 }
 
 // typeName is LONGTEXT where a caller's text comes in, so that nothing is cut off before it is checked.
@@ -171,6 +173,9 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL)", operation.Name)
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
+	if operation.Name == "list_appl_lock_events" {
+		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
+	}
 	given := map[string]any{
 		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE", "p_client_id": operation.Name,
 		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1,
@@ -223,7 +228,7 @@ func dataAccess(name string) string {
 		name = strings.TrimSuffix(name, form)
 	}
 	switch name {
-	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "stats_appl_locks":
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks":
 		return "READS SQL DATA"
 	case "appl_lock_version", "appl_lock_refuse_number", "appl_lock_refuse_text":
 		return "CONTAINS SQL"

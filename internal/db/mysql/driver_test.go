@@ -64,7 +64,7 @@ func newPlace(t testing.TB, product string) contract.Place {
 func lentPlaces(owner testing.TB, product string, change func(config *driver.Config)) func(t testing.TB) contract.Place {
 	create := func(t testing.TB) contract.Place { return placeOn(t, testdb.MySQL(t, product), change) }
 	return contract.NewPlaces(owner, create,
-		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DROP TABLE IF EXISTS protected").Take
+		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DROP TABLE IF EXISTS protected").Take
 }
 
 // placeOn migrates the database that dsn names. The calls go through pools with the client's default
@@ -107,7 +107,8 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 					return err
 				}
 			}
-			return nil
+			_, err := plain.ExecContext(ctx, "UPDATE appl_lock_event SET event_ts = event_ts - INTERVAL ? MICROSECOND", duration.Microseconds())
+			return err
 		},
 		Waiting:           func(ctx context.Context) (int, error) { return testdb.MySQLWaiting(ctx, plain) },
 		Interpret:         mysql.InterpretError,

@@ -127,10 +127,10 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 				statement{"", call("_rows_core", "'[]'"), nil, errorRoutineDenied})
 		}
 	}
-	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)"} {
+	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)", "appl_lock_end(TRUE)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
 	}
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_serialize", "appl_lock_goose"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_serialize", "appl_lock_goose"} {
 		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
 			all = append(all, statement{"", fmt.Sprintf(text, database+"."+table), nil, errorTableDenied})
 		}
@@ -145,7 +145,7 @@ func TestGrants(t *testing.T) {
 	operator := []string{
 		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "note_appl_lock", "inquire_appl_lock", "list_appl_locks",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
-		"poll_appl_locks", "list_appl_lock_waiters", "appl_lock_version",
+		"poll_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "appl_lock_version",
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
@@ -153,9 +153,12 @@ func TestGrants(t *testing.T) {
 		for role, allowed := range map[string][]string{
 			"operator":   operator,
 			"supervisor": append([]string{"transfer_appl_lock", "stats_appl_locks"}, operator...),
-			"auditor":    {"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "stats_appl_locks", "appl_lock_version"},
-			"janitor":    {"purge_appl_locks", "stats_appl_locks", "appl_lock_version"},
-			"nobody":     nil,
+			"auditor": {
+				"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks",
+				"appl_lock_version",
+			},
+			"janitor": {"purge_appl_locks", "stats_appl_locks", "appl_lock_version"},
+			"nobody":  nil,
 		} {
 			t.Run(role, func(t *testing.T) { // one after the other: they call for the same locks
 				as := account(t, place.SQL, slices.Repeat([]string{role}, min(len(allowed), 1))...)

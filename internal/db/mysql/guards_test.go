@@ -28,7 +28,7 @@ import (
 
 const (
 	getCall     = "CALL get_appl_lock_row('customer', ?, ?, 'CS', 3600)"
-	releaseCall = "CALL release_appl_lock_row('customer', ?, ?, NULL)"
+	releaseCall = "CALL release_appl_lock_row('customer', ?, ?, NULL, NULL, NULL)"
 )
 
 // inTx runs work in a transaction at REPEATABLE READ, the default, and rolls it back.
@@ -176,7 +176,7 @@ func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
 				_, err := contract.RowsByColumn(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
 				return err
 			case 1:
-				_, err := contract.RowsByColumn(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', ?)",
+				_, err := contract.RowsByColumn(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', ?, NULL, NULL)",
 					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), anyTTL())
 				return err
 			case 2, 3, 4:
@@ -243,7 +243,7 @@ func TestGrantIsReleasedOnce(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					answer, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?)", grant[0]["p_fence"])
+					answer, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?, NULL, NULL)", grant[0]["p_fence"])
 					if err != nil {
 						t.Error(err)
 						return
@@ -474,26 +474,26 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"get_appl_lock_row('customer', 'held', 'ASMITH', '', 60)",
 				"get_appl_lock_row('customer', '1', '', '', 60)",
 				"get_appl_lock_row('customer', 'busy', 'ASMITH', '', 60)",
-				"release_appl_lock_row('customer', 'busy', 'ASMITH', NULL)",
-				"transfer_appl_lock_row('customer', 'busy', 'JDOE', 'ASMITH', '', 60)",
+				"release_appl_lock_row('customer', 'busy', 'ASMITH', NULL, NULL, NULL)",
+				"transfer_appl_lock_row('customer', 'busy', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
 				"note_appl_lock_row('customer', 'busy', 'JDOE', NULL, 'why')",
 				"assert_appl_lock_row('customer', 'busy', 'JDOE', 1)",
-				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
-				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
-				"transfer_appl_lock_row('customer', '2', 'JDOE', 'ASMITH', '', 60)",
-				"transfer_appl_lock_row('customer', '1', 'ASMITH', 'ASMITH', '', NULL)",
-				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', NULL)",
-				"transfer_appl_lock_row('customer', '2', 'JDOE', 'ASMITH', '', NULL)",
-				"transfer_appl_lock_row('customer', '2', 'JDOE', '', '', 60)",
+				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '2', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '1', 'ASMITH', 'ASMITH', '', NULL, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '2', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '2', 'JDOE', '', '', 60, NULL, NULL)",
 				"note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
 				"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
 				"note_appl_lock_row('customer', '1', 'ASMITH', 0, 'why')",
 				"note_appl_lock_row('customer', '2', 'ASMITH', NULL, 'why')",
 				"get_appl_lock_row('customer', '1', 'ASMITH', NULL, 60)",
-				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
-				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
-				"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
-				"release_appl_lock_row('customer', '1', 'ASMITH', 0)",
+				"release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
+				"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
+				"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
+				"release_appl_lock_row('customer', '1', 'ASMITH', 0, NULL, NULL)",
 				fmt.Sprintf("assert_appl_lock_row('customer', 'held', 'JDOE', %v)", fence),
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 1)",
 				"assert_appl_lock_row('customer', '1', 'ASMITH', 0)",
@@ -534,9 +534,9 @@ func TestRefusalWritesNothing(t *testing.T) {
 		mustQuery(t, place.SQL, getCall, "1", "JDOE")
 		for _, refused := range []string{
 			"get_appl_lock_row('customer', '1', 'ASMITH', '', NULL)",
-			"release_appl_lock_row('customer', '1', 'ASMITH', NULL)",
-			"release_appl_lock_row('customer', '1', 'JDOE', 1)",
-			"transfer_appl_lock_row('customer', '1', 'ASMITH', 'BROWN', '', NULL)",
+			"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
+			"release_appl_lock_row('customer', '1', 'JDOE', 1, NULL, NULL)",
+			"transfer_appl_lock_row('customer', '1', 'ASMITH', 'BROWN', '', NULL, NULL, NULL)",
 			"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
 			"note_appl_lock_row('customer', '1', 'JDOE', 1, 'why')",
 		} {
@@ -885,8 +885,8 @@ func TestWaitIsBounded(t *testing.T) {
 			for _, call := range []string{
 				"get_appl_lock_row('customer', '1', 'ASMITH', '', 60)",
 				"get_appl_lock_row('customer', '1', 'BROWN', '', 60)",
-				"release_appl_lock_row('customer', '1', 'JDOE', NULL)",
-				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60)",
+				"release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
+				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
 				"note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
 				"assert_appl_lock_row('customer', '1', 'JDOE', 1)",
 				"announce_appl_lock_waiter_row('customer', '1', 'ASMITH', '', 'p1', NULL)",

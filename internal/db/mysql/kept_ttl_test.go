@@ -16,7 +16,7 @@ import (
 
 const (
 	keepingGet      = "CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL)"
-	keepingTransfer = "CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BROWN', '', NULL)"
+	keepingTransfer = "CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BROWN', '', NULL, NULL, NULL)"
 )
 
 // interrupt puts statements before a comment of a core, as if another session ran them there, until undo is called.
@@ -146,7 +146,7 @@ func TestHotObjectIsAnswered(t *testing.T) {
 		t.Helper()
 		for _, test := range []struct{ call, core, beforeS1, beforeS2, want string }{
 			{keepingGet, "get_appl_lock_core", gotByASMITH, released, "ACQUIRED"},
-			{"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL)", "release_appl_lock_core", released, gotByJDOE, "RELEASED"},
+			{"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)", "release_appl_lock_core", released, gotByJDOE, "RELEASED"},
 		} {
 			handle := newPlace(t, product).SQL
 			granted(t, handle, "1", "JDOE")
@@ -196,7 +196,7 @@ func TestKeptDefaultTTLIsCheap(t *testing.T) {
 		}
 		for _, call := range []string{
 			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, ?)",
-			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', NULL, ?)",
+			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', NULL, ?, NULL, NULL)",
 		} {
 			given, kept := lookUps(call, 604800), lookUps(call, nil)
 			if kept != given || given == 0 {

@@ -248,13 +248,13 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 1, Com_insert 1, Handler_read_key 1, Handler_write 1, Handler_update 1")},
 		// Refused in a transaction.
 		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1")},
-		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
-		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
-		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
+		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
-		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60)", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
-		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60)", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Com_update 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		// A renewal of a grant with a note: the note is read behind it.
@@ -263,6 +263,6 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 2, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		{[]string{held}, "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
 		{nil, "CALL list_appl_locks('customer', NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
-		{[]string{old, oldWaiters}, "CALL purge_appl_locks_row(1, 10)", both("Com_call_procedure 2, Com_select 41, Com_delete 20, Handler_read_key 82, Handler_delete 20")},
+		{[]string{old, oldWaiters, "DELETE FROM appl_lock_event"}, "CALL purge_appl_locks_row(1, 10)", both("Com_call_procedure 3, Com_do 1, Com_select 42, Com_insert 1, Com_delete 20, Handler_read_key 83, Handler_write 1, Handler_delete 20")},
 	}
 }

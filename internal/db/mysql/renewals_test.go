@@ -78,7 +78,7 @@ func TestRenewalsPassOverLockedRows(t *testing.T) {
 			for _, level := range []string{"READ COMMITTED", "REPEATABLE READ"} {
 				inTx(t, place.SQL, func(tx *sql.Tx) {
 					mustQuery(t, tx, "CALL assert_appl_lock_row('customer', 'asserted', 'JDOE', ?)", asserted.Fence)
-					mustQuery(t, tx, "CALL transfer_appl_lock_row('customer', 'moved', 'JDOE', 'ASMITH', '', NULL)")
+					mustQuery(t, tx, "CALL transfer_appl_lock_row('customer', 'moved', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)")
 					mustQuery(t, tx, getCall, "new", "ASMITH")
 					conn, err := place.SQL.Conn(t.Context())
 					if err != nil {
@@ -523,7 +523,7 @@ func (h *holder) act(t *testing.T, conn *sql.Conn, id string) error {
 		if !found {
 			return nil
 		}
-		_, err := contract.RowsByColumn(t.Context(), conn, "CALL release_appl_lock_row('storm', ?, ?, ?)", id, h.operator, fence)
+		_, err := contract.RowsByColumn(t.Context(), conn, "CALL release_appl_lock_row('storm', ?, ?, ?, NULL, NULL)", id, h.operator, fence)
 		if err == nil {
 			delete(h.held, id)
 			h.ended[id] = fence

@@ -18,6 +18,8 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			ToOperatorID:   params.ToOperatorID,
 			ToDepartmentID: params.ToDepartmentID,
 			TtlSeconds:     nullIfZero(params.TTLSeconds),
+			ActorID:        nullIfEmpty(params.ActorID),
+			Reason:         nullIfEmpty(params.Reason),
 		})
 	}, into(
 		&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,

@@ -42,7 +42,7 @@ func value[T any](t *testing.T, tx pgx.Tx, query string, args ...any) T {
 
 const (
 	getCall     = "CALL applock.get_appl_lock('customer', $1, $2, 'CS', 3600)"
-	releaseCall = "CALL applock.release_appl_lock('customer', $1, $2, NULL)"
+	releaseCall = "CALL applock.release_appl_lock('customer', $1, $2, NULL, NULL, NULL)"
 )
 
 func execute(t *testing.T, tx pgx.Tx, query string, args ...any) {
@@ -65,11 +65,11 @@ func TestRefusalWritesNothing(t *testing.T) {
 	}
 	for _, refused := range []struct{ name, call string }{
 		{"get", "CALL applock.get_appl_lock('customer', '1', 'ASMITH', '', NULL)"},
-		{"release by a stranger", "CALL applock.release_appl_lock('customer', '1', 'ASMITH', NULL)"},
-		{"release of another grant", fmt.Sprintf("CALL applock.release_appl_lock('customer', '1', 'JDOE', %d)", grant.Fence-1)},
-		{"release of a free object", "CALL applock.release_appl_lock('customer', '2', 'JDOE', NULL)"},
-		{"transfer from a stranger", "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'BROWN', '', NULL)"},
-		{"transfer of a free object", "CALL applock.transfer_appl_lock('customer', '2', 'JDOE', 'BROWN', '', NULL)"},
+		{"release by a stranger", "CALL applock.release_appl_lock('customer', '1', 'ASMITH', NULL, NULL, NULL)"},
+		{"release of another grant", fmt.Sprintf("CALL applock.release_appl_lock('customer', '1', 'JDOE', %d, NULL, NULL)", grant.Fence-1)},
+		{"release of a free object", "CALL applock.release_appl_lock('customer', '2', 'JDOE', NULL, NULL, NULL)"},
+		{"transfer from a stranger", "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'BROWN', '', NULL, NULL, NULL)"},
+		{"transfer of a free object", "CALL applock.transfer_appl_lock('customer', '2', 'JDOE', 'BROWN', '', NULL, NULL, NULL)"},
 		{"note by a stranger", "CALL applock.note_appl_lock('customer', '1', 'ASMITH', NULL, 'why')"},
 		{"note of a free object", "CALL applock.note_appl_lock('customer', '2', 'JDOE', NULL, 'why')"},
 		{"inquire", "CALL applock.inquire_appl_lock('customer', '1')"},
@@ -98,7 +98,7 @@ func TestUpdatesAreHOT(t *testing.T) {
 			execute(t, tx, getCall, "1", "JDOE")
 			execute(t, tx, releaseCall, "1", "JDOE")
 			execute(t, tx, getCall, "1", "ASMITH")
-			execute(t, tx, "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'JDOE', '', NULL)")
+			execute(t, tx, "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'JDOE', '', NULL, NULL, NULL)")
 		}
 		updates := value[int](t, tx, "SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
 		hot := value[int](t, tx, "SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
@@ -125,7 +125,7 @@ func TestTimeIsStatementTime(t *testing.T) {
 			t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", answer)
 		}
 		execute(t, tx, releaseCall, "1", "ASMITH")
-		if ended := value[bool](t, tx, "SELECT expires_ts > lock_ts FROM applock.appl_lock"); !ended {
+		if ended := value[bool](t, tx, "SELECT expires_ts > acquired_ts FROM applock.appl_lock"); !ended {
 			t.Error("the release lies before the grant that it ends")
 		}
 	})
@@ -380,7 +380,7 @@ func TestRollbackEndsAWait(t *testing.T) {
 			t.Parallel()
 			call(t, pool, "SELECT applock.get_appl_lock_row('customer', $1, 'JDOE', NULL, 60)", wanted)
 			if wanted == "ACQUIRED" {
-				call(t, pool, "SELECT applock.release_appl_lock_row('customer', $1, 'JDOE', NULL)", wanted)
+				call(t, pool, "SELECT applock.release_appl_lock_row('customer', $1, 'JDOE', NULL, NULL, NULL)", wanted)
 			}
 			ended, outcome := getBehindARollback(t, pool, wanted, operator)
 			for outcome == "55P03" {

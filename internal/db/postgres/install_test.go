@@ -133,7 +133,7 @@ func TestGrants(t *testing.T) {
 	calls := map[string]string{
 		"get":          "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', NULL)",
 		"get row":      "SELECT * FROM applock.get_appl_lock_row('customer', '1', 'JDOE', '', NULL)",
-		"release":      "CALL applock.release_appl_lock('customer', '1', 'JDOE', NULL)",
+		"release":      "CALL applock.release_appl_lock('customer', '1', 'JDOE', NULL, NULL, NULL)",
 		"note":         "CALL applock.note_appl_lock('customer', '1', 'JDOE', NULL, 'why')",
 		"inquire":      "CALL applock.inquire_appl_lock('customer', '1')",
 		"list":         "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
@@ -145,23 +145,29 @@ func TestGrants(t *testing.T) {
 		"poll":         "SELECT * FROM applock.poll_appl_locks('p1', NULL)",
 		"waiters":      "SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"stats":        "SELECT * FROM applock.stats_appl_locks(NULL, NULL)",
+		"history":      "SELECT * FROM applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"renew":        "SELECT * FROM applock.renew_appl_locks('[]')",
 		"version":      "SELECT applock.appl_lock_version()",
-		"transfer":     "CALL applock.transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', '', NULL)",
+		"transfer":     "CALL applock.transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
 		"purge":        "CALL applock.purge_appl_locks(NULL, NULL)",
 		"table":        "SELECT * FROM applock.appl_lock",
 		"write":        "DELETE FROM applock.appl_lock",
 		"waiting":      "SELECT * FROM applock.appl_lock_waiter",
+		"events":       "SELECT * FROM applock.appl_lock_event",
+		"rewrite":      "UPDATE applock.appl_lock_event SET reason = ''",
+		"forget":       "DELETE FROM applock.appl_lock_event",
+		"invent":       "INSERT INTO applock.appl_lock_event DEFAULT VALUES",
+		"record":       "SELECT applock.appl_lock_record('RELEASED', 't', 'i', 'a', '', '', 0, '', '', 0, '')",
 		"internal":     "SELECT applock.appl_lock_text('r', 'a', 'v', 1, true)",
 	}
 	operator := []string{
 		"get", "get row", "release", "note", "inquire", "list", "serialize", "version",
-		"announce", "announce row", "retract", "permit", "poll", "waiters", "renew",
+		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "renew",
 	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,
 		"supervisor": append([]string{"transfer", "stats"}, operator...),
-		"auditor":    {"inquire", "list", "waiters", "stats", "version"},
+		"auditor":    {"inquire", "list", "waiters", "history", "stats", "version"},
 		"janitor":    {"purge", "stats", "version"},
 		"nobody":     nil,
 	} {

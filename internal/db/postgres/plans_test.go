@@ -133,7 +133,7 @@ type probe struct {
 func probes() []probe {
 	const (
 		held  = "SELECT * FROM applock.get_appl_lock_row('customer', '500', 'JDOE', NULL, 60)"
-		free  = "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'JDOE', NULL)"
+		free  = "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'JDOE', NULL, NULL, NULL)"
 		grant = `UPDATE applock.appl_lock SET operator_id = 'JDOE', fence = 500, expires_ts = now() + interval '1 hour'
 			WHERE object_type = 'customer' AND object_id = '500'`
 	)
@@ -149,10 +149,10 @@ func probes() []probe {
 			`SELECT * FROM applock.renew_appl_locks('[{"object_type": "customer", "object_id": "500", "operator_id": "JDOE", "fence": 500, "ttl_seconds": 60}]')`,
 			4, 11, 131,
 		},
-		{"transfer", grant, "SELECT * FROM applock.transfer_appl_lock_row('customer', '500', 'JDOE', 'ASMITH', '', NULL)", 2, 6, 108},
+		{"transfer", grant, "SELECT * FROM applock.transfer_appl_lock_row('customer', '500', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)", 4, 6, 684},
 		{"note", grant, "SELECT * FROM applock.note_appl_lock_row('customer', '500', 'JDOE', NULL, 'why')", 1, 6, 77},
 		{"release", grant, free, 1, 6, 76},
-		{"refused release", grant, "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'ASMITH', NULL)", 2, 3, 0},
+		{"refused release", grant, "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'ASMITH', NULL, NULL, NULL)", 2, 3, 0},
 	}
 }
 

@@ -16,6 +16,8 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,
 		Fence:      nullIfZero(params.Fence),
+		ActorID:    nullIfEmpty(params.ActorID),
+		Reason:     nullIfEmpty(params.Reason),
 	})
 	if err != nil {
 		return db.ReleaseApplLockResult{}, err

@@ -16,6 +16,8 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 		ToOperatorID:   params.ToOperatorID,
 		ToDepartmentID: params.ToDepartmentID,
 		TtlSeconds:     nullIfZero(params.TTLSeconds),
+		ActorID:        nullIfEmpty(params.ActorID),
+		Reason:         nullIfEmpty(params.Reason),
 	})
 	if err != nil {
 		return db.TransferApplLockResult{}, err

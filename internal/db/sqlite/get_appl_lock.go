@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,9 +18,13 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	if !errors.Is(err, sql.ErrNoRows) {
 		return result, err
 	}
-	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+	result, err = asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
 		return d.takeUnlessHeld(ctx, params)
 	})
+	if !errors.Is(err, sql.ErrNoRows) {
+		return result, err
+	}
+	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.overtake(ctx, params) })
 }
 
 // GetApplLocks gets one after the other, in one transaction.
@@ -41,19 +46,65 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	return results, nil
 }
 
-// takeUnlessHeld goes on after S1 has found no holder.
+// takeUnlessHeld goes on after S1 has found no holder. It returns sql.ErrNoRows for another's lock that has expired and was not
+// released.
 func (d *Driver) takeUnlessHeld(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	for range rounds {
-		result, err := d.takeOrRenew(ctx, params)
-		if errors.Is(err, sql.ErrNoRows) {
-			result, err = d.getHolder(ctx, params)
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return result, err
-		}
+	result, err := d.takeOrRenew(ctx, params)
+	if errors.Is(err, sql.ErrNoRows) {
+		result, err = d.getHolder(ctx, params)
 	}
-	return db.GetApplLockResult{}, contention("get_appl_lock", params.ObjectType, params.ObjectID)
+	return result, err
 }
+
+// overtake goes on in a transaction, where nobody else changes the row: S3 and S4 unless it is not like that any more.
+func (d *Driver) overtake(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	expired, err := d.queries().GetApplLockExpired(ctx, queries.GetApplLockExpiredParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		result, err := d.takeUnlessHeld(ctx, params)
+		if errors.Is(err, sql.ErrNoRows) { // it has expired this very moment
+			err = contention("get_appl_lock", params.ObjectType, params.ObjectID)
+		}
+		return result, err
+	}
+	if err != nil {
+		return db.GetApplLockResult{}, err
+	}
+	row, err := d.queries().OvertakeApplLock(ctx, queries.OvertakeApplLockParams{
+		ObjectType:   params.ObjectType,
+		ObjectID:     params.ObjectID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		TtlSeconds:   cmp.Or(params.TTLSeconds, defaultTTLSeconds),
+	})
+	if err != nil {
+		return db.GetApplLockResult{}, err
+	}
+	return db.GetApplLockResult{
+			LockFL:      db.Yes,
+			Outcome:     db.Acquired,
+			Fence:       row.Fence,
+			ExpiresTS:   utc(row.ExpiresTs),
+			SecondsLeft: row.Column3, // sqlc drops the alias of an expression in RETURNING
+		}, d.record(ctx, db.Event{
+			ObjectType:       params.ObjectType,
+			ObjectID:         params.ObjectID,
+			Event:            db.EventOvertaken,
+			ActorID:          params.OperatorID,
+			FromOperatorID:   expired.OperatorID,
+			FromDepartmentID: expired.DepartmentID,
+			ToOperatorID:     params.OperatorID,
+			ToDepartmentID:   params.DepartmentID,
+			FromFence:        expired.Fence,
+			ToFence:          row.Fence,
+		})
+}
+
+// defaultTTLSeconds is the ttl of a new grant for which none is given: 7 days.
+const defaultTTLSeconds = 604800
 
 // getHolder is S1: the refusal, or sql.ErrNoRows.
 func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {

@@ -7,9 +7,16 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// ReleaseApplLock runs the statements of release_appl_lock.
+// ReleaseApplLock runs the statements of release_appl_lock, with what the history is told in one transaction.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
-	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) { return d.release(ctx, params) })
+	release := func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) { return d.release(ctx, params) }
+	if params.ActorID == "" {
+		params.ActorID = params.OperatorID
+	}
+	if params.ActorID != params.OperatorID || params.Reason != "" {
+		return withEvent(ctx, d, release)
+	}
+	return asWriter(ctx, d, release)
 }
 
 func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
@@ -40,8 +47,25 @@ func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (
 			return db.ReleaseApplLockResult{}, err
 		}
 		if released > 0 {
-			return db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Released}, nil
+			return db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Released}, d.recordRelease(ctx, params, holder)
 		}
 	}
 	return db.ReleaseApplLockResult{}, contention("release_appl_lock", params.ObjectType, params.ObjectID)
+}
+
+// recordRelease tells the history of a release by another actor, or with a reason.
+func (d *Driver) recordRelease(ctx context.Context, params db.ReleaseApplLockParams, ended db.Lock) error {
+	if params.ActorID == params.OperatorID && params.Reason == "" {
+		return nil
+	}
+	return d.record(ctx, db.Event{
+		ObjectType:       params.ObjectType,
+		ObjectID:         params.ObjectID,
+		Event:            db.EventReleased,
+		ActorID:          params.ActorID,
+		FromOperatorID:   params.OperatorID,
+		FromDepartmentID: ended.DepartmentID,
+		FromFence:        ended.Fence,
+		Reason:           params.Reason,
+	})
 }

@@ -83,7 +83,7 @@ func probes() []operation {
 		{name: "refused note", statements: 1, call: note("ASMITH", db.Held)},
 		{name: "assert", statements: 1, call: assert(db.KindOther)},
 		{name: "refused transfer", statements: 1, call: transfer("ASMITH", db.Held)},
-		{name: "transfer", statements: 2, call: transfer("JDOE", db.Transferred)},
+		{name: "transfer", statements: 6, prepared: 5, call: transfer("JDOE", db.Transferred)},
 		{name: "refused assert", statements: 2, call: assert(db.KindAssertion)},
 		{name: "refused release", statements: 1, call: release("JDOE", db.Held)},
 		{name: "release", statements: 2, call: release("ASMITH", db.Released)},
@@ -329,7 +329,7 @@ func others() []operation {
 			locks, err := driver.ListApplLocks(ctx, db.ListApplLocksParams{AfterType: "customer", AfterID: "5", MaxRows: 10})
 			return wanted(len(locks), 10, err)
 		}},
-		{name: "purge", statements: 2, call: func(ctx context.Context, driver db.Driver) error {
+		{name: "purge", statements: 5, prepared: 5, call: func(ctx context.Context, driver db.Driver) error {
 			result, err := driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: 1 << 30, MaxRows: 10})
 			return wanted(result.Purged, 0, err)
 		}},

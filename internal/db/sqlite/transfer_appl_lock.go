@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,9 +10,18 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// TransferApplLock runs the statements of transfer_appl_lock.
+// TransferApplLock runs the statements of transfer_appl_lock, with the event in one transaction. A refusal waits for no writer.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
+	inquiry, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.InquireApplLockResult, error) {
+		return d.inquire(ctx, params.ObjectType, params.ObjectID)
+	})
+	if err != nil {
+		return db.TransferApplLockResult{}, err
+	}
+	if refusal, refused := refusedTransfer(inquiry, params); refused {
+		return refusal, nil
+	}
+	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
 		return d.transfer(ctx, params)
 	})
 }
@@ -22,20 +32,10 @@ func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams)
 		if err != nil {
 			return db.TransferApplLockResult{}, err
 		}
-		if inquiry.ReturnCD == db.No {
-			return db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free}, nil
+		if refusal, refused := refusedTransfer(inquiry, params); refused {
+			return refusal, nil
 		}
 		holder := inquiry.Lock
-		if holder.OperatorID != params.FromOperatorID {
-			return db.TransferApplLockResult{
-				ReturnCD:        db.No,
-				Outcome:         db.Held,
-				OldOperatorID:   holder.OperatorID,
-				OldDepartmentID: holder.DepartmentID,
-				ExpiresTS:       holder.ExpiresTS,
-				SecondsLeft:     holder.SecondsLeft,
-			}, nil
-		}
 		row, err := d.queries().TransferApplLock(ctx, queries.TransferApplLockParams{
 			ObjectType:     params.ObjectType,
 			ObjectID:       params.ObjectID,
@@ -50,6 +50,9 @@ func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams)
 		if err != nil {
 			return db.TransferApplLockResult{}, err
 		}
+		if err := d.recordTransfer(ctx, params, holder, row.Fence); err != nil {
+			return db.TransferApplLockResult{}, err
+		}
 		return db.TransferApplLockResult{
 			ReturnCD:    db.Yes,
 			Outcome:     db.Transferred,
@@ -59,4 +62,39 @@ func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams)
 		}, nil
 	}
 	return db.TransferApplLockResult{}, contention("transfer_appl_lock", params.ObjectType, params.ObjectID)
+}
+
+// refusedTransfer is the answer where somebody else holds the object, or nobody does.
+func refusedTransfer(inquiry db.InquireApplLockResult, params db.TransferApplLockParams) (refusal db.TransferApplLockResult, refused bool) {
+	holder := inquiry.Lock
+	switch {
+	case inquiry.ReturnCD == db.No:
+		return db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free}, true
+	case holder.OperatorID == params.FromOperatorID:
+		return db.TransferApplLockResult{}, false
+	}
+	return db.TransferApplLockResult{
+		ReturnCD:        db.No,
+		Outcome:         db.Held,
+		OldOperatorID:   holder.OperatorID,
+		OldDepartmentID: holder.DepartmentID,
+		ExpiresTS:       holder.ExpiresTS,
+		SecondsLeft:     holder.SecondsLeft,
+	}, true
+}
+
+func (d *Driver) recordTransfer(ctx context.Context, params db.TransferApplLockParams, ended db.Lock, fence int64) error {
+	return d.record(ctx, db.Event{
+		ObjectType:       params.ObjectType,
+		ObjectID:         params.ObjectID,
+		Event:            db.EventTransferred,
+		ActorID:          cmp.Or(params.ActorID, params.FromOperatorID),
+		FromOperatorID:   params.FromOperatorID,
+		FromDepartmentID: ended.DepartmentID,
+		ToOperatorID:     params.ToOperatorID,
+		ToDepartmentID:   params.ToDepartmentID,
+		FromFence:        ended.Fence,
+		ToFence:          fence,
+		Reason:           params.Reason,
+	})
 }

@@ -155,6 +155,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.PollAnswer(eachRow(rows, awaitedObject))
 	case "waiters":
 		return scenario.WaitersAnswer(eachRow(rows, waiter))
+	case "events":
+		return scenario.EventsAnswer(eachRow(rows, event))
 	}
 	answer := scenario.Answer{Values: map[string]string{}}
 	row := rows[0]
@@ -245,6 +247,26 @@ func waiter(row map[string]any) db.Waiter {
 		UntilTS:      instant(row["until_ts"]),
 		ExpiresTS:    instant(row["expires_ts"]),
 		SecondsLeft:  whole(row["seconds_left"]),
+	}
+}
+
+func event(row map[string]any) db.Event {
+	return db.Event{
+		EventID:          whole(row["event_id"]),
+		EventTS:          instant(row["event_ts"]),
+		ObjectType:       scenario.Text(row["object_type"]),
+		ObjectID:         scenario.Text(row["object_id"]),
+		Event:            db.EventKind(scenario.Text(row["event"])),
+		ActorID:          scenario.Text(row["actor_id"]),
+		DBUser:           scenario.Text(row["db_user"]),
+		Program:          scenario.Text(row["program"]),
+		FromOperatorID:   scenario.Text(row["from_operator_id"]),
+		FromDepartmentID: scenario.Text(row["from_department_id"]),
+		ToOperatorID:     scenario.Text(row["to_operator_id"]),
+		ToDepartmentID:   scenario.Text(row["to_department_id"]),
+		FromFence:        whole(row["from_fence"]),
+		ToFence:          whole(row["to_fence"]),
+		Reason:           scenario.Text(row["reason"]),
 	}
 }
 

@@ -56,7 +56,7 @@ func spellings() []rewriting {
 			"it has none of these functions; prelude.sql defines them",
 		},
 		{
-			regexp.MustCompile(`\bFOR (?:candidate|waiter) AS\b`), "FOR",
+			regexp.MustCompile(`\bFOR (?:candidate|waiter|event) AS\b`), "FOR",
 			"its loops have no name",
 		},
 		{

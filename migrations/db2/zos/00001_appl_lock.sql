@@ -1,4 +1,4 @@
--- Creates appl_lock, appl_lock_waiter and appl_lock_serialize for Db2 for z/OS. The text of the same number for Linux,
+-- Creates appl_lock, appl_lock_waiter, appl_lock_event and appl_lock_serialize for Db2 for z/OS. The text of the same number for Linux,
 -- UNIX and Windows is in the folder above.
 
 -- +goose Up
@@ -83,8 +83,46 @@ CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id)
 COMMENT ON TABLE appl_lock_waiter IS 'Who waits for a lock.'
 -- +goose StatementEnd
 
+-- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
+-- event_id, which needs no sort.
+-- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
+-- +goose StatementBegin
+CREATE TABLE appl_lock_event (
+    event_id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1),
+    event_ts TIMESTAMP NOT NULL,
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    event VARCHAR(16) NOT NULL,
+    actor_id VARCHAR(256) NOT NULL,
+    db_user VARCHAR(256) NOT NULL,
+    program VARCHAR(1020) NOT NULL,
+    from_operator_id VARCHAR(256) NOT NULL,
+    from_department_id VARCHAR(256) NOT NULL,
+    to_operator_id VARCHAR(256) NOT NULL,
+    to_department_id VARCHAR(256) NOT NULL,
+    from_fence BIGINT NOT NULL,
+    to_fence BIGINT NOT NULL,
+    reason VARCHAR(1020) NOT NULL,
+    CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id)
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_event IS 'The history.'
+-- +goose StatementEnd
+
 -- +goose Down
 -- All locks are lost.
+-- +goose StatementBegin
+DROP TABLE appl_lock_event
+-- +goose StatementEnd
+
 -- +goose StatementBegin
 DROP TABLE appl_lock_waiter
 -- +goose StatementEnd

@@ -8,7 +8,8 @@
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than
 --            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
 --            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
---            dead for as long go as well, at most p_max_rows of them, which are not counted.
+--            dead for as long go as well, at most p_max_rows of them, and events of the history that are so old, as many;
+--            they are not counted. What is counted is itself an event, PURGED, if there is any: its reason is the number.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
@@ -106,6 +107,53 @@ BEGIN
             AND client_id = c_waiter_client
             AND expires_ts = c_waiter_expires;
     END FOR;
+
+    -- S5: which events are old enough?
+    FOR event AS
+        SELECT e.event_id AS c_event_id
+        FROM appl_lock_event AS e
+        WHERE e.event_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S6: remove it.
+        DELETE FROM appl_lock_event
+        WHERE event_id = c_event_id;
+    END FOR;
+    IF v_purged > 0 THEN
+        INSERT INTO appl_lock_event (
+            event_ts,
+            object_type,
+            object_id,
+            event,
+            actor_id,
+            db_user,
+            program,
+            from_operator_id,
+            from_department_id,
+            to_operator_id,
+            to_department_id,
+            from_fence,
+            to_fence,
+            reason
+        )
+        VALUES (
+            v_now,
+            '',
+            '',
+            'PURGED',
+            '',
+            SESSION_USER,
+            '',
+            '',
+            '',
+            '',
+            '',
+            0,
+            0,
+            CAST(v_purged AS VARCHAR(20))
+        );
+    END IF;
     SET p_purged = v_purged;
 END
 @

@@ -6,12 +6,14 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
+--            That is an event of the history, with who did it and why.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that it ends, which is expires_ts - lock_ts in
---            whole seconds, at least 1. Trailing blanks are trimmed first.
+--            whole seconds, at least 1; p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty.
+--            Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (UTC, NULL when FREE), p_seconds_left (from now to
 --            p_expires_ts, rounded up; the holder's when HELD, 0 when FREE). Now is when S1 had read.
@@ -34,6 +36,8 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     IN p_to_operator_id VARCHAR(4000),
     IN p_to_department_id VARCHAR(4000),
     IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
     OUT p_return_cd CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
@@ -56,6 +60,8 @@ main: BEGIN
     DECLARE v_from_operator_id VARCHAR(4000);
     DECLARE v_to_operator_id VARCHAR(4000);
     DECLARE v_to_department_id VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
     DECLARE v_round INTEGER DEFAULT 0;
@@ -82,6 +88,8 @@ main: BEGIN
     SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
     SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
     SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, v_from_operator_id));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -94,6 +102,10 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
 
     WHILE v_round < 3 DO
@@ -154,6 +166,38 @@ main: BEGIN
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            VALUES (
+                v_now,
+                v_object_type,
+                v_object_id,
+                'TRANSFERRED',
+                v_actor_id,
+                SESSION_USER,
+                '',
+                v_from_operator_id,
+                v_old_department_id,
+                v_to_operator_id,
+                v_to_department_id,
+                v_old_fence,
+                v_fence,
+                v_reason
+            );
             SET p_return_cd = 'Y';
             SET p_outcome = 'TRANSFERRED';
             SET p_fence = v_fence;
@@ -172,7 +216,9 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock_row (
     IN p_from_operator_id VARCHAR(4000),
     IN p_to_operator_id VARCHAR(4000),
     IN p_to_department_id VARCHAR(4000),
-    IN p_ttl_seconds BIGINT
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
 )
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
@@ -193,6 +239,7 @@ BEGIN
     DECLARE v_seconds_left BIGINT;
     CALL transfer_appl_lock(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        p_actor_id, p_reason,
         v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
         v_seconds_left
     );

@@ -14,6 +14,8 @@ CALL release_appl_lock_row(
     ?,
     ?,
     ?,
+    ?,
+    ?,
     ?
 )
 `
@@ -23,6 +25,8 @@ type ReleaseApplLockParams struct {
 	ObjectID   interface{}
 	OperatorID interface{}
 	Fence      interface{}
+	ActorID    interface{}
+	Reason     interface{}
 }
 
 func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) error {
@@ -31,6 +35,8 @@ func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams
 		arg.ObjectID,
 		arg.OperatorID,
 		arg.Fence,
+		arg.ActorID,
+		arg.Reason,
 	)
 	return err
 }

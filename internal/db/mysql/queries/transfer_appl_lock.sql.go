@@ -16,6 +16,8 @@ CALL transfer_appl_lock_row(
     ?,
     ?,
     ?,
+    ?,
+    ?,
     ?
 )
 `
@@ -27,6 +29,8 @@ type TransferApplLockParams struct {
 	ToOperatorID   interface{}
 	ToDepartmentID interface{}
 	TtlSeconds     interface{}
+	ActorID        interface{}
+	Reason         interface{}
 }
 
 func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockParams) error {
@@ -37,6 +41,8 @@ func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockPara
 		arg.ToOperatorID,
 		arg.ToDepartmentID,
 		arg.TtlSeconds,
+		arg.ActorID,
+		arg.Reason,
 	)
 	return err
 }

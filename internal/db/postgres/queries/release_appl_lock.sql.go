@@ -18,7 +18,14 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     CASE WHEN $1::boolean THEN set_config('synchronous_commit', 'off', true) = 'off' ELSE false END AS unflushed
-FROM release_appl_lock_row($2::text, $3::text, $4::text, $5::bigint)
+FROM release_appl_lock_row(
+    $2::text,
+    $3::text,
+    $4::text,
+    $5::bigint,
+    $6::text,
+    $7::text
+)
 `
 
 type ReleaseApplLockParams struct {
@@ -27,6 +34,8 @@ type ReleaseApplLockParams struct {
 	ObjectID   string
 	OperatorID string
 	Fence      pgtype.Int8
+	ActorID    pgtype.Text
+	Reason     pgtype.Text
 }
 
 type ReleaseApplLockRow struct {
@@ -44,6 +53,8 @@ func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams
 		arg.ObjectID,
 		arg.OperatorID,
 		arg.Fence,
+		arg.ActorID,
+		arg.Reason,
 	)
 	var i ReleaseApplLockRow
 	err := row.Scan(

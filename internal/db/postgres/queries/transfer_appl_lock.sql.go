@@ -26,7 +26,9 @@ FROM transfer_appl_lock_row(
     $3::text,
     $4::text,
     $5::text,
-    $6::bigint
+    $6::bigint,
+    $7::text,
+    $8::text
 )
 `
 
@@ -37,6 +39,8 @@ type TransferApplLockParams struct {
 	ToOperatorID   string
 	ToDepartmentID string
 	TtlSeconds     pgtype.Int8
+	ActorID        pgtype.Text
+	Reason         pgtype.Text
 }
 
 type TransferApplLockRow struct {
@@ -57,6 +61,8 @@ func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockPara
 		arg.ToOperatorID,
 		arg.ToDepartmentID,
 		arg.TtlSeconds,
+		arg.ActorID,
+		arg.Reason,
 	)
 	var i TransferApplLockRow
 	err := row.Scan(

@@ -67,7 +67,8 @@ SET operator_id = excluded.operator_id,
         ELSE ''
     END
 WHERE l.operator_id = excluded.operator_id
-    OR l.expires_ts <= excluded.lock_ts
+    -- A release puts lock_ts behind expires_ts.
+    OR (l.expires_ts <= excluded.lock_ts AND l.expires_ts <= l.lock_ts)
 RETURNING
     CAST(CASE WHEN lock_ts = acquired_ts THEN 'ACQUIRED' ELSE 'RENEWED' END AS TEXT) AS outcome,
     fence,
@@ -111,6 +112,38 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 	return i, err
 }
 
+const getApplLockExpired = `-- name: GetApplLockExpired :one
+SELECT
+    operator_id,
+    department_id,
+    fence
+FROM appl_lock
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id <> ?3
+    AND lock_ts < expires_ts
+    AND expires_ts <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+`
+
+type GetApplLockExpiredParams struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+}
+
+type GetApplLockExpiredRow struct {
+	OperatorID   string
+	DepartmentID string
+	Fence        int64
+}
+
+func (q *Queries) GetApplLockExpired(ctx context.Context, arg GetApplLockExpiredParams) (GetApplLockExpiredRow, error) {
+	row := q.db.QueryRowContext(ctx, getApplLockExpired, arg.ObjectType, arg.ObjectID, arg.OperatorID)
+	var i GetApplLockExpiredRow
+	err := row.Scan(&i.OperatorID, &i.DepartmentID, &i.Fence)
+	return i, err
+}
+
 const getApplLockHolder = `-- name: GetApplLockHolder :one
 
 SELECT
@@ -144,13 +177,17 @@ type GetApplLockHolderRow struct {
 //
 // Contract   As procedures/postgres/get_appl_lock.sql. The driver runs S1, then S2, and starts again
 //
-//	when S2 returns no row.
+//	when S2 returns no row. S2 leaves alone what is another's and was not released: when S1 finds that expired, S3
+//	and S4 take it, in one transaction with the event.
 //
 // In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
 //
 //	ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
 //
-// Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row.
+// Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row. S3: whose lock has
+//
+//	expired, or no row. S4: fence, expires_ts, seconds_left.
+//
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row, and
@@ -169,5 +206,49 @@ func (q *Queries) GetApplLockHolder(ctx context.Context, arg GetApplLockHolderPa
 		&i.SecondsLeft,
 		&i.Note,
 	)
+	return i, err
+}
+
+const overtakeApplLock = `-- name: OvertakeApplLock :one
+UPDATE appl_lock
+SET operator_id = ?1,
+    department_id = ?2,
+    fence = max(fence + 1, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
+    acquired_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
+    note = '',
+    lock_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
+    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + CAST(?3 AS INTEGER) * 1000000
+WHERE object_type = ?4
+    AND object_id = ?5
+RETURNING
+    fence,
+    expires_ts,
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+`
+
+type OvertakeApplLockParams struct {
+	OperatorID   string
+	DepartmentID string
+	TtlSeconds   int64
+	ObjectType   string
+	ObjectID     string
+}
+
+type OvertakeApplLockRow struct {
+	Fence     int64
+	ExpiresTs int64
+	Column3   int64
+}
+
+func (q *Queries) OvertakeApplLock(ctx context.Context, arg OvertakeApplLockParams) (OvertakeApplLockRow, error) {
+	row := q.db.QueryRowContext(ctx, overtakeApplLock,
+		arg.OperatorID,
+		arg.DepartmentID,
+		arg.TtlSeconds,
+		arg.ObjectType,
+		arg.ObjectID,
+	)
+	var i OvertakeApplLockRow
+	err := row.Scan(&i.Fence, &i.ExpiresTs, &i.Column3)
 	return i, err
 }

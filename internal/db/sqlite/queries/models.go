@@ -3,3 +3,21 @@
 //   sqlc v1.31.1
 
 package queries
+
+type ApplLockEvent struct {
+	EventID          int64
+	EventTs          int64
+	ObjectType       string
+	ObjectID         string
+	Event            string
+	ActorID          string
+	DbUser           string
+	Program          string
+	FromOperatorID   string
+	FromDepartmentID string
+	ToOperatorID     string
+	ToDepartmentID   string
+	FromFence        int64
+	ToFence          int64
+	Reason           string
+}

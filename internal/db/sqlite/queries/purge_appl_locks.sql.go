@@ -9,6 +9,27 @@ import (
 	"context"
 )
 
+const purgeApplLockEvents = `-- name: PurgeApplLockEvents :exec
+DELETE FROM appl_lock_event
+WHERE event_id IN (
+    SELECT e.event_id
+    FROM appl_lock_event AS e
+    WHERE e.event_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(?1 AS INTEGER) * 1000000
+    LIMIT ?2
+)
+`
+
+type PurgeApplLockEventsParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+func (q *Queries) PurgeApplLockEvents(ctx context.Context, arg PurgeApplLockEventsParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockEvents, arg.OlderThanSeconds, arg.MaxRows)
+	return err
+}
+
 const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
 
 DELETE FROM appl_lock_waiter
@@ -32,9 +53,12 @@ type PurgeApplLockWaitersParams struct {
 
 // purge_appl_locks: remove the rows of objects that have been free for long.
 //
-// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, then S2.
+// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2 and S3 in one
+//
+//	transaction, and writes the event.
+//
 // In         The arguments as the facade has checked them.
-// Out        S2: the number of rows removed.
+// Out        S3: the number of rows removed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.

@@ -123,9 +123,24 @@ public final class ApplLocks {
      * @throws SQLException as the class says
      */
     public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
-        return one("release_appl_lock_row(?, ?, ?, ?)", row -> new Answer(
+        return release(object, operator, fence, null, null);
+    }
+
+    /**
+     * Lets a lock go, and says who does it and why: the history keeps that.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant, or null
+     * @param actor who does it; null is the operator
+     * @param reason why, up to 255 characters, or null
+     * @return as above
+     * @throws SQLException as the class says
+     */
+    public Answer release(ApplObject object, String operator, Long fence, String actor, String reason) throws SQLException {
+        return one("release_appl_lock_row(?, ?, ?, ?, ?, ?)", row -> new Answer(
                 yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
-                object.type(), object.id(), operator, fence);
+                object.type(), object.id(), operator, fence, actor, reason);
     }
 
     /**
@@ -151,10 +166,26 @@ public final class ApplLocks {
      * @throws SQLException as the class says
      */
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
-        return one("transfer_appl_lock_row(?, ?, ?, ?, ?, ?)", row -> new Answer(
+        return transfer(object, from, to, ttl, null, null);
+    }
+
+    /**
+     * Hands a lock over, and says who does it and why: the history keeps that.
+     *
+     * @param object what is locked
+     * @param from the operator who holds it
+     * @param to who is to hold it
+     * @param ttl as for get; null keeps the ttl
+     * @param actor who does it; null is the operator who holds it
+     * @param reason why, up to 255 characters, or null
+     * @return as above
+     * @throws SQLException as the class says
+     */
+    public Answer transfer(ApplObject object, String from, Owner to, Duration ttl, String actor, String reason) throws SQLException {
+        return one("transfer_appl_lock_row(?, ?, ?, ?, ?, ?, ?, ?)", row -> new Answer(
                 yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
                 instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
-                object.type(), object.id(), from, to.operator(), to.department(), seconds(ttl));
+                object.type(), object.id(), from, to.operator(), to.department(), seconds(ttl), actor, reason);
     }
 
     /**
@@ -316,6 +347,28 @@ public final class ApplLocks {
         return call("stats_appl_locks(?, ?)", row -> new LockStats(row.getString("object_type"), row.getString("department_id"),
                 row.getLong("live"), row.getLong("expired"), row.getLong("oldest_seconds"), row.getLong("next_expiry_seconds"),
                 row.getLong("waiters"), row.getLong("longest_wait_seconds")), type, department);
+    }
+
+    /**
+     * Lists the history, oldest first, a page at a time.
+     *
+     * @param type for objects of which type; null is any
+     * @param id for which object; null is any
+     * @param operator what this operator did, lost or got; null is any
+     * @param since how long ago at most; null is any time
+     * @param afterEventId the last event of the page before, or null for the first page
+     * @param maxRows the size of the page: 1 to 10000, and null is 1000
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Event> events(String type, String id, String operator, Duration since, Long afterEventId, Long maxRows) throws SQLException {
+        return call("list_appl_lock_events(?, ?, ?, ?, ?, ?)", row -> new Event(
+                row.getLong("event_id"), instant(row, "event_ts"), object(row), row.getString("event"), row.getString("actor_id"),
+                row.getString("db_user"), row.getString("program"),
+                new Owner(row.getString("from_operator_id"), row.getString("from_department_id")),
+                new Owner(row.getString("to_operator_id"), row.getString("to_department_id")),
+                row.getLong("from_fence"), row.getLong("to_fence"), row.getString("reason")),
+                type, id, operator, seconds(since), afterEventId, maxRows);
     }
 
     /**

@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// record writes an event; the driver is in the transaction that has changed the lock.
+func (d *Driver) record(ctx context.Context, event db.Event) error {
+	return d.queries().RecordApplLockEvent(ctx, queries.RecordApplLockEventParams{
+		ObjectType:       event.ObjectType,
+		ObjectID:         event.ObjectID,
+		Event:            string(event.Event),
+		ActorID:          event.ActorID,
+		FromOperatorID:   event.FromOperatorID,
+		FromDepartmentID: event.FromDepartmentID,
+		ToOperatorID:     event.ToOperatorID,
+		ToDepartmentID:   event.ToDepartmentID,
+		FromFence:        event.FromFence,
+		ToFence:          event.ToFence,
+		Reason:           event.Reason,
+	})
+}
+
+// withEvent runs an operation in a transaction, because it writes an event, too.
+func withEvent[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+	var result T
+	err := d.tx(ctx, func(d *Driver) error {
+		var err error
+		result, err = withBusyRetry(ctx, d, operation)
+		return err
+	})
+	return result, err
+}

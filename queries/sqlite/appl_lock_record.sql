@@ -1,0 +1,41 @@
+-- appl_lock_record: write an event of the history.
+--
+-- Contract   As procedures/postgres/appl_lock_record.sql. The driver runs it in the transaction that changes the lock.
+-- In         What the event names. SQLite has no users, and knows no program.
+-- Raises     Nothing of its own.
+-- Locks      The one write lock of the database file, which the driver has by then.
+-- Differs    Nothing.
+
+-- name: RecordApplLockEvent :exec
+INSERT INTO appl_lock_event (
+    event_ts,
+    object_type,
+    object_id,
+    event,
+    actor_id,
+    db_user,
+    program,
+    from_operator_id,
+    from_department_id,
+    to_operator_id,
+    to_department_id,
+    from_fence,
+    to_fence,
+    reason
+)
+VALUES (
+    CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
+    @object_type,
+    @object_id,
+    @event,
+    @actor_id,
+    '',
+    '',
+    @from_operator_id,
+    @from_department_id,
+    @to_operator_id,
+    @to_department_id,
+    @from_fence,
+    @to_fence,
+    @reason
+);

@@ -36,8 +36,6 @@ BEGIN
         CALL appl_lock_refuse_text('stats_appl_locks', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
     END IF;
 
-    -- Type and department are compared as ranges: when they are constant in a call, MariaDB (10.11) leaves them out of
-    -- the GROUP BY of the session's next calls, too.
     SELECT
         s.object_type,
         s.department_id,
@@ -66,9 +64,9 @@ BEGIN
                 a.expires_ts,
                 a.operator_id <> '' AND a.expires_ts > UTC_TIMESTAMP(6) AS is_live
             FROM appl_lock AS a
-            WHERE p_object_type IS NULL OR (a.object_type >= v_object_type AND a.object_type <= v_object_type)
+            WHERE p_object_type IS NULL OR a.object_type = v_object_type
         ) AS l
-        WHERE p_department_id IS NULL OR (l.department_id >= v_department_id AND l.department_id <= v_department_id)
+        WHERE p_department_id IS NULL OR l.department_id = v_department_id
         GROUP BY l.object_type, l.department_id
         UNION ALL
         SELECT
@@ -81,8 +79,8 @@ BEGIN
             COUNT(*) AS waiters,
             GREATEST(TIMESTAMPDIFF(SECOND, MIN(w.since_ts), UTC_TIMESTAMP(6)), 0) AS longest_wait_seconds
         FROM appl_lock_waiter AS w
-        WHERE (p_object_type IS NULL OR (w.object_type >= v_object_type AND w.object_type <= v_object_type))
-            AND (p_department_id IS NULL OR (w.department_id >= v_department_id AND w.department_id <= v_department_id))
+        WHERE (p_object_type IS NULL OR w.object_type = v_object_type)
+            AND (p_department_id IS NULL OR w.department_id = v_department_id)
             AND w.expires_ts > UTC_TIMESTAMP(6)
         GROUP BY w.object_type, w.department_id
     ) AS s

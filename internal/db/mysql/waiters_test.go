@@ -337,6 +337,7 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			"list_appl_lock_waiters('a', '1', 'B', '', NULL, NULL, NULL, NULL, 1)",
 			"list_appl_lock_waiters('x', 'x', 'x', 'x', NULL, NULL, NULL, NULL, NULL)",
 			"stats_appl_locks('a', NULL)",
+			"stats_appl_locks('a', 'CS')",
 			"stats_appl_locks('b', '')",
 			"stats_appl_locks(NULL, '')",
 			"stats_appl_locks('x', 'x')",

@@ -165,6 +165,7 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "get", "customer:51", "--operator", "jdoe")
 	run(u, "release", "customer:51", "--operator", "jdoe", "--by", "mlee", "--reason", "ill")
 	run(u, "get", "customer:50", "--operator", "asmith", "--wait", "10s")
+	run(u, "history")
 	time.Sleep(1100 * time.Millisecond) // purge takes what has been free for a second
 	run(u, "purge", "--older-than", "1s")
 	run(u, "history")

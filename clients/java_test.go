@@ -67,7 +67,7 @@ func TestDerbyScenarios(t *testing.T) {
 	t.Parallel()
 	player := startPlayer(t, driver{language: javaLanguage(), name: "derby"}, place{})
 	execute := player.executor()
-	offered := []string{"get", "release", "inquire", "transfer", "list", "purge", "assert", "serialize"}
+	offered := []string{"get", "release", "inquire", "note", "transfer", "list", "purge", "assert", "serialize"}
 	renewed := false
 	contract.Player{
 		Execute: func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {

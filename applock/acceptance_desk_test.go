@@ -615,6 +615,9 @@ func (d *desk) compareTable() {
 		if c.released && d.place.forgetsOwner {
 			lock.Owner = applock.Owner{}
 		}
+		if c.released && !row.LockedAt.Before(row.ExpiresAt) {
+			lock.LockedAt = row.LockedAt // what tells a released row from one that has expired
+		}
 		if !equalLocks(row, lock) {
 			d.t.Errorf("%s: %s: got %+v, want %+v (released %t)", d.where(), c.object, row, lock, c.released)
 		}

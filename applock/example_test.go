@@ -242,6 +242,32 @@ func ExampleClient_Transfer() {
 	// JDOE has nothing to hand over: true
 }
 
+// Events tells who did what to whose lock, and why.
+func ExampleClient_Events() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}}); err != nil {
+		log.Fatal(err)
+	}
+	request := applock.TransferRequest{
+		Object: object, From: "JDOE", To: applock.Owner{Operator: "ASMITH", Department: "CS"}, Actor: "BOSS", Reason: "on holiday",
+	}
+	if _, err := client.Transfer(ctx, request); err != nil {
+		log.Fatal(err)
+	}
+
+	for event, err := range client.Events(ctx, applock.EventsRequest{ObjectType: "customer", ObjectID: "42"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s by %s: %s to %s, %q\n", event.Kind, event.Actor, event.From, event.To, event.Reason)
+	}
+	// Output:
+	// TRANSFERRED by BOSS: JDOE (CS) to ASMITH (CS), "on holiday"
+}
+
 // A refusal says who has the object, and until when.
 func ExampleHeldError() {
 	ctx := context.Background()
@@ -450,7 +476,7 @@ func ExampleClient_Waiters() {
 	// has it now: <nil>
 }
 
-// Acquire waits for its turn. The lease is renewed until it is released, and its context ends if it is lost.
+// Stats counts what there is of each type and department.
 func ExampleClient_Stats() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
@@ -474,6 +500,7 @@ func ExampleClient_Stats() {
 	// customer CS 2 live, within an hour one ends: true
 }
 
+// Acquire waits for its turn. The lease is renewed until it is released, and its context ends if it is lost.
 func ExampleClient_Acquire() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)

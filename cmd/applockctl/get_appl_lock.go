@@ -27,13 +27,14 @@ Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0),
 holder and the end of that lock (exit code 1). With --wait it first waits for the holder as long as
 that, also for another transaction that is changing this lock, and is listed by "list --waiting" meanwhile.
 
-Whoever comes with the same operator has the same lock: two runs of a job under one name both get it. So give
-each run an operator of its own, as below, or say --new, which refuses what would be a renewal (HELD, exit
-code 1) and changes nothing then.
+Whoever comes with the same operator has the same lock: two runs of a job under one name both get it. So
+give each run an operator of its own, as below, or say --new, which refuses what would be a renewal (HELD,
+exit code 1) and changes nothing then.
 
-With --permits N at most N operators hold the object at once. Each holds a slot, which is an object like any
-other: the answer tells which, such as desk#2, and release and the rest take it by that name. When there is none left,
-FULL is printed for each slot with its holder, the soonest to expire first (exit code 1).
+With --permits N at most N operators hold the object at once. Each holds a slot, which is an object like
+any other: the answer tells which, such as desk#2, and release and the rest take it by that name. When
+there is none left, FULL is printed for each slot with its holder, the soonest to expire first (exit code
+1).
 
 Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
 may have got. (With --new it would be refused that; inquire tells the fence.)`,

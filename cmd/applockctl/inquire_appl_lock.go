@@ -31,7 +31,8 @@ func (a *app) inquireCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inquire OBJECT",
 		Short: "Tell who holds an object",
-		Long: `Tells who holds an object, since when and until when, and what the holder has noted. It changes nothing and never waits.
+		Long: `Tells who holds an object, since when and until when, and what the holder has noted. It changes nothing
+and never waits.
 
 Prints HELD with the lock (exit code 0), or FREE (exit code 1).`,
 		Example: `  applockctl inquire customer:42

@@ -84,8 +84,8 @@ func (a *app) historyCommand() *cobra.Command {
 with a reason (RELEASED), taken after the former holder had let it expire (OVERTAKEN), and purged (PURGED,
 whose reason is the number of rows). Several conditions must all hold. An empty history is one: exit code 0.
 
-BY is who did it, as the call said; --wide shows the database user, too. The history is read and printed page by
-page, and --timeout is for each page. "applockctl purge" removes what is old.
+BY is who did it, as the call said; --wide shows the database user, too. The history is read and printed
+page by page, and --timeout is for each page. "applockctl purge" removes what is old.
 
 With --output json each event is an object on a line of its own.`,
 		Example: `  applockctl history customer:42

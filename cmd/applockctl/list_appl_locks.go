@@ -54,10 +54,10 @@ func (a *app) listCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [--waiting] [--prefix customer:4] [--operator O] [--sort left]",
 		Short: "List the live locks, or who waits for one",
-		Long: `Lists the live locks in the order of their objects: who holds what, since when, how long that is
-still to last, and what the holder has noted. Several conditions must all hold; one that is not given, or empty, lets everything pass.
-An empty list is a list: exit code 0. Below it stderr says how many there are, and whether the operator
-was written in the wrong case: names are compared byte for byte.
+		Long: `Lists the live locks in the order of their objects: who holds what, since when, how long that is still to
+last, and what the holder has noted. Several conditions must all hold; one that is not given, or empty,
+lets everything pass. An empty list is a list: exit code 0. Below it stderr says how many there are, and
+whether the operator was written in the wrong case: names are compared byte for byte.
 
 With --object, or with --prefix and the beginning of TYPE:ID, only that part of the table is read. The
 list is read and printed page by page, and --timeout is for each page; any other --sort than object

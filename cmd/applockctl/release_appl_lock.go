@@ -23,8 +23,8 @@ should always ask for: after expiry and take-over the same operator name may hol
 Prints RELEASED or FREE, which means that nobody held the object (exit code 0), or HELD with the
 holder when somebody else, or another grant than --fence, holds it (exit code 1).
 
-With --by, who is not the operator, or with a reason the history keeps the release. Where $APPLOCK_OPERATOR says
-who you are, and --operator is somebody else, that is --by.
+With --by, who is not the operator, or with a reason the history keeps the release. Where
+$APPLOCK_OPERATOR says who you are, and --operator is somebody else, that is --by.
 
 The operator is the one of the get: "$(hostname):$$" is the same in all commands of one script.`,
 		Example: `  applockctl release customer:42 --operator jdoe

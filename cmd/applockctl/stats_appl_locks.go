@@ -77,8 +77,8 @@ func (a *app) statsCommand() *cobra.Command {
 		Use:   "stats [--type T] [--department D] [--output prometheus]",
 		Short: "Count locks and waiters, by type and department",
 		Long: `Counts by type and department: the live locks, the age of the oldest, how long the one lasts that ends
-next, who waits and for how long the first of them has; and the rows of objects that are free again,
-which "purge" removes when they are old. Those belong to no department. What there is nothing of is not shown.
+next, who waits and for how long the first of them has; and the rows of objects that are free again, which
+"purge" removes when they are old. Those belong to no department. What there is nothing of is not shown.
 
 It reads the tables from end to end, locks nothing and keeps nobody waiting: once a minute is often enough.
 It needs the right of a supervisor, an auditor or a janitor.

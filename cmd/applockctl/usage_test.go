@@ -15,8 +15,8 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{"", "applockctl: a command is missing\nRun 'applockctl --help' for usage.\n"},
-		{"gte", "applockctl: unknown command \"gte\" for \"applockctl\"\nDid you mean this? get\nRun 'applockctl --help' for usage.\n"},
-		{"gte customer:42 --operator o", "applockctl: unknown command \"gte\" for \"applockctl\"\nDid you mean this? get\n"},
+		{"gett", "applockctl: unknown command \"gett\" for \"applockctl\"\nDid you mean this? get\nRun 'applockctl --help' for usage.\n"},
+		{"gett customer:42 --operator o", "applockctl: unknown command \"gett\" for \"applockctl\"\nDid you mean this? get\n"},
 		{"relase", "\nDid you mean this? release\n"},
 		{"xyzzy", "applockctl: unknown command \"xyzzy\" for \"applockctl\"\nRun "},
 		{"migrate statsu", "applockctl: migrate: unknown command \"statsu\" for \"applockctl migrate\"\nDid you mean this? status\n" +

@@ -51,10 +51,11 @@ that nobody should have, and the grants of each role. Then it looks whether the 
 only, whether a pooler or a cluster is in between, at the clocks (which no lock depends on), and among the
 first 10,000 rows for those of objects that have been free for longer than --older-than.
 
-At the end it plays on the database, unless that takes no changes: the scenarios that this project's tests play
-on every product, each up to where it needs a clock that can be turned, without what would meet other people's
-locks; and the end of a lock of one second. It plays with objects of random types that begin with verify_, and
-deletes their rows, also after Ctrl-C. It changes nothing else. Not all of it is there on Db2.`,
+At the end it plays on the database, unless that takes no changes: the scenarios that this project's tests
+play on every product, each up to where it needs a clock that can be turned, without what would meet other
+people's locks; and the end of a lock of one second. It plays with objects of random types that begin with
+verify_, and deletes their rows, also after Ctrl-C. It changes nothing else. Not all of it is there on
+Db2.`,
 		Example: `  applockctl verify
   applockctl verify --output json
   applockctl --quiet verify --older-than 90d || echo "look at the locks"`,

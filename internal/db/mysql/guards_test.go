@@ -667,9 +667,9 @@ func TestRefusalFixesNoSnapshot(t *testing.T) {
 			place := placeWithData(t, product)
 			mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
 				BEGIN
-					CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g);
+					CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
 					DO GET_LOCK(DATABASE(), 60);
-					CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g);
+					CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
 					RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
 				END`)
 			conn, err := place.SQL.Conn(t.Context())

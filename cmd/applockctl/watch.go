@@ -23,7 +23,7 @@ func (a *app) watchCommand() *cobra.Command {
 stays with its lock. The keys:
 
   up down pgup pgdn home   select a lock
-  /                        only what has this text in its object, operator or department
+  /                        only what has this text in its object, operator, department or note
   s                        sort by object, operator, since, left
   t                        hand the lock over: to whom is asked
   r                        release the lock

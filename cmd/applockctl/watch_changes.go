@@ -13,6 +13,7 @@ const (
 	changePresent     = "present"
 	changeAcquired    = "acquired"
 	changeRenewed     = "renewed"
+	changeNoted       = "noted"
 	changeTransferred = "transferred"
 	changeReleased    = "released"
 	changeExpired     = "expired"
@@ -159,6 +160,8 @@ func (v view) changeOf(lock applock.Lock, later view) string {
 		return changeAcquired
 	case !known.LockedAt.Equal(lock.LockedAt), !known.ExpiresAt.Equal(lock.ExpiresAt), known.Owner != lock.Owner:
 		return changeRenewed
+	case known.Note != lock.Note:
+		return changeNoted
 	default:
 		return ""
 	}

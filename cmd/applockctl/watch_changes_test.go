@@ -88,6 +88,8 @@ func TestWatchTellsChanges(t *testing.T) {
 		w.expect(t, "present 42 HELD jdoe<")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		w.expect(t, "renewed 42 HELD jdoe<")
+		u.must(t, "note", "customer:42", "--operator", "jdoe", "until Friday")
+		w.expect(t, "noted 42 HELD jdoe<")
 		u.must(t, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith")
 		w.expect(t, "transferred 42 HELD asmith<jdoe")
 		announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "mlee"})
@@ -123,6 +125,8 @@ func TestChanges(t *testing.T) {
 	renewed.LockedAt = renewed.LockedAt.Add(time.Second)
 	shorter := lockOf("1", "jdoe", 1, time.Minute)
 	shorter.ExpiresAt = shorter.ExpiresAt.Add(-time.Hour)
+	noted := lockOf("1", "jdoe", 1, time.Hour)
+	noted.Note = "until Friday"
 	waiting := applock.Waiter{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "asmith"}, Client: "p1"}
 	other := waiting
 	other.Client = "p2"
@@ -139,6 +143,7 @@ func TestChanges(t *testing.T) {
 		{"new", at(began, nil), at(began, one(lockOf("1", "jdoe", 1, 1))), []string{"acquired 1 HELD jdoe<"}},
 		{"renewed", at(began, one(lockOf("1", "jdoe", 1, time.Hour))), at(began, one(renewed)), []string{"renewed 1 HELD jdoe<"}},
 		{"left", at(began, one(lockOf("1", "jdoe", 1, time.Hour))), at(began, one(shorter)), []string{"renewed 1 HELD jdoe<"}},
+		{"noted", at(began, one(lockOf("1", "jdoe", 1, time.Hour))), at(began, one(noted)), []string{"noted 1 HELD jdoe<"}},
 		{
 			"handed over", at(began, one(lockOf("1", "jdoe", 1, time.Hour))), at(began, one(lockOf("1", "mlee", 2, 1))),
 			[]string{"transferred 1 HELD mlee<jdoe"},

@@ -12,7 +12,7 @@ import (
 type look struct {
 	// request selects the locks. Its After is where the window begins in the order of objects.
 	request applock.ListRequest
-	// filter is a text that a lock must have in one of its names, in any case of letters.
+	// filter is a text that a lock must have in one of its names or its note, in any case of letters.
 	filter string
 	order  order
 	// rows is how many locks the window has, zero for any number.
@@ -94,7 +94,7 @@ func (l look) shows(lock applock.Lock) bool {
 	if l.filter == "" {
 		return true
 	}
-	for _, text := range []string{lock.Object.String(), lock.Owner.Operator, lock.Owner.Department} {
+	for _, text := range []string{lock.Object.String(), lock.Owner.Operator, lock.Owner.Department, lock.Note} {
 		if strings.Contains(strings.ToLower(text), strings.ToLower(l.filter)) {
 			return true
 		}

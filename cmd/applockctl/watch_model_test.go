@@ -268,6 +268,7 @@ func TestWatchView(t *testing.T) {
 	t.Parallel()
 	evil := lockOf("4\x1b[2J", "j\u202edoe", 8, 90*time.Second)
 	evil.Owner.Department = "\u0085CS"
+	evil.Note = "\x1b]0;gone\a"
 	evil.Object.Type = "cust\u007fomer"
 	locks := []applock.Lock{lockOf("1", "jdoe", 7, 26*time.Hour), evil}
 	locks[0].AcquiredAt, locks[1].AcquiredAt = time.Unix(1e9, 0), time.Unix(1.1e9, 0)

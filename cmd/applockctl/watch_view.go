@@ -37,6 +37,7 @@ func (w watchedLock) fields() []field {
 		{title: "DEPARTMENT", value: w.lock.Owner.Department},
 		{title: "SINCE", value: timestamp(w.lock.AcquiredAt)},
 		{title: "EXPIRES-IN", value: lasting(wholeSeconds(w.lock.Left))},
+		{title: "NOTE", value: w.lock.Note},
 		{title: "WAITERS", value: int64(w.waiting)},
 	}
 }
@@ -142,6 +143,9 @@ func (m model) aboutChosen() []shadedLine {
 	style.wide = true
 	about := fmt.Sprintf("%s  %s  fence %d  until %s", lock.Object, lock.Owner, lock.Fence,
 		style.time(lock.ExpiresAt))
+	if lock.Note != "" {
+		about += "  " + lock.Note
+	}
 	var waiting []string
 	for _, waiter := range m.found.waiters {
 		if waiter.Object == lock.Object {

@@ -155,6 +155,22 @@ func TestLeavingDuringAChange(t *testing.T) {
 	}
 }
 
+// Goal: a database that needs longer than the time between two looks is waited for. Method: looks that are to follow each
+// other at once.
+func TestSlowLooksArrive(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	d, p := newTestDesk(t, u)
+	d.every = time.Nanosecond
+	ends := d.begin(t.Context())
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	p.await(t, "customer:42")
+	p.SendRaw([]byte("q"))
+	if end := <-ends; end != (deskEnd{}) {
+		t.Errorf("the end is %+v", end)
+	}
+}
+
 // Goal: a look reads the locks of its window and who waits for those, however many there are, and all only for another order.
 // Method: 10,000 locks, and the rows that the debug records count.
 func TestLookReadsItsWindow(t *testing.T) {

@@ -181,6 +181,12 @@ func playWatch(t *testing.T, b binary) {
 	// The selected line is still jdoe's, which is the second one now.
 	w.press(t, "r")
 	w.seeText(t, "Release customer:42. The lock of jdoe (sales)")
+	b.run(t.Context(), "release", "customer:42", "--operator", "jdoe").check(t, exitYes)
+	get("customer:42", "--operator", "jdoe", "--department", "sales")
+	w.press(t, "y")
+	w.seeText(t, "is not that of the operator's grant")
+	w.press(t, "r")
+	w.seeText(t, "Release customer:42.")
 	w.press(t, "y")
 	w.seeText(t, "customer:42: RELEASED")
 	w.see(t, "one lock", func(screen string) bool { return !strings.Contains(screen, "jdoe") && strings.Contains(screen, "mlee") })

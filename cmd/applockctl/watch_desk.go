@@ -125,7 +125,7 @@ func (d *desk) event(ctx context.Context) (any, error) {
 // look asks the database for the table, and breaks off what it was asked before.
 func (d *desk) look(ctx context.Context) {
 	d.stopLook()
-	d.next.Stop() // a database that needs longer than this is not asked again meanwhile
+	d.next.Stop() // or it could break off this very look; its answer sets it again
 	ctx, d.stopLook = context.WithCancel(ctx)
 	turn, wanted := d.model.turn, d.model.look
 	d.beside(ctx, func() any {

@@ -17,6 +17,7 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 		"go_ibm_db": "github.com/ibmdb/go_ibm_db",
 		"goose":     "github.com/pressly/goose/",
 		"redis":     "github.com/redis/",
+		"tcell":     "github.com/gdamore/tcell/",
 	}
 	for name, consumer := range map[string]struct {
 		// most is how many packages of other modules may be linked.

@@ -66,6 +66,19 @@ func (k keyRange) after() (objectType, id string) {
 	}
 }
 
+// startAfter returns the key behind which a list begins: that of the object, or where the range lies if there is none.
+func (k keyRange) startAfter(object Object) (objectType, id string, err error) {
+	if object == (Object{}) {
+		objectType, id = k.after()
+		return objectType, id, nil
+	}
+	if objectType, err = checkOptionalText("After.Type", object.Type, MaxObjectTypeLength); err != nil {
+		return "", "", err
+	}
+	id, err = checkOptionalText("After.ID", object.ID, MaxObjectIDLength)
+	return objectType, id, err
+}
+
 // contains reports whether an object of the type is selected.
 func (k keyRange) contains(object Object) bool {
 	if k.exact {

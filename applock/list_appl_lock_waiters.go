@@ -40,6 +40,8 @@ type WaitersRequest struct {
 	// OlderThan selects those who have waited for at least so long: whole seconds up to MaxTTL. It chooses among those
 	// that the database returns, to the second and by its clock.
 	OlderThan time.Duration
+	// After leaves out those who wait for this object, or for one before it in the order of the list.
+	After Object
 	// PageSize is how many waiters one call to the database returns: 1 to MaxPageSize, zero is
 	// DefaultPageSize. It does not limit the list.
 	PageSize int
@@ -87,7 +89,9 @@ func (r WaitersRequest) params() (db.ListApplLockWaitersParams, keyRange, error)
 		return params, keys, err
 	}
 	params.ObjectType = keys.objectType
-	params.AfterType, params.AfterID = keys.after()
+	if params.AfterType, params.AfterID, err = keys.startAfter(r.After); err != nil {
+		return params, keys, err
+	}
 	if r.ObjectID != "" {
 		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
 			return params, keys, err
@@ -110,7 +114,7 @@ func (r WaitersRequest) params() (db.ListApplLockWaitersParams, keyRange, error)
 
 // selects reports whether the request wants a waiter that the database has selected.
 func (r WaitersRequest) selects(waiter Waiter) bool {
-	return waiter.ExpiresAt.Add(-waiter.Left).Sub(waiter.Since) >= r.OlderThan
+	return waiter.Object != r.After && waiter.ExpiresAt.Add(-waiter.Left).Sub(waiter.Since) >= r.OlderThan
 }
 
 func waiterOf(row db.Waiter) Waiter {

@@ -32,6 +32,9 @@ type ListRequest struct {
 	OlderThan time.Duration
 	// ExpiresWithin selects locks that end within this time unless they are renewed: whole seconds up to MaxTTL.
 	ExpiresWithin time.Duration
+	// After leaves out what comes before the end of an earlier list in the same order, whose last object it is. It need
+	// not be held any more.
+	After Object
 	// PageSize is how many locks one call to the database returns: 1 to MaxPageSize, zero is
 	// DefaultPageSize. It does not limit the list.
 	PageSize int
@@ -80,7 +83,9 @@ func (r ListRequest) params() (db.ListApplLocksParams, keyRange, error) {
 		return params, keys, err
 	}
 	params.ObjectType = keys.objectType
-	params.AfterType, params.AfterID = keys.after()
+	if params.AfterType, params.AfterID, err = keys.startAfter(r.After); err != nil {
+		return params, keys, err
+	}
 	if r.Operator != "" {
 		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
 			return params, keys, err

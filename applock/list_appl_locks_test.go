@@ -42,6 +42,10 @@ func TestListReadsItsRangeOnly(t *testing.T) {
 		{applock.ListRequest{Prefix: "customer:2", PageSize: 10}, 1, 10},
 		{applock.ListRequest{Prefix: "o", PageSize: 10000}, 10000, 10000},
 		{applock.ListRequest{Prefix: "customer:", Operator: "ASMITH", PageSize: 10}, 0, 0},
+		{applock.ListRequest{ObjectType: "customer", After: applock.Object{Type: "customer", ID: "19990"}, PageSize: 10}, 10, 10},
+		{applock.ListRequest{ObjectType: "customer", After: applock.Object{Type: "customer", ID: "20000"}, PageSize: 10}, 0, 0},
+		{applock.ListRequest{After: applock.Object{Type: "customer", ID: "20000x"}, PageSize: 10000}, 10000, 10000},
+		{applock.ListRequest{Prefix: "customer:1", After: applock.Object{Type: "customer", ID: "19995"}, PageSize: 10}, 4, 10},
 	} {
 		records.Reset()
 		got := 0
@@ -102,6 +106,8 @@ func TestListRefusals(t *testing.T) {
 		"OlderThan":     {OlderThan: time.Millisecond},
 		"ExpiresWithin": {ExpiresWithin: -time.Second},
 		"PageSize":      {PageSize: applock.MaxPageSize + 1},
+		"After.Type":    {After: applock.Object{Type: strings.Repeat("t", 65), ID: "42"}},
+		"After.ID":      {After: applock.Object{Type: "customer", ID: "4\x00"}},
 	} {
 		for _, err := range client.List(t.Context(), request) {
 			requireInvalid(t, argument, err)

@@ -171,6 +171,7 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "history")
 	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "jdoe"})
 	run(u, "list --waiting")
+	shown["watch"] = everyWatchedLine(t, u)
 	run(u, "demo")
 	run(u, "ping")
 	run(u, "verify")
@@ -191,6 +192,45 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 		run(userOf(dsn), "version")
 	}
 	return shown
+}
+
+// everyWatchedLine watches a lock and a waiter until the lock is gone, and returns what it has been told.
+func everyWatchedLine(t *testing.T, u user) []shownAnswer {
+	t.Helper()
+	u.must(t, "get", "desk:1", "--operator", "jdoe")
+	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "desk", ObjectID: "1", OperatorID: "asmith"})
+	w := watchLines(t, u, "--type", "desk")
+	var all []shownAnswer
+	for _, change := range []string{"present", "present", "released"} {
+		line, short := w.next(t)
+		if !strings.HasPrefix(short, change) {
+			t.Errorf("%s, want %s", line, change)
+		}
+		all = append(all, shownAnswer{line: line})
+		if len(all) == 2 {
+			u.must(t, "release", "desk:1", "--operator", "jdoe")
+		}
+	}
+	code := w.stop()
+	for i := range all {
+		all[i].code = code
+	}
+	return all
+}
+
+// Goal: each word for a change is on the page, in the order of the program. Method: compare the two.
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		changePresent, changeAcquired, changeRenewed, changeNoted, changeTransferred, changeReleased, changeExpired, changeWaiterCame, changeWaiterLeft,
+	}
+	var told []string
+	for _, cells := range tableUnder(t, jsonPage(t), "Changes") {
+		told = append(told, names(cells[0])...)
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("the page tells %v, want %v", told, want)
+	}
 }
 
 // fenceOf returns the fence of a live lock.

@@ -126,6 +126,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.listCommand(),
 		a.statsCommand(),
 		a.historyCommand(),
+		a.watchCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),

@@ -105,6 +105,7 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })
 	t.Run("SelectedKeys", func(t *testing.T) { selectedKeys(t, backend) })
+	t.Run("SelectedAfter", func(t *testing.T) { selectedAfter(t, backend) })
 	t.Run("SelectedTimes", func(t *testing.T) { selectedTimes(t, backend) })
 	t.Run("Purges", func(t *testing.T) { purges(t, backend) })
 	t.Run("Waiters", func(t *testing.T) { waiters(t, backend) })

@@ -67,6 +67,32 @@ func selectedKeys(t *testing.T, backend Backend) {
 	}
 }
 
+// Goal: a list goes on behind any object of it, the same on every product, whoever waits for that object. Method: lists of
+// what is left behind each of some, two of which have several waiters.
+func selectedAfter(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	objects := []applock.Object{{Type: "customer", ID: "41"}, {Type: "customer", ID: "42"}, {Type: "order", ID: "1"}, {Type: "order", ID: "4"}}
+	for _, object := range objects {
+		mustGet(t, place.Client, object, "JDOE")
+		for _, waiting := range []string{"ASMITH", "MLEE"} {
+			mustAnnounce(t, place, db.AnnounceApplLockWaiterParams{ObjectType: object.Type, ObjectID: object.ID, OperatorID: waiting})
+		}
+	}
+	for i, object := range objects {
+		for _, pageSize := range []int{1, 0} {
+			what := fmt.Sprintf("behind %s by %d", object, pageSize)
+			locks := listed(t, place.Client, applock.ListRequest{After: object, PageSize: pageSize})
+			requireSameObjects(t, "locks "+what, locks, objects[i+1:])
+			waiters := listedWaiters(t, place.Client, applock.WaitersRequest{After: object, PageSize: pageSize})
+			requireSameObjects(t, "waiters "+what, slices.Compact(waiters), objects[i+1:])
+			if len(waiters) != 2*len(objects[i+1:]) {
+				t.Errorf("%d waiters %s", len(waiters), what)
+			}
+		}
+	}
+}
+
 // Goal: locks and waiters are selected by what they lack and by their times, by the database's clock. Method: some with
 // and some without a department, before and after time has passed.
 func selectedTimes(t *testing.T, backend Backend) {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	request := applock.ListRequest{}
+	order := byObject
+	every := duration(2 * time.Second)
+	command := &cobra.Command{
+		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s]",
+		Short: "Show the live locks and who waits, as they come and go",
+		Long: `Shows the live locks and how many wait for each, and looks again every two seconds. The selected line
+stays with its lock. The keys:
+
+  up down pgup pgdn home   select a lock
+  /                        only what has this text in its object, operator, department or note
+  s                        sort by object, operator, since, left
+  t                        hand the lock over: to whom is asked
+  r                        release the lock
+  space                    look at once
+  q                        leave
+
+What would happen is told, and y does it. It concerns the grant that was shown: if somebody else has
+the object meanwhile, the answer is his name. The lower lines have the selected lock in full, and who waits.
+
+By object, only the locks in the window are read, and those before the first that the filter lets pass; any
+other order reads all on every look. When the database does not answer, the last line says so, and the
+table goes on when it does.
+
+With --output json no terminal is needed: a line for each lock and each waiter that is there, and then
+one for each change between two looks.`,
+		Example: `  applockctl watch
+  applockctl watch --type customer --department sales --sort left
+  applockctl watch --operator jdoe --every 10s
+  applockctl watch --output json | grep '"change":"released"'`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			if a.output == formatJSON {
+				return a.watchChanges(ctx, request, time.Duration(every))
+			}
+			return a.watchTable(ctx, look{request: request, order: order}, time.Duration(every))
+		}),
+	}
+	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds")
+	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds")
+	command.Flags().Var(&order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
+	command.Flags().Var(&every, "every", "how long to wait between two looks")
+	complete(command, "sort", orders()...)
+	offers(command, "operator", a.completeOperator)
+	return command
+}
+
+// watchTable shows the table to people.
+func (a *app) watchTable(ctx context.Context, l look, every time.Duration) error {
+	if !isTerminal(a.stdout) || !isTerminal(os.Stdin) {
+		return fmt.Errorf("watch: %w", &applock.InvalidError{
+			Argument: "--output", Reason: "must be json where there is no terminal: a table that moves needs one",
+		})
+	}
+	return a.call(ctx, "watch", func(ctx context.Context, s session) error {
+		s.pause() // each look has a limit of its own
+		// What no waiting mends is told before the screen is another one.
+		if _, err := a.lookOnce(ctx, s, l); err != nil {
+			return err
+		}
+		screen, err := newScreen()
+		if err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		defer s.end() // who leaves does not wait for a call that goes on
+		return a.newDesk(s, screen, l, every).run(ctx)
+	})
+}
+
+// limited runs one look, or one change, which has its own time.
+func (a *app) limited(ctx context.Context, s session, operation string, run func(context.Context, session) error) error {
+	limited, limit := limitCalls(ctx, time.Duration(a.timeout))
+	defer limit.end()
+	s.callLimit = limit
+	return a.explain(limited, operation, s, run(limited, s))
+}
+
+// lookOnce reads what a look asks for.
+func (a *app) lookOnce(ctx context.Context, s session, l look) (sight, error) {
+	var found sight
+	err := a.limited(ctx, s, "watch", func(ctx context.Context, s session) error {
+		var err error
+		if found, err = l.read(ctx, s); err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// passes reports whether an error is one that may be over when the database is asked again.
+func passes(err error) bool {
+	var late *timeoutError
+	return errors.As(err, &late) || errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrRetry) ||
+		errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrContention)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/gdamore/tcell/v3"
+
+	"github.com/applock/applock/applock"
+)
+
+// desk has the screen, and does what the table cannot: it reads keys, asks the database and waits.
+type desk struct {
+	app     *app
+	session session
+	screen  tcell.Screen
+	every   time.Duration
+	model   model
+	// answers has what looks and changes came to.
+	answers chan any
+	// next is when to look again.
+	next *time.Timer
+	// stopLook breaks off a look whose answer is of no use.
+	stopLook context.CancelFunc
+}
+
+func newScreen() (tcell.Screen, error) {
+	tty, err := tcell.NewStdIoTty()
+	if err != nil {
+		return nil, err
+	}
+	return tcell.NewTerminfoScreenFromTty(tty)
+}
+
+func (a *app) newDesk(s session, screen tcell.Screen, l look, every time.Duration) *desk {
+	return &desk{
+		app: a, session: s, screen: screen, every: every,
+		model:    model{style: a.style(), look: l, verbs: verbs()},
+		answers:  make(chan any),
+		stopLook: func() {},
+	}
+}
+
+// run shows the table until somebody leaves or ctx ends. The terminal is as it was then, also after a fault.
+func (d *desk) run(ctx context.Context) error {
+	if err := d.screen.Init(); err != nil {
+		return fmt.Errorf("watch: open the terminal: %w", err)
+	}
+	defer d.screen.Fini()
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	d.next = time.NewTimer(d.every)
+	defer d.next.Stop()
+	width, height := d.screen.Size()
+	var event any = windowSize{width: width, height: height}
+	for {
+		var deed deed
+		d.model, deed = d.model.update(event)
+		switch {
+		case deed.leave:
+			return d.left(nil)
+		case deed.interrupted:
+			return d.left(errInterrupted)
+		}
+		if deed.change {
+			d.change(working)
+		}
+		if deed.look {
+			d.look(working)
+		}
+		d.draw()
+		var err error
+		if event, err = d.event(ctx); err != nil {
+			return d.left(err)
+		}
+	}
+}
+
+// left is the end for a reason, or for none. What becomes of a change that nobody waits for any more is unknown.
+func (d *desk) left(reason error) error {
+	switch {
+	case d.model.changing && reason == nil:
+		return fmt.Errorf("watch: %s %s: %w", d.model.verb.name, d.model.wish.lock.Object, applock.ErrOutcomeUnknown)
+	case d.model.changing:
+		return fmt.Errorf("watch: %s %s: %w: %w", d.model.verb.name, d.model.wish.lock.Object, applock.ErrOutcomeUnknown, reason)
+	case reason == nil:
+		return nil
+	default:
+		return fmt.Errorf("watch: %w", reason)
+	}
+}
+
+// event waits for the next event.
+func (d *desk) event(ctx context.Context) (any, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-d.next.C:
+			return timeToLook{}, nil
+		case answer := <-d.answers:
+			if fault, crashed := answer.(fault); crashed {
+				panic(fault.text) // here, where the terminal is put back
+			}
+			if found, ok := answer.(looked); ok && found.turn == d.model.turn {
+				d.next.Reset(d.every)
+			}
+			return answer, nil
+		case event := <-d.screen.EventQ():
+			switch event := event.(type) {
+			case *tcell.EventResize:
+				width, height := event.Size()
+				return windowSize{width: width, height: height}, nil
+			case *tcell.EventKey:
+				return keyOfTerminal(event), nil
+			case *tcell.EventError:
+				return nil, fmt.Errorf("read the terminal: %w", event)
+			}
+		}
+	}
+}
+
+// look asks the database for the table, and breaks off what it was asked before.
+func (d *desk) look(ctx context.Context) {
+	d.stopLook()
+	d.next.Stop() // or it could break off this very look; its answer sets it again
+	ctx, d.stopLook = context.WithCancel(ctx)
+	turn, wanted := d.model.turn, d.model.look
+	d.beside(ctx, func() any {
+		found, err := d.app.lookOnce(ctx, d.session, wanted)
+		return looked{turn: turn, found: found, err: err}
+	})
+}
+
+// change does what has been confirmed. Whoever leaves meanwhile breaks it off.
+func (d *desk) change(ctx context.Context) {
+	verb, wish := d.model.verb, d.model.wish
+	d.beside(ctx, func() any {
+		var done changed
+		done.err = d.app.limited(ctx, d.session, verb.name, func(ctx context.Context, s session) error {
+			var err error
+			done.answer, err = verb.do(ctx, s, wish)
+			return err
+		})
+		return done
+	})
+}
+
+// fault is a panic beside the table.
+type fault struct{ text string }
+
+// beside lets work go on beside the table, and its answer become an event while ctx lives.
+func (d *desk) beside(ctx context.Context, work func() any) {
+	send := func(answer any) {
+		select {
+		case d.answers <- answer:
+		case <-ctx.Done():
+		}
+	}
+	go func() {
+		defer func() {
+			if reason := recover(); reason != nil {
+				send(fault{fmt.Sprintf("%v\n%s", reason, debug.Stack())})
+			}
+		}()
+		send(work())
+	}()
+}
+
+// draw shows the table.
+func (d *desk) draw() {
+	d.screen.Clear()
+	for y, line := range d.model.view() {
+		d.screen.PutStrStyled(0, y, line.text, styleOf(line.shade))
+	}
+	d.screen.Show()
+}
+
+// styleOf uses no colours: a terminal has its own.
+func styleOf(s shade) tcell.Style {
+	switch s {
+	case strong:
+		return tcell.StyleDefault.Bold(true)
+	case faint:
+		return tcell.StyleDefault.Dim(true)
+	case marked:
+		return tcell.StyleDefault.Reverse(true)
+	default:
+		return tcell.StyleDefault
+	}
+}
+
+func keyOfTerminal(event *tcell.EventKey) keyPress {
+	keys := map[tcell.Key]pressed{
+		tcell.KeyUp: keyUp, tcell.KeyDown: keyDown, tcell.KeyPgUp: keyPageUp, tcell.KeyPgDn: keyPageDown,
+		tcell.KeyHome: keyHome, tcell.KeyEnter: keyEnter, tcell.KeyEscape: keyEscape,
+		tcell.KeyBackspace: keyErase, tcell.KeyDEL: keyErase, tcell.KeyCtrlU: keyEraseAll, tcell.KeyCtrlC: keyInterrupt,
+	}
+	if key, known := keys[event.Key()]; known {
+		return keyPress{key: key}
+	}
+	return keyPress{text: event.Str()}
+}

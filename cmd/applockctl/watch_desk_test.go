@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/vt"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testclient"
+)
+
+// paper is a terminal of this process, which knows whether it was put back.
+type paper struct {
+	vt.MockTerm
+	putBack sync.WaitGroup
+}
+
+func (p *paper) Stop() error {
+	p.putBack.Done()
+	return p.MockTerm.Stop()
+}
+
+// newTestDesk returns a desk for a user, before a terminal of its own.
+func newTestDesk(t *testing.T, u user) (*desk, *paper) {
+	t.Helper()
+	p := &paper{MockTerm: vt.NewMockTerm(vt.MockOptSize{X: 100, Y: 20})}
+	p.putBack.Add(1)
+	screen, err := tcell.NewTerminfoScreenFromTty(p, tcell.OptTerm("xterm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{getenv: u.getenv, timeout: duration(defaultTimeout)}
+	s := session{Client: testclient.Open(t, u.getenv(dsnVariable), "", nil), dsn: u.getenv(dsnVariable)}
+	return a.newDesk(s, screen, look{order: byObject}, time.Second), p
+}
+
+// deskEnd is how a desk has ended.
+type deskEnd struct {
+	err   error
+	fault any
+}
+
+func (d *desk) begin(ctx context.Context) <-chan deskEnd {
+	ends := make(chan deskEnd, 1)
+	go func() {
+		var end deskEnd
+		defer func() {
+			end.fault = recover()
+			ends <- end
+		}()
+		end.err = d.run(ctx)
+	}()
+	return ends
+}
+
+// await waits until a line of the terminal has a text.
+func (p *paper) await(t *testing.T, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		var screen strings.Builder
+		for y := range vt.Row(20) {
+			for x := range vt.Col(100) {
+				screen.WriteString(p.GetCell(vt.Coord{X: x, Y: y}).C)
+			}
+			screen.WriteString("\n")
+		}
+		if strings.Contains(screen.String(), text) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%q is not to be seen:\n%s", text, screen.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Goal: a fault of this program, on the table or beside it, leaves the terminal as it was, and is told. Method: a plan and a
+// deed that panic.
+func TestTerminalIsPutBackAfterAFault(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]verb{
+		"plan": {key: "x", name: "break", plan: func(wish) string { panic("plan broke") }},
+		"deed": {
+			key: "x", name: "break", plan: func(wish) string { return "break it" },
+			do: func(context.Context, session, wish) (string, error) { panic("deed broke") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := sqliteUser(t)
+			u.must(t, "get", "customer:42", "--operator", "jdoe")
+			d, p := newTestDesk(t, u)
+			d.model.verbs = []verb{bad}
+			ends := d.begin(t.Context())
+			p.await(t, "customer:42")
+			p.SendRaw([]byte("xy"))
+			end := <-ends
+			p.putBack.Wait()
+			if !strings.Contains(fmt.Sprint(end.fault), name+" broke") {
+				t.Errorf("the end is %+v", end)
+			}
+		})
+	}
+}
+
+// Goal: who leaves while a change is under way is told that its outcome is unknown, and does not wait for it. Method: a change
+// that goes on until nobody waits for it, and each way to leave.
+func TestLeavingDuringAChange(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(p *paper, cancel context.CancelFunc){
+		"key":    func(p *paper, _ context.CancelFunc) { p.SendRaw([]byte("q")) },
+		"ctrl-c": func(p *paper, _ context.CancelFunc) { p.SendRaw([]byte{3}) },
+		"signal": func(_ *paper, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := sqliteUser(t)
+			u.must(t, "get", "customer:42", "--operator", "jdoe")
+			d, p := newTestDesk(t, u)
+			d.model.verbs = []verb{{
+				key: "x", name: "wait", plan: func(wish) string { return "wait for ever" },
+				do: func(ctx context.Context, _ session, _ wish) (string, error) {
+					<-ctx.Done()
+					return "", ctx.Err()
+				},
+			}}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ends := d.begin(ctx)
+			p.await(t, "customer:42")
+			p.SendRaw([]byte("xy"))
+			p.await(t, "wait customer:42 ...")
+			leave(p, cancel)
+			end := <-ends
+			if !errors.Is(end.err, applock.ErrOutcomeUnknown) || !strings.Contains(end.err.Error(), "watch: wait customer:42: ") {
+				t.Errorf("the end is %+v", end)
+			}
+			p.putBack.Wait()
+		})
+	}
+}
+
+// Goal: a database that needs longer than the time between two looks is waited for. Method: looks that are to follow each
+// other at once.
+func TestSlowLooksArrive(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	d, p := newTestDesk(t, u)
+	d.every = time.Nanosecond
+	ends := d.begin(t.Context())
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	p.await(t, "customer:42")
+	p.SendRaw([]byte("q"))
+	if end := <-ends; end != (deskEnd{}) {
+		t.Errorf("the end is %+v", end)
+	}
+}
+
+// Goal: a look reads the locks of its window and who waits for those, however many there are, and all only for another order.
+// Method: 10,000 locks, and the rows that the debug records count.
+func TestLookReadsItsWindow(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	withFile(t, u, func(exec func(statement string)) {
+		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+			INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)
+			SELECT 'customer', printf('%05d', i), iif(i % 1000, 'jdoe', 'MLee'), '', 1, 0, 0, 4102444800000000 - i FROM n`)
+	})
+	for _, id := range []string{"00001", "05001", "05003", "05021", "09999"} {
+		announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: id, OperatorID: "asmith"})
+	}
+	var records bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&records, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	client := testclient.Open(t, u.getenv(dsnVariable), "", logger)
+	a := &app{getenv: u.getenv, timeout: duration(defaultTimeout)}
+	middle := applock.ListRequest{After: applock.Object{Type: "customer", ID: "05000"}}
+	for _, test := range []struct {
+		name                     string
+		look                     look
+		first, last              string
+		locks, waiters, rowsRead int
+		more                     bool
+	}{
+		{"the first page", look{order: byObject, rows: 20}, "00001", "00020", 20, 1, 21, true},
+		{"a page", look{order: byObject, rows: 20, request: middle}, "05001", "05020", 20, 2, 21, true},
+		{"a filter", look{order: byObject, rows: 2, request: middle, filter: "mlEE"}, "06000", "07000", 2, 0, 3000, true},
+		{"the last of a filter", look{order: byObject, rows: 20, filter: ":0999"}, "09990", "09999", 10, 1, 10000, false},
+		{"all by their ends", look{order: byLeft, rows: 20}, "10000", "00001", 10000, 5, 10000, false},
+		{"any number", look{rows: 0}, "00001", "10000", 10000, 5, 10000, false},
+	} {
+		records.Reset()
+		found, err := a.lookOnce(t.Context(), session{Client: client}, test.look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.locks) != test.locks || len(found.waiters) != test.waiters || found.more != test.more {
+			t.Errorf("%s has %d locks and %d waiters, more: %t", test.name, len(found.locks), len(found.waiters), found.more)
+			continue
+		}
+		if got := found.locks[0].Object.ID + found.locks[len(found.locks)-1].Object.ID; got != test.first+test.last {
+			t.Errorf("%s begins and ends with %s", test.name, got)
+		}
+		read := 0
+		for _, match := range regexp.MustCompile(`msg=list_appl_locks rows=(\d+)`).FindAllStringSubmatch(records.String(), -1) {
+			rows, _ := strconv.Atoi(match[1])
+			read += rows
+		}
+		if read != test.rowsRead {
+			t.Errorf("%s reads %d rows, want %d", test.name, read, test.rowsRead)
+		}
+	}
+}

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/applock/applock/applock"
+)
+
+// What the table of watch knows, and what an event makes of it. Nothing here waits, reads or prints: the desk does.
+
+// mode is what the keys are for.
+type mode int
+
+const (
+	browsing mode = iota
+	filtering
+	asking
+	confirming
+)
+
+// model is the table at one time.
+type model struct {
+	style style
+	look  look
+	// height is that of the terminal, in lines. Its width is the style's.
+	height int
+
+	found sight
+	// index is the selected line of found.locks, and selected its object, by which it is found again.
+	index    int
+	selected applock.Object
+	// top is the first line of found.locks in the window; always zero in the order of objects.
+	top int
+	// starts are the objects behind which the pages before this one begin, in the order of objects.
+	starts []applock.Object
+	// turn numbers what is looked for: an answer to an earlier question is of no use. shown is that of the found ones.
+	turn, shown int
+
+	mode mode
+	// text is what has been typed.
+	text  string
+	verbs []verb
+	verb  verb
+	wish  wish
+	step  int
+	// changing is true while the database has not answered the last change.
+	changing bool
+
+	// said is the answer to the last change, and trouble why there is no new sight.
+	said, trouble string
+}
+
+// The events of the table: the keys that are pressed, the window that has another size, what a look and a change came
+// to, and the time for the next look.
+type (
+	keyPress struct {
+		key pressed
+		// text is what a key types, if it is no other.
+		text string
+	}
+	windowSize struct{ width, height int }
+	looked     struct {
+		turn  int
+		found sight
+		err   error
+	}
+	changed struct {
+		answer string
+		err    error
+	}
+	timeToLook struct{}
+)
+
+// pressed is a key that types nothing.
+type pressed int
+
+const (
+	typed pressed = iota
+	keyUp
+	keyDown
+	keyPageUp
+	keyPageDown
+	keyHome
+	keyEnter
+	keyEscape
+	keyErase
+	keyEraseAll
+	keyInterrupt
+)
+
+// deed is what the desk is to do after an event.
+type deed struct {
+	look bool
+	// change is a wish to be done by verb.
+	change bool
+	leave  bool
+	// interrupted is the end by Ctrl-C.
+	interrupted bool
+}
+
+// aroundRows is how many lines of the window are no locks: two above them, two on the selected one, and two below.
+const aroundRows = 6
+
+func (m model) rows() int { return max(1, m.height-aroundRows) }
+
+// update returns the table after an event.
+func (m model) update(event any) (model, deed) {
+	switch event := event.(type) {
+	case windowSize:
+		if m.height == event.height && m.style.width == event.width {
+			return m, deed{}
+		}
+		m.height, m.style.width = event.height, event.width
+		m.look.rows = m.rows()
+		return m.scrolled().again()
+	case looked:
+		return m.arrived(event)
+	case changed:
+		m.changing, m.said = false, event.answer
+		if event.err != nil {
+			m.said = problem(event.err)
+		}
+		return m.again()
+	case timeToLook:
+		return m, deed{look: true}
+	case keyPress:
+		if event.key == keyInterrupt {
+			return m, deed{interrupted: true}
+		}
+		return m.keyed(event)
+	default:
+		return m, deed{}
+	}
+}
+
+// again asks for a new sight, in place of one that is under way.
+func (m model) again() (model, deed) {
+	m.turn++
+	return m, deed{look: true}
+}
+
+// problem is the text of an error, for one line.
+func problem(err error) string { return oneLine(redactText(inFlags(err))) }
+
+// arrived takes what a look has found.
+func (m model) arrived(event looked) (model, deed) {
+	if event.turn != m.turn {
+		return m, deed{}
+	}
+	if event.err != nil {
+		m.trouble = problem(event.err)
+		return m, deed{}
+	}
+	m.found, m.shown, m.trouble = event.found, event.turn, ""
+	if len(m.found.locks) == 0 && len(m.starts) > 0 {
+		return m.pageBefore() // the last page has become empty
+	}
+	at := slices.IndexFunc(m.found.locks, func(lock applock.Lock) bool { return lock.Object == m.selected })
+	if at < 0 {
+		at = m.index // the next one moves up
+	}
+	return m.selecting(at), deed{}
+}
+
+// selecting selects a line that there is.
+func (m model) selecting(index int) model {
+	m.index = max(0, min(index, len(m.found.locks)-1))
+	m.selected = applock.Object{}
+	if m.index < len(m.found.locks) {
+		m.selected = m.found.locks[m.index].Object
+	}
+	return m.scrolled()
+}
+
+// scrolled has the selected line in the window.
+func (m model) scrolled() model {
+	m.top = max(0, min(m.top, m.index), m.index-m.rows()+1)
+	return m
+}
+
+// chosen returns the selected lock.
+func (m model) chosen() (lock applock.Lock, there bool) {
+	if m.index < len(m.found.locks) {
+		return m.found.locks[m.index], true
+	}
+	return lock, false
+}
+
+func (m model) keyed(key keyPress) (model, deed) {
+	switch m.mode {
+	case filtering, asking:
+		return m.typing(key)
+	case confirming:
+		m.mode = browsing
+		if key.text == "y" {
+			m.changing, m.said = true, m.verb.name+" "+m.wish.lock.Object.String()+" ..."
+			return m, deed{change: true}
+		}
+		m.said = "nothing was done"
+		return m, deed{}
+	default:
+		return m.browse(key)
+	}
+}
+
+// browse moves the selection, or begins something.
+func (m model) browse(key keyPress) (model, deed) {
+	switch key.key {
+	case keyUp:
+		return m.move(-1)
+	case keyDown:
+		return m.move(1)
+	case keyPageUp:
+		return m.move(-m.rows())
+	case keyPageDown:
+		return m.move(m.rows())
+	case keyHome:
+		return m.first()
+	case keyEscape:
+		m.look.filter, m.said = "", ""
+		return m.first()
+	}
+	switch key.text {
+	case "q":
+		return m, deed{leave: true}
+	case " ":
+		return m.again()
+	case "/":
+		m.mode, m.text = filtering, m.look.filter
+		return m, deed{}
+	case "s":
+		all := orders()
+		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
+		return m.fromTheTop()
+	}
+	return m.begin(key.text)
+}
+
+// begin begins what is done by a key with the selected lock.
+func (m model) begin(key string) (model, deed) {
+	lock, there := m.chosen()
+	at := slices.IndexFunc(m.verbs, func(v verb) bool { return v.key == key })
+	if at < 0 || !there || m.changing {
+		return m, deed{}
+	}
+	m.verb, m.wish, m.said = m.verbs[at], wish{lock: lock}, ""
+	m.mode, m.step, m.text = asking, 0, ""
+	if len(m.verb.asks) == 0 {
+		m.mode = confirming
+	}
+	return m, deed{}
+}
+
+// typing takes a text, which Enter ends and Escape drops.
+func (m model) typing(key keyPress) (model, deed) {
+	switch key.key {
+	case keyEscape:
+		m.mode = browsing
+	case keyErase:
+		runes := []rune(m.text)
+		m.text = string(runes[:max(0, len(runes)-1)])
+	case keyEraseAll:
+		m.text = ""
+	case keyEnter:
+		return m.entered()
+	case typed:
+		m.text += strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return -1
+		}, key.text)
+	}
+	return m, deed{}
+}
+
+// entered takes the text that has been typed.
+func (m model) entered() (model, deed) {
+	if m.mode == filtering {
+		m.mode, m.look.filter = browsing, m.text
+		return m.fromTheTop()
+	}
+	ask := m.verb.asks[m.step]
+	answer := strings.TrimSpace(m.text)
+	if answer == "" && !ask.optional {
+		return m, deed{}
+	}
+	*ask.answer(&m.wish) = answer
+	m.step, m.text = m.step+1, ""
+	if m.step == len(m.verb.asks) {
+		m.mode = confirming
+	}
+	return m, deed{}
+}
+
+// move moves the selection by some lines, also to the page before or behind.
+func (m model) move(lines int) (model, deed) {
+	target := m.index + lines
+	switch last := len(m.found.locks) - 1; {
+	case (target > last || target < 0) && m.shown != m.turn:
+		return m, deed{} // another page is on its way, and behind that one nothing is known yet
+	case target > last && m.found.more:
+		return m.pageBehind()
+	case target < 0 && len(m.starts) > 0:
+		return m.pageBefore()
+	}
+	return m.selecting(target), deed{}
+}
+
+// pageBehind goes on behind the last lock of the page.
+func (m model) pageBehind() (model, deed) {
+	m.starts = append(slices.Clone(m.starts), m.look.request.After)
+	m.look.request.After = m.found.locks[len(m.found.locks)-1].Object
+	m.index, m.selected = 0, applock.Object{}
+	return m.again()
+}
+
+// pageBefore goes back, with the last line selected.
+func (m model) pageBefore() (model, deed) {
+	last := len(m.starts) - 1
+	m.look.request.After, m.starts = m.starts[last], m.starts[:last]
+	m.index, m.selected = m.rows()-1, applock.Object{}
+	return m.again()
+}
+
+// fromTheTop looks for something else, in which the selected lock stays selected if it is there.
+func (m model) fromTheTop() (model, deed) {
+	m.starts, m.look.request.After = nil, applock.Object{}
+	m.index, m.top = 0, 0
+	return m.again()
+}
+
+// first selects the first lock.
+func (m model) first() (model, deed) {
+	m.selected = applock.Object{}
+	return m.fromTheTop()
+}

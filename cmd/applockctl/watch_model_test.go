@@ -1,0 +1,320 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// newModel returns a table of some lines whose window shows three locks.
+func newModel() model {
+	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs()}
+	m, _ = m.update(windowSize{width: 100, height: aroundRows + 3})
+	return m
+}
+
+// press presses keys, of which some have names, and returns what the last one asks for.
+func (m model) press(keys ...string) (model, deed) {
+	named := map[string]pressed{
+		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "enter": keyEnter,
+		"esc": keyEscape, "erase": keyErase, "eraseall": keyEraseAll, "^c": keyInterrupt,
+	}
+	var last deed
+	for _, key := range keys {
+		m, last = m.update(keyPress{key: named[key], text: map[bool]string{true: key}[named[key] == typed]})
+	}
+	return m, last
+}
+
+// sees has the model find locks with these ids.
+func (m model) sees(more bool, ids ...string) model {
+	found := sight{more: more}
+	for _, id := range ids {
+		found.locks = append(found.locks, lockOf(id, "jdoe", 7, time.Hour))
+	}
+	m, _ = m.update(looked{turn: m.turn, found: found})
+	return m
+}
+
+func (m model) mustSelect(t *testing.T, id string) {
+	t.Helper()
+	if lock, there := m.chosen(); !there || lock.Object.ID != id || m.selected.ID != id {
+		t.Errorf("%s is selected (%v), want %s", m.selected, lock.Object, id)
+	}
+	marks := 0
+	for _, line := range m.view() {
+		if line.shade == marked {
+			marks++
+			if !strings.Contains(line.text, ":"+id+" ") {
+				t.Errorf("the marked line is %q, want that of %s", line.text, id)
+			}
+		}
+	}
+	if marks != 1 {
+		t.Errorf("%d lines are marked", marks)
+	}
+}
+
+func (m model) screen() string {
+	var all []string
+	for _, line := range m.view() {
+		all = append(all, strings.TrimRight(line.text, " "))
+	}
+	return strings.Join(all, "\n") + "\n"
+}
+
+// Goal: the selection stays with its lock, and goes on to the next when that is gone. Method: looks that find other locks
+// around it.
+func TestSelectionStaysWithItsLock(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2", "3")
+	m.mustSelect(t, "1")
+	m, _ = m.press("down")
+	m.mustSelect(t, "2")
+	m = m.sees(false, "0", "1", "2")
+	m.mustSelect(t, "2")
+	m = m.sees(false, "2", "3")
+	m.mustSelect(t, "2")
+	m = m.sees(false, "1", "3", "4")
+	m.mustSelect(t, "1")
+	m, _ = m.press("down", "down", "down")
+	m.mustSelect(t, "4")
+	m = m.sees(false, "1")
+	m.mustSelect(t, "1")
+	m = m.sees(false)
+	if _, there := m.chosen(); there || !strings.Contains(m.screen(), "no locks") {
+		t.Errorf("of nothing: %s", m.screen())
+	}
+	if m, got := m.press("r"); got != (deed{}) || m.mode != browsing {
+		t.Error("nothing is released")
+	}
+	m.sees(false, "1").mustSelect(t, "1")
+}
+
+// Goal: in the order of objects a page begins behind the one before, and the way back is known. Method: pages forth and
+// back, one that is empty meanwhile, and keys that come before the page does.
+func TestPagesByKey(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(true, "1", "2", "3")
+	if m.look.rows != 3 {
+		t.Errorf("the window has %d rows", m.look.rows)
+	}
+	m, got := m.press("pgdn")
+	if !got.look || m.look.request.After.ID != "3" {
+		t.Errorf("behind %s is looked for: %+v", m.look.request.After, got)
+	}
+	if m, got := m.press("pgdn"); got.look || m.look.request.After.ID != "3" {
+		t.Errorf("a page is skipped: behind %s", m.look.request.After)
+	}
+	old := looked{turn: m.turn - 1, found: sight{locks: []applock.Lock{lockOf("1", "jdoe", 7, 1)}}}
+	if m, _ := m.update(old); len(m.found.locks) != 3 {
+		t.Error("an answer to an earlier question counts")
+	}
+	m = m.sees(true, "4", "5", "6")
+	m.mustSelect(t, "4")
+	m, _ = m.press("down", "down", "down")
+	m = m.sees(false, "7")
+	m.mustSelect(t, "7")
+	if m.look.request.After.ID != "6" || !strings.Contains(m.screen(), "page 3") {
+		t.Errorf("behind %s: %s", m.look.request.After, m.screen())
+	}
+	m, got = m.update(looked{turn: m.turn})
+	if !got.look || m.look.request.After.ID != "3" {
+		t.Errorf("from an empty page to behind %s", m.look.request.After)
+	}
+	m = m.sees(true, "4", "5", "6")
+	m.mustSelect(t, "6")
+	m, _ = m.press("pgup")
+	m = m.sees(true, "1", "2", "3")
+	m.mustSelect(t, "3")
+	if m.look.request.After != (applock.Object{}) {
+		t.Errorf("the first page is behind %s", m.look.request.After)
+	}
+	m, _ = m.press("pgup")
+	m.mustSelect(t, "1")
+	m, _ = m.press("pgdn")
+	m, got = m.sees(true, "4", "5", "6").press("home")
+	if !got.look || m.look.request.After != (applock.Object{}) {
+		t.Errorf("home is behind %s", m.look.request.After)
+	}
+	m.sees(true, "1", "2", "3").mustSelect(t, "1")
+}
+
+// Goal: in any other order the window goes with the selection, and that with its lock. Method: more locks than fit, sorted
+// by the database's answer, and a smaller window.
+func TestWindowFollowsTheSelection(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	for _, want := range []order{byOperator, bySince, byLeft, byObject, byOperator} {
+		var got deed
+		if m, got = m.press("s"); m.look.order != want || !got.look {
+			t.Errorf("sorted by %s, want %s", m.look.order, want)
+		}
+	}
+	m = m.sees(false, "1", "2", "3", "4", "5", "6", "7")
+	m, _ = m.press("pgdn")
+	m.mustSelect(t, "4")
+	m = m.sees(false, "4", "1", "2", "3", "5", "6", "7")
+	m.mustSelect(t, "4")
+	m = m.sees(false, "1", "2", "3", "5", "6", "7", "4")
+	m.mustSelect(t, "4")
+	m, _ = m.update(windowSize{width: 100, height: aroundRows + 1})
+	m.mustSelect(t, "4")
+	m, _ = m.press("up")
+	m.mustSelect(t, "7")
+	m, _ = m.press("pgup", "pgup", "home")
+	m.sees(false, "1", "2").mustSelect(t, "1")
+	tiny, _ := m.update(windowSize{width: 1, height: 1})
+	if got := len(tiny.view()); got < 1 {
+		t.Errorf("%d lines", got)
+	}
+}
+
+// Goal: the filter is what was typed, and Escape takes it away. Method: type, correct, enter, escape.
+func TestFilterIsTyped(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(true, "1", "2", "3")
+	m, _ = m.press("pgdn")
+	m, got := m.sees(true, "4").press("/", "q", "erase", "s", "\x1b", "Ä", "eraseall", "x", "é", " ", "enter")
+	if !got.look || m.look.filter != "xé " || m.look.request.After != (applock.Object{}) || m.mode != browsing {
+		t.Errorf("%+v, looks for %q behind %s", got, m.look.filter, m.look.request.After)
+	}
+	if !strings.Contains(m.screen(), "with xé") {
+		t.Errorf("the filter is not told: %s", m.screen())
+	}
+	if m, _ := m.press("/", "y", "esc"); m.look.filter != "xé " {
+		t.Errorf("a filter that was not entered: %q", m.look.filter)
+	}
+	if m, got := m.press("esc"); m.look.filter != "" || !got.look {
+		t.Errorf("the filter stays: %q", m.look.filter)
+	}
+}
+
+// Goal: nothing is done before its questions are answered, its plan is told, and y pressed; and it concerns the grant that was
+// on the screen when it was begun. Method: each verb, with answers and without, and another grant meanwhile.
+func TestChangesAreConfirmed(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2")
+	m, got := m.press("t", "enter", " ", "enter")
+	if m.step != 0 || got != (deed{}) {
+		t.Error("nobody gets the lock")
+	}
+	m, got = m.press("eraseall", "m", "l", "e", "e", "enter", "C", "S", "enter")
+	if got != (deed{}) || m.mode != confirming || m.wish.to != (applock.Owner{Operator: "mlee", Department: "CS"}) {
+		t.Errorf("%+v: %+v", got, m.wish)
+	}
+	want := "Transfer customer:1 to mlee (CS). The lock of jdoe, fence 7, ends"
+	if !strings.Contains(m.screen(), want) {
+		t.Errorf("the plan is not told: %s", m.screen())
+	}
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lockOf("1", "asmith", 8, time.Hour)}}})
+	if !strings.Contains(m.screen(), want) {
+		t.Errorf("a look has changed the plan: %s", m.screen())
+	}
+	for _, key := range []string{"n", "enter", "esc", "Y", "q"} {
+		if m, got := m.press(key); got != (deed{}) || m.mode != browsing || !strings.Contains(m.screen(), "nothing was done") {
+			t.Errorf("%s does %+v: %s", key, got, m.screen())
+		}
+	}
+	m, got = m.press("y")
+	if got != (deed{change: true}) || m.wish.lock.Fence != 7 || m.verb.name != "transfer" {
+		t.Errorf("y does %+v with %+v", got, m.wish)
+	}
+	if m, got := m.press("r"); m.mode != browsing || got != (deed{}) {
+		t.Error("a second change before the first is answered")
+	}
+	m, got = m.update(changed{err: fmt.Errorf("transfer customer:1: %w", &applock.HeldError{Holder: applock.Holder{Owner: applock.Owner{Operator: "a\x1bb"}}})})
+	if !got.look || !strings.Contains(m.screen(), "transfer customer:1: held by a\ufffdb") {
+		t.Errorf("%+v: %s", got, m.screen())
+	}
+	m, _ = m.press("r")
+	if !strings.Contains(m.screen(), "Release customer:1. The lock of asmith, fence 8, ends") {
+		t.Errorf("the plan is not told: %s", m.screen())
+	}
+	for _, keys := range [][]string{{"^c"}, {"t", "^c"}, {"/", "^c"}, {"r", "^c"}} {
+		if _, got := newModel().sees(false, "1").press(keys...); got != (deed{interrupted: true}) {
+			t.Errorf("%q: %+v", keys, got)
+		}
+	}
+	if _, got := newModel().press("q"); got != (deed{leave: true}) {
+		t.Errorf("q: %+v", got)
+	}
+}
+
+// Goal: an outage is told, the table stays and goes on after it. Method: a look that fails, and one that does not.
+func TestTroubleIsTold(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1")
+	m, _ = m.update(looked{turn: m.turn, err: errors.New("list: postgres://jdoe:secret@db/crm\nis away")})
+	if text := m.screen(); !strings.Contains(text, "not up to date: list: ") || !strings.Contains(text, "customer:1") || strings.Contains(text, "secret") {
+		t.Error(text)
+	}
+	if m = m.sees(false, "2"); strings.Contains(m.screen(), "not up to date") {
+		t.Error(m.screen())
+	}
+	if m, got := m.update(timeToLook{}); !got.look || m.shown != m.turn {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Goal: the table shows locks, who waits, and nothing that a terminal would obey. Method: names with such characters, a
+// window that is too narrow, and the whole screen compared.
+func TestWatchView(t *testing.T) {
+	t.Parallel()
+	evil := lockOf("4\x1b[2J", "j\u202edoe", 8, 90*time.Second)
+	evil.Owner.Department = "\u0085CS"
+	evil.Note = "\x1b]0;gone\a"
+	evil.Object.Type = "cust\u007fomer"
+	locks := []applock.Lock{lockOf("1", "jdoe", 7, 26*time.Hour), evil}
+	locks[0].AcquiredAt, locks[1].AcquiredAt = time.Unix(1e9, 0), time.Unix(1.1e9, 0)
+	waiters := []applock.Waiter{
+		{Object: evil.Object, Owner: applock.Owner{Operator: "a\nsmith", Department: "CS"}, Since: time.Unix(1.2e9, 0)},
+		{Object: evil.Object, Owner: applock.Owner{Operator: "mlee"}, Since: time.Unix(1.3e9, 0)},
+	}
+	m := newModel()
+	m.look.request.Operator, m.look.request.ObjectType = "j\x1bdoe", "customer"
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: locks, waiters: waiters}})
+	var text strings.Builder
+	for _, step := range [][]string{nil, {"down"}, {"t", "o", "k"}, {"enter", "enter"}} {
+		m, _ = m.press(step...)
+		text.WriteString(m.screen() + "----\n")
+	}
+	m, _ = m.press("esc")
+	for _, width := range []int{70, 20} {
+		m, _ = m.update(windowSize{width: width, height: 9})
+		text.WriteString(m.screen() + "----\n")
+		for _, line := range m.view() {
+			if len([]rune(strings.TrimRight(line.text, " "))) > width {
+				t.Errorf("wider than %d: %s", width, line.text)
+			}
+		}
+	}
+	golden(t, "watch.golden", text.String())
+	if at := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r == 0x7f || r == 0x85 || r == 0x202e) }); at >= 0 {
+		t.Errorf("a terminal would obey %q", text.String()[at:])
+	}
+}
+
+// Goal: another verb is another entry. Method: each has a key of its own that nothing else has, asks, and tells its plan.
+func TestVerbs(t *testing.T) {
+	t.Parallel()
+	keys := []string{"/", "s", " ", "q"}
+	for _, verb := range verbs() {
+		if slices.Contains(keys, verb.key) || verb.do == nil {
+			t.Errorf("%s: %+v", verb.name, verb)
+		}
+		keys = append(keys, verb.key)
+		plan := verb.plan(wish{lock: lockOf("1", "jdoe", 7, time.Hour), to: applock.Owner{Operator: "mlee"}})
+		if !strings.Contains(plan, "customer:1") || !strings.Contains(plan, "jdoe") || !strings.Contains(plan, "fence 7") {
+			t.Errorf("%s: %s", verb.name, plan)
+		}
+		if !strings.Contains(newModel().keys(), verb.key+" "+verb.name) {
+			t.Errorf("%s is not among the keys: %s", verb.name, newModel().keys())
+		}
+	}
+}

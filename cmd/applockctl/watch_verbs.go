@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/applock/applock/applock"
+)
+
+// wish is what somebody at the table wants to be done with a lock.
+type wish struct {
+	// lock is the grant that was on the screen.
+	lock applock.Lock
+	to   applock.Owner
+}
+
+// verb is something that can be done with the selected lock. Another one is another entry in verbs.
+type verb struct {
+	key, name string
+	// asks is what must be known before it.
+	asks []question
+	// plan says what will happen.
+	plan func(wish) string
+	// do does it, and returns what the database has answered.
+	do func(context.Context, session, wish) (string, error)
+}
+
+// question asks for one text of a wish.
+type question struct {
+	text     string
+	optional bool
+	answer   func(*wish) *string
+}
+
+func verbs() []verb {
+	operator := question{text: "To which operator?", answer: func(w *wish) *string { return &w.to.Operator }}
+	department := question{text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department }}
+	return []verb{
+		{key: "t", name: "transfer", asks: []question{operator, department}, plan: planTransfer, do: doTransfer},
+		{key: "r", name: "release", plan: planRelease, do: doRelease},
+	}
+}
+
+func planTransfer(w wish) string {
+	return fmt.Sprintf("Transfer %s to %s. The lock of %s, fence %d, ends: who goes on with it is refused.",
+		w.lock.Object, w.to, w.lock.Owner, w.lock.Fence)
+}
+
+// doTransfer names the holder who was shown: from another one nothing is taken.
+func doTransfer(ctx context.Context, s session, w wish) (string, error) {
+	grant, err := s.Transfer(ctx, applock.TransferRequest{Object: w.lock.Object, From: w.lock.Owner.Operator, To: w.to})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s to %s, fence %d", w.lock.Object, grant.Outcome, grant.Owner, grant.Fence), nil
+}
+
+func planRelease(w wish) string {
+	return fmt.Sprintf("Release %s. The lock of %s, fence %d, ends: who goes on with it is refused, and anybody can get the object.",
+		w.lock.Object, w.lock.Owner, w.lock.Fence)
+}
+
+// doRelease names the grant that was shown: another one of the same operator stays.
+func doRelease(ctx context.Context, s session, w wish) (string, error) {
+	result, err := s.Release(ctx, applock.ReleaseRequest{Object: w.lock.Object, Operator: w.lock.Owner.Operator, Fence: w.lock.Fence})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s", w.lock.Object, result.Outcome), nil
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,13 +67,15 @@ func TestEveryCommandIsExplained(t *testing.T) {
 // Each example is a command line that the program understands, whatever a database would answer.
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()
+	quoted := regexp.MustCompile(`"[^"]*"`)
 	for _, command := range ownCommands(newTree()) {
 		for line := range strings.Lines(command.Example) {
 			_, line, _ = strings.Cut(line, program+" ")
 			line, _, _ = strings.Cut(line, " |")
 			line, _, _ = strings.Cut(line, " >")
 			line, _, _ = strings.Cut(line, " &&")
-			args := strings.Fields(strings.ReplaceAll(line, `"$(hostname):$$"`, "host:1"))
+			line = quoted.ReplaceAllString(strings.ReplaceAll(line, `"$(hostname):$$"`, "host:1"), "quoted")
+			args := strings.Fields(line)
 			found, rest, err := newTree().Find(args)
 			if err != nil {
 				t.Errorf("%q: %v", line, err)

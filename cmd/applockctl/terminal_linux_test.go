@@ -79,12 +79,12 @@ func testProcessTerminal(t *testing.T, b binary) {
 		{columns: 80, args: []string{"inquire", "customer:42"}, want: 80},
 		{columns: 80, args: []string{"get", "customer:42", "--operator", name}, want: 80},
 		{columns: 70, args: []string{"list"}, want: 70},
-		{columns: 80, environment: []string{"COLUMNS=60"}, args: []string{"list"}, want: 60},
-		{columns: 60, environment: []string{"COLUMNS=x"}, args: []string{"list"}, want: 60},
-		{columns: 200, args: []string{"list"}, want: 115, whole: true},
-		{columns: 80, environment: []string{"COLUMNS=150"}, args: []string{"list"}, want: 115, whole: true},
+		{columns: 80, environment: []string{"COLUMNS=68"}, args: []string{"list"}, want: 68},
+		{columns: 68, environment: []string{"COLUMNS=x"}, args: []string{"list"}, want: 68},
+		{columns: 200, args: []string{"list"}, want: 121, whole: true},
+		{columns: 80, environment: []string{"COLUMNS=150"}, args: []string{"list"}, want: 121, whole: true},
 		{columns: 80, args: []string{"list", "--wide"}, want: 240, whole: true},
-		{columns: 0, args: []string{"list"}, want: 115, whole: true},
+		{columns: 0, args: []string{"list"}, want: 121, whole: true},
 	} {
 		lines := b.onTerminal(t, test.columns, test.environment, test.args...)
 		text := strings.Join(lines, "\n")

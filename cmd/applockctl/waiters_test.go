@@ -51,8 +51,8 @@ order:7  jdoe  <time>  -  -  p1  sales  -  <time>
 			t.Errorf("list --waiting --wide prints\n%s", got)
 		}
 		want = `{"outcome":"WAITING","object_type":"order","object_id":"7","operator_id":"jdoe","department_id":"sales",` +
-			`"holder":"","holder_department":"","fence":0,"acquired_ts":null,"lock_ts":null,"expires_ts":null,"seconds_left":0,"client_id":"p1",` +
-			`"since_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","listed_until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ"}` + "\n"
+			`"holder":"","holder_department":"","fence":0,"acquired_ts":null,"lock_ts":null,"expires_ts":null,"seconds_left":0,"note":"",` +
+			`"client_id":"p1","since_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","listed_until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ"}` + "\n"
 		if got := u.must(t, "list", "--waiting", "--type", "order", "--output", "json").stdout; normalise(got) != want {
 			t.Errorf("it prints %s", got)
 		}

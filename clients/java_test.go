@@ -68,18 +68,18 @@ func TestDerbyScenarios(t *testing.T) {
 	player := startPlayer(t, driver{language: javaLanguage(), name: "derby"}, place{})
 	execute := player.executor()
 	offered := []string{"get", "release", "inquire", "note", "transfer", "list", "purge", "assert", "serialize"}
-	renewed := false
+	ended := false // what this player offers
 	contract.Player{
 		Execute: func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
-			renewed = renewed || operation == "renew"
+			ended = ended || operation == "renew" || operation == "permit"
 			told := args["actor_id"] + args["reason"]
-			if renewed || told != "" || !slices.Contains(offered, operation) {
+			if ended || told != "" || !slices.Contains(offered, operation) {
 				return scenario.Answer{}, scenario.ErrNotOffered
 			}
 			return execute(ctx, operation, args)
 		},
 		Empty: func(context.Context) error {
-			renewed = false
+			ended = false
 			_, err := player.call("empty", nil, nil)
 			return err
 		},

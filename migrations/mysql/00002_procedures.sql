@@ -1147,9 +1147,11 @@ main: BEGIN
         IF v_lock_fl = 'Y' THEN
             SELECT
                 v_outcome AS outcome,
-                CONCAT(v_object_id, '#', v_slot) AS slot_id,
-                v_operator_id AS operator_id,
-                COALESCE(RTRIM(p_department_id), IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS department_id,
+                CAST(CONCAT(v_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
+                CAST(v_operator_id AS CHAR(64)) AS operator_id,
+                CAST(
+                    COALESCE(RTRIM(p_department_id), IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
+                ) AS department_id,
                 v_fence AS fence,
                 v_expires_ts AS expires_ts,
                 v_seconds_left AS seconds_left;
@@ -1162,7 +1164,7 @@ main: BEGIN
     SET v_now = UTC_TIMESTAMP(6);
     SELECT
         'FULL' AS outcome,
-        CONCAT(v_object_id, '#', s.slot) AS slot_id,
+        CAST(CONCAT(v_object_id, '#', s.slot) AS CHAR(255)) AS slot_id,
         COALESCE(l.operator_id, '') AS operator_id,
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,

@@ -186,6 +186,7 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 		"get_appl_lock_permit":   "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
 		"list_appl_locks":        "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_lock_waiters": "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"list_appl_lock_events":  "CALL applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"poll_appl_locks":        "CALL applock.poll_appl_locks('p', NULL)",
 		"stats_appl_locks":       "CALL applock.stats_appl_locks(NULL, NULL)",
 		"renew_appl_locks":       "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",

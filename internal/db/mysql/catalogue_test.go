@@ -178,9 +178,12 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	}
 	given := map[string]any{
 		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE", "p_client_id": operation.Name,
-		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1,
+		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1, "p_permits": 1,
 		"p_grants": fmt.Sprintf(`[{"object_type": "customer", "object_id": "%s", "operator_id": "JDOE", "fence": %v, "ttl_seconds": 60}]`,
 			operation.Name, get[0]["p_fence"]),
+	}
+	if operation.Name == "stats_appl_locks" {
+		given["p_department_id"] = "CS" // of which there is one row
 	}
 	var arguments []any
 	for _, parameter := range operation.InParameters() {

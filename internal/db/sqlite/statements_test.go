@@ -317,7 +317,7 @@ func others() []operation {
 			return wanted(len(waiters), 1, err)
 		}},
 		{name: "stats", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
-			stats, err := driver.StatsApplLocks(ctx, db.StatsApplLocksParams{})
+			stats, err := driver.StatsApplLocks(ctx, db.StatsApplLocksParams{ObjectType: waiter.ObjectType})
 			return wanted(len(stats), 1, err)
 		}},
 		{name: "retract", statements: 1, call: func(ctx context.Context, driver db.Driver) error {

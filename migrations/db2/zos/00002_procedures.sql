@@ -655,7 +655,8 @@ BEGIN
     WHILE v_at < CHARACTER_LENGTH(v_operator_id, CODEUNITS32) DO
         SET v_at = v_at + 1;
         SET v_first = MOD(v_first * 31 + LOCATE(
-            SUBSTRING(v_operator_id, v_at, 1, CODEUNITS32), '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+            SUBSTRING(v_operator_id, v_at, 1, CODEUNITS32),
+            '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ' || 'abcdefghijklmnopqrstuvwxyz'
         ), v_count);
     END WHILE;
 

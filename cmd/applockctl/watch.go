@@ -12,12 +12,18 @@ import (
 	"github.com/applock/applock/applock"
 )
 
+// watchFlags are what the user wants to be shown.
+type watchFlags struct {
+	look  look
+	every duration
+	// by is who does what is done at the table, for the history.
+	by string
+}
+
 func (a *app) watchCommand() *cobra.Command {
-	request := applock.ListRequest{}
-	order := byObject
-	every := duration(2 * time.Second)
+	flags := watchFlags{look: look{order: byObject}, every: duration(2 * time.Second)}
 	command := &cobra.Command{
-		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s]",
+		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s] [--by O]",
 		Short: "Show the live locks and who waits, as they come and go",
 		Long: `Shows the live locks and how many wait for each, and looks again every two seconds. The selected line
 stays with its lock. The keys:
@@ -30,7 +36,8 @@ stays with its lock. The keys:
   space                    look at once
   q                        leave
 
-What would happen is told, and y does it. It concerns the grant that was shown: if somebody else has
+Before that you are asked why, and who you are unless --by says it: the history keeps both. What would
+happen is told, and y does it. It concerns the grant that was shown: if somebody else has
 the object meanwhile, the answer is his name. The lower lines have the selected lock in full, and who waits.
 
 By object, only the locks in the window are read, and those before the first that the filter lets pass; any
@@ -48,23 +55,26 @@ one for each change between two looks.`,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if a.output == formatJSON {
-				return a.watchChanges(ctx, request, time.Duration(every))
+				return a.watchChanges(ctx, flags)
 			}
-			return a.watchTable(ctx, look{request: request, order: order}, time.Duration(every))
+			return a.watchTable(ctx, flags)
 		}),
 	}
+	request := &flags.look.request
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds")
 	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds")
-	command.Flags().Var(&order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
-	command.Flags().Var(&every, "every", "how long to wait between two looks")
+	command.Flags().Var(&flags.look.order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
+	command.Flags().Var(&flags.every, "every", "how long to wait between two looks")
+	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are, for the history; without it $"+operatorVariable)
 	complete(command, "sort", orders()...)
 	offers(command, "operator", a.completeOperator)
+	offers(command, "by", a.completeOperator)
 	return command
 }
 
 // watchTable shows the table to people.
-func (a *app) watchTable(ctx context.Context, l look, every time.Duration) error {
+func (a *app) watchTable(ctx context.Context, flags watchFlags) error {
 	if !isTerminal(a.stdout) || !isTerminal(os.Stdin) {
 		return fmt.Errorf("watch: %w", &applock.InvalidError{
 			Argument: "--output", Reason: "must be json where there is no terminal: a table that moves needs one",
@@ -73,7 +83,7 @@ func (a *app) watchTable(ctx context.Context, l look, every time.Duration) error
 	return a.call(ctx, "watch", func(ctx context.Context, s session) error {
 		s.pause() // each look has a limit of its own
 		// What no waiting mends is told before the screen is another one.
-		if _, err := a.lookOnce(ctx, s, l); err != nil {
+		if _, err := a.lookOnce(ctx, s, flags.look); err != nil {
 			return err
 		}
 		screen, err := newScreen()
@@ -81,7 +91,7 @@ func (a *app) watchTable(ctx context.Context, l look, every time.Duration) error
 			return fmt.Errorf("watch: %w", err)
 		}
 		defer s.end() // who leaves does not wait for a call that goes on
-		return a.newDesk(s, screen, l, every).run(ctx)
+		return a.newDesk(s, screen, flags).run(ctx)
 	})
 }
 

@@ -36,7 +36,7 @@ type watchedChange struct {
 // fields are none: watch shows people another table.
 func (c watchedChange) fields() []field { return nil }
 
-func (a *app) watchChanges(ctx context.Context, request applock.ListRequest, every time.Duration) error {
+func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
 	return a.call(ctx, "watch", func(ctx context.Context, s session) error {
 		s.pause() // each look has a limit of its own
 		var known view
@@ -44,7 +44,7 @@ func (a *app) watchChanges(ctx context.Context, request applock.ListRequest, eve
 		failing := false
 		for {
 			began := time.Now()
-			found, err := a.lookOnce(ctx, s, look{request: request})
+			found, err := a.lookOnce(ctx, s, look{request: flags.look.request})
 			switch {
 			case err == nil:
 				next := viewOf(found, began, time.Now())
@@ -64,7 +64,7 @@ func (a *app) watchChanges(ctx context.Context, request applock.ListRequest, eve
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(every):
+			case <-time.After(time.Duration(flags.every)):
 			}
 		}
 	})

@@ -34,10 +34,10 @@ func newScreen() (tcell.Screen, error) {
 	return tcell.NewTerminfoScreenFromTty(tty)
 }
 
-func (a *app) newDesk(s session, screen tcell.Screen, l look, every time.Duration) *desk {
+func (a *app) newDesk(s session, screen tcell.Screen, flags watchFlags) *desk {
 	return &desk{
-		app: a, session: s, screen: screen, every: every,
-		model:    model{style: a.style(), look: l, verbs: verbs()},
+		app: a, session: s, screen: screen, every: time.Duration(flags.every),
+		model:    model{style: a.style(), look: flags.look, verbs: verbs(flags.by), by: flags.by},
 		answers:  make(chan any),
 		stopLook: func() {},
 	}

@@ -43,7 +43,7 @@ func newTestDesk(t *testing.T, u user) (*desk, *paper) {
 	}
 	a := &app{getenv: u.getenv, timeout: duration(defaultTimeout)}
 	s := session{Client: testclient.Open(t, u.getenv(dsnVariable), "", nil), dsn: u.getenv(dsnVariable)}
-	return a.newDesk(s, screen, look{order: byObject}, time.Second), p
+	return a.newDesk(s, screen, watchFlags{look: look{order: byObject}, every: duration(time.Second)}), p
 }
 
 // deskEnd is how a desk has ended.

@@ -42,9 +42,11 @@ type model struct {
 	// text is what has been typed.
 	text  string
 	verbs []verb
-	verb  verb
-	wish  wish
-	step  int
+	// by is who sits at the table, empty if that is not known.
+	by   string
+	verb verb
+	wish wish
+	step int
 	// changing is true while the database has not answered the last change.
 	changing bool
 
@@ -245,7 +247,7 @@ func (m model) begin(key string) (model, deed) {
 	if at < 0 || !there || m.changing {
 		return m, deed{}
 	}
-	m.verb, m.wish, m.said = m.verbs[at], wish{lock: lock}, ""
+	m.verb, m.wish, m.said = m.verbs[at], wish{lock: lock, by: m.by}, ""
 	m.mode, m.step, m.text = asking, 0, ""
 	if len(m.verb.asks) == 0 {
 		m.mode = confirming

@@ -13,7 +13,7 @@ import (
 
 // newModel returns a table of some lines whose window shows three locks.
 func newModel() model {
-	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs()}
+	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs("boss"), by: "boss"}
 	m, _ = m.update(windowSize{width: 100, height: aroundRows + 3})
 	return m
 }
@@ -204,16 +204,16 @@ func TestChangesAreConfirmed(t *testing.T) {
 	if m.step != 0 || got != (deed{}) {
 		t.Error("nobody gets the lock")
 	}
-	m, got = m.press("eraseall", "m", "l", "e", "e", "enter", "C", "S", "enter")
-	if got != (deed{}) || m.mode != confirming || m.wish.to != (applock.Owner{Operator: "mlee", Department: "CS"}) {
+	m, got = m.press("eraseall", "m", "l", "e", "e", "enter", "C", "S", "enter", "i", "l", "l", "enter")
+	if got != (deed{}) || m.mode != confirming || m.wish.to != (applock.Owner{Operator: "mlee", Department: "CS"}) || m.wish.reason != "ill" || m.wish.by != "boss" {
 		t.Errorf("%+v: %+v", got, m.wish)
 	}
-	want := "Transfer customer:1 to mlee (CS). The lock of jdoe, fence 7, ends"
-	if !strings.Contains(m.screen(), want) {
+	want := "Transfer customer:1 to mlee (CS). The lock of jdoe, fence 7, ends: who goes on with it is refused. In the history: by boss, \"ill\"."
+	if !strings.Contains(strings.ReplaceAll(m.screen(), "\n", " "), want) {
 		t.Errorf("the plan is not told: %s", m.screen())
 	}
 	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lockOf("1", "asmith", 8, time.Hour)}}})
-	if !strings.Contains(m.screen(), want) {
+	if !strings.Contains(strings.ReplaceAll(m.screen(), "\n", " "), want) {
 		t.Errorf("a look has changed the plan: %s", m.screen())
 	}
 	for _, key := range []string{"n", "enter", "esc", "Y", "q"} {
@@ -232,11 +232,11 @@ func TestChangesAreConfirmed(t *testing.T) {
 	if !got.look || !strings.Contains(m.screen(), "transfer customer:1: held by a\ufffdb") {
 		t.Errorf("%+v: %s", got, m.screen())
 	}
-	m, _ = m.press("r")
+	m, _ = m.press("r", "enter")
 	if !strings.Contains(m.screen(), "Release customer:1. The lock of asmith, fence 8, ends") {
 		t.Errorf("the plan is not told: %s", m.screen())
 	}
-	for _, keys := range [][]string{{"^c"}, {"t", "^c"}, {"/", "^c"}, {"r", "^c"}} {
+	for _, keys := range [][]string{{"^c"}, {"t", "^c"}, {"/", "^c"}, {"r", "enter", "^c"}} {
 		if _, got := newModel().sees(false, "1").press(keys...); got != (deed{interrupted: true}) {
 			t.Errorf("%q: %+v", keys, got)
 		}
@@ -280,7 +280,7 @@ func TestWatchView(t *testing.T) {
 	m.look.request.Operator, m.look.request.ObjectType = "j\x1bdoe", "customer"
 	m, _ = m.update(looked{turn: m.turn, found: sight{locks: locks, waiters: waiters}})
 	var text strings.Builder
-	for _, step := range [][]string{nil, {"down"}, {"t", "o", "k"}, {"enter", "enter"}} {
+	for _, step := range [][]string{nil, {"down"}, {"t", "o", "k"}, {"enter", "enter", "enter"}} {
 		m, _ = m.press(step...)
 		text.WriteString(m.screen() + "----\n")
 	}
@@ -300,11 +300,25 @@ func TestWatchView(t *testing.T) {
 	}
 }
 
+// Goal: who is not known is asked, before anything is done. Method: a table of nobody.
+func TestNobodyIsAsked(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1")
+	m.by, m.verbs = "", verbs("")
+	m, _ = m.press("r", "enter", "enter", "y")
+	if m.mode != asking || !strings.Contains(m.screen(), "Who are you? y") {
+		t.Errorf("nobody is asked: %s", m.screen())
+	}
+	if m, _ = m.press("erase", "m", "e", "enter"); m.mode != confirming || m.wish.by != "me" {
+		t.Errorf("%+v: %s", m.wish, m.screen())
+	}
+}
+
 // Goal: another verb is another entry. Method: each has a key of its own that nothing else has, asks, and tells its plan.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	keys := []string{"/", "s", " ", "q"}
-	for _, verb := range verbs() {
+	for _, verb := range verbs("boss") {
 		if slices.Contains(keys, verb.key) || verb.do == nil {
 			t.Errorf("%s: %+v", verb.name, verb)
 		}

@@ -174,25 +174,31 @@ func testWatchTerminal(t *testing.T, b binary) {
 func playWatch(t *testing.T, b binary) {
 	get := func(args ...string) { b.run(t.Context(), append([]string{"get"}, args...)...).check(t, exitYes) }
 	get("customer:42", "--operator", "jdoe", "--department", "sales")
-	w := b.watching(t.Context(), t)
+	w := b.watching(t.Context(), t, "--by", "boss")
 	w.seeText(t, "customer:42  jdoe      sales")
 	get("customer:41", "--operator", "mlee")
 	w.seeText(t, "customer:41  mlee")
 	// The selected line is still jdoe's, which is the second one now.
 	w.press(t, "r")
+	w.seeText(t, "release customer:42: Why?")
+	w.press(t, "ill today\r")
 	w.seeText(t, "Release customer:42. The lock of jdoe (sales)")
 	b.run(t.Context(), "release", "customer:42", "--operator", "jdoe").check(t, exitYes)
 	get("customer:42", "--operator", "jdoe", "--department", "sales")
 	w.press(t, "y")
 	w.seeText(t, "is not that of the operator's grant")
-	w.press(t, "r")
+	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:42")+"  until") // the table has the new grant
+	w.press(t, "rill today\r")
 	w.seeText(t, "Release customer:42.")
 	w.press(t, "y")
 	w.seeText(t, "customer:42: RELEASED")
 	w.see(t, "one lock", func(screen string) bool { return !strings.Contains(screen, "jdoe") && strings.Contains(screen, "mlee") })
 	b.run(t.Context(), "inquire", "customer:42").check(t, exitNo)
+	if history := b.run(t.Context(), "history", "customer:42"); !inOrder(history.stdout, "boss", "ill today") {
+		t.Errorf("the history has: %+v", history)
+	}
 
-	w.press(t, "tasmith\rservice\r")
+	w.press(t, "tasmith\rservice\r\r")
 	w.seeText(t, "Transfer customer:41 to asmith (service). The lock of mlee")
 	b.run(t.Context(), "transfer", "customer:41", "--from", "mlee", "--to", "bjones").check(t, exitYes)
 	w.press(t, "y")

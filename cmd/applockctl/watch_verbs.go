@@ -12,6 +12,8 @@ type wish struct {
 	// lock is the grant that was on the screen.
 	lock applock.Lock
 	to   applock.Owner
+	// by and reason are for the history.
+	by, reason string
 }
 
 // verb is something that can be done with the selected lock. Another one is another entry in verbs.
@@ -32,23 +34,38 @@ type question struct {
 	answer   func(*wish) *string
 }
 
-func verbs() []verb {
+// verbs asks who it is that wants something where that is not known: else the history would say that it was the holder.
+func verbs(by string) []verb {
 	operator := question{text: "To which operator?", answer: func(w *wish) *string { return &w.to.Operator }}
 	department := question{text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department }}
+	history := []question{{text: "Why?", optional: true, answer: func(w *wish) *string { return &w.reason }}}
+	if by == "" {
+		history = append(history, question{text: "Who are you?", answer: func(w *wish) *string { return &w.by }})
+	}
 	return []verb{
-		{key: "t", name: "transfer", asks: []question{operator, department}, plan: planTransfer, do: doTransfer},
-		{key: "r", name: "release", plan: planRelease, do: doRelease},
+		{key: "t", name: "transfer", asks: append([]question{operator, department}, history...), plan: planTransfer, do: doTransfer},
+		{key: "r", name: "release", asks: history, plan: planRelease, do: doRelease},
 	}
 }
 
+// history is what the history will have.
+func (w wish) history() string {
+	if w.reason == "" {
+		return fmt.Sprintf("In the history: by %s, without a reason.", w.by)
+	}
+	return fmt.Sprintf("In the history: by %s, %q.", w.by, w.reason)
+}
+
 func planTransfer(w wish) string {
-	return fmt.Sprintf("Transfer %s to %s. The lock of %s, fence %d, ends: who goes on with it is refused.",
-		w.lock.Object, w.to, w.lock.Owner, w.lock.Fence)
+	return fmt.Sprintf("Transfer %s to %s. The lock of %s, fence %d, ends: who goes on with it is refused. %s",
+		w.lock.Object, w.to, w.lock.Owner, w.lock.Fence, w.history())
 }
 
 // doTransfer names the holder who was shown: from another one nothing is taken.
 func doTransfer(ctx context.Context, s session, w wish) (string, error) {
-	grant, err := s.Transfer(ctx, applock.TransferRequest{Object: w.lock.Object, From: w.lock.Owner.Operator, To: w.to})
+	grant, err := s.Transfer(ctx, applock.TransferRequest{
+		Object: w.lock.Object, From: w.lock.Owner.Operator, To: w.to, Actor: w.by, Reason: w.reason,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -56,13 +73,15 @@ func doTransfer(ctx context.Context, s session, w wish) (string, error) {
 }
 
 func planRelease(w wish) string {
-	return fmt.Sprintf("Release %s. The lock of %s, fence %d, ends: who goes on with it is refused, and anybody can get the object.",
-		w.lock.Object, w.lock.Owner, w.lock.Fence)
+	return fmt.Sprintf("Release %s. The lock of %s, fence %d, ends: who goes on with it is refused, and anybody can get the object. %s",
+		w.lock.Object, w.lock.Owner, w.lock.Fence, w.history())
 }
 
 // doRelease names the grant that was shown: another one of the same operator stays.
 func doRelease(ctx context.Context, s session, w wish) (string, error) {
-	result, err := s.Release(ctx, applock.ReleaseRequest{Object: w.lock.Object, Operator: w.lock.Owner.Operator, Fence: w.lock.Fence})
+	result, err := s.Release(ctx, applock.ReleaseRequest{
+		Object: w.lock.Object, Operator: w.lock.Owner.Operator, Fence: w.lock.Fence, Actor: w.by, Reason: w.reason,
+	})
 	if err != nil {
 		return "", err
 	}

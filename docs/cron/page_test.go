@@ -113,6 +113,32 @@ func TestCrontab(t *testing.T) {
 	}
 }
 
+// Goal: the crontab of the README works as cron runs it, and says nothing when nothing is wrong. Method: each line, twice.
+func TestReadmeCrontab(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "")
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variable := ""
+	for _, block := range regexp.MustCompile("(?s)```crontab\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(strings.ReplaceAll(h.here(block[1]), "/etc/applock/janitor.dsn", h.path("jobs.dsn"))) {
+			command := regexp.MustCompile(`^(\S+ +){5}`).ReplaceAllString(strings.TrimSpace(line), "")
+			if strings.HasPrefix(command, "APPLOCK_DSN_FILE=") {
+				variable = command
+				continue
+			}
+			for range 2 {
+				if output, code := h.sh(t, variable+" "+command); code != 0 || output != "" {
+					t.Errorf("%s: exit code %d: %s", command, code, output)
+				}
+			}
+		}
+	}
+	h.checkReports(t, 1)
+}
+
 // Goal: systemd takes the units, and the service runs the job once. Method: systemd-analyze, where it is, and the service's own
 // command.
 func TestSystemd(t *testing.T) {

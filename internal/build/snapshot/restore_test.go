@@ -139,7 +139,7 @@ func requireGet(t *testing.T, user *sql.DB, call, outcome string) (fence int64) 
 	t.Helper()
 	var got string
 	row := user.QueryRowContext(t.Context(), call)
-	if err := row.Scan(new(any), &got, new(any), new(any), &fence, new(any), new(any)); err != nil || got != outcome {
+	if err := row.Scan(new(any), &got, new(any), new(any), &fence, new(any), new(any), new(any)); err != nil || got != outcome {
 		t.Errorf("get: %q, %v, want %s", got, err, outcome)
 	}
 	return fence

@@ -102,3 +102,55 @@ func TestReadmeGo(t *testing.T) {
 		rest = after
 	}
 }
+
+// Goal: the set-up that the README promises works on a fresh machine. Method: CI begins with it, each make is one of CI's.
+func TestReadmeNamesWhatCIRuns(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^make \S+`).FindAllString(Under(pages(t)["README.md"], "applock"), -1)
+	if len(commands) == 0 {
+		t.Error("the README names no make")
+	}
+	for _, command := range commands {
+		if !strings.Contains(string(script), "\n"+command+"\n") {
+			t.Errorf("CI does not run %q", command)
+		}
+	}
+}
+
+// Goal: what the README has users fetch, build and migrate is there. Method: the targets, packages, folders and tables that its commands
+// name; tests of the dialects run plain goose.
+func TestReadmeNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	install := Under(pages(t)["README.md"], "Install")
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const versionTable = "appl_lock_goose"
+	named := 0
+	for _, target := range regexp.MustCompile(`(?m)^make (\S+)`).FindAllStringSubmatch(install, -1) {
+		named++
+		if !strings.Contains(string(makefile), "\n"+target[1]+":") {
+			t.Errorf("make %s is no target", target[1])
+		}
+	}
+	for _, path := range regexp.MustCompile(`(?m)^go (?:install|get) github\.com/applock/applock/([^@\s]+)`).FindAllStringSubmatch(install, -1) {
+		named++
+		if files, err := filepath.Glob("../../../" + path[1] + "/*.go"); err != nil || len(files) == 0 {
+			t.Errorf("there is no package %s", path[1])
+		}
+	}
+	for _, goose := range regexp.MustCompile(`(?m)^goose -dir (\S+) -table (?:applock\.)?(\S+)`).FindAllStringSubmatch(install, -1) {
+		named++
+		if files, err := filepath.Glob("../../../" + goose[1] + "/*.sql"); err != nil || len(files) == 0 || goose[2] != versionTable {
+			t.Errorf("goose with %s and %s: %d steps, want some, and the table %s", goose[1], goose[2], len(files), versionTable)
+		}
+	}
+	if want := 5; named != want {
+		t.Errorf("%d names, want %d", named, want)
+	}
+}

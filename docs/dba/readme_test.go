@@ -1,0 +1,63 @@
+package dba_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/testing/readme"
+)
+
+// Goal: who installs as the README says has locks, by each of its ways, and may grant them. Method: the lines of its blocks for the
+// product, with the client's own command where a comment names it; plain goose is for tests of the dialects.
+func TestReadmeInstalls(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, block := range shellBlock.FindAllStringSubmatch(readme.Under(string(text), "Install"), -1) {
+		blocks = append(blocks, block[1])
+	}
+	of := func(t *testing.T, words string) []string {
+		t.Helper()
+		i := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, words) })
+		if i < 0 {
+			t.Fatalf("no block has %q", words)
+		}
+		return strings.Split(strings.TrimSpace(blocks[i]), "\n")
+	}
+	onSites(t, func(t *testing.T, s site) {
+		if s.chapter == "SQLite" {
+			if output := s.must(t, strings.Join(of(t, "sqlite:"), "\n"), "USER=jdoe"); !strings.Contains(output, "ACQUIRED") || !strings.Contains(output, "1 lock") {
+				t.Errorf("it prints\n%s", output)
+			}
+			return
+		}
+		scheme, _, _ := strings.Cut(s.dsn, ":")
+		lines := of(t, "--dsn "+scheme+"://")
+		s.must(t, strings.Replace(lines[0], scheme+"://admin@db.example.org/shop", "'"+s.dsn+"'", 1)+"\napplockctl migrate status --exit-code\napplockctl migrate uninstall --yes")
+		print, byHand, _ := strings.Cut(lines[1], "# then: ")
+		if _, ofMySQL, is := strings.Cut(byHand, "mysql "); is {
+			byHand = s.words.Replace("mariadb " + ofMySQL)
+		}
+		s.must(t, print+"\n"+s.words.Replace(byHand)+"\napplockctl migrate status --exit-code")
+		s.grants(t, of(t, "applockctl grant")[0])
+	})
+}
+
+// grants runs the line that grants a role, to an account that is made for it.
+func (s site) grants(t *testing.T, line string) {
+	t.Helper()
+	account := s.words.Replace("shop_app")
+	create, drop := "CREATE ROLE "+account, "DROP OWNED BY "+account+"; DROP ROLE "+account
+	if s.chapter != "PostgreSQL" {
+		account = account[len("applock_test_"):]
+		create, drop = "CREATE USER "+account, "DROP USER "+account
+	}
+	execute(t, s.open(s.dsn), create)
+	t.Cleanup(func() { execute(t, s.open(s.dsn), drop) })
+	s.must(t, strings.Replace(line, "shop_app", account, 1))
+}

@@ -38,9 +38,9 @@ func (v verifyAnswer) fields() []field {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	stale := duration(defaultStale)
+	stale, looksOnly := duration(defaultStale), false
 	command := &cobra.Command{
-		Use:   "verify [--older-than 60d]",
+		Use:   "verify [--older-than 60d] [--look-only]",
 		Short: "Check a live installation from end to end",
 		Long: `Looks at everything that has to be right before programs can rely on the locks, and prints a line each: OK,
 NOTE for what is good to know, or FAILED with the command that mends it. Exit code 0 if nothing has FAILED,
@@ -55,24 +55,25 @@ At the end it plays on the database, unless that takes no changes: the scenarios
 play on every product, each up to where it needs a clock that can be turned, without what would meet other
 people's locks; and the end of a lock of one second. It plays with objects of random types that begin with
 verify_, and deletes their rows, also after Ctrl-C. It changes nothing else. Not all of it is there on
-Db2.`,
+Db2. With --look-only it plays nothing, and changes nothing at all: for a look every few minutes.`,
 		Example: `  applockctl verify
   applockctl verify --output json
-  applockctl --quiet verify --older-than 90d || echo "look at the locks"`,
+  applockctl --quiet verify --look-only --older-than 90d || echo "look at the locks"`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.verify(ctx, time.Duration(stale))
+			return a.verify(ctx, time.Duration(stale), looksOnly)
 		}),
 	}
 	command.Flags().Var(&stale, "older-than", "after how long the row of a free object should have been purged")
+	command.Flags().BoolVar(&looksOnly, "look-only", false, "play nothing on the database")
 	return command
 }
 
-func (a *app) verify(ctx context.Context, stale time.Duration) error {
+func (a *app) verify(ctx context.Context, stale time.Duration, looksOnly bool) error {
 	return a.call(ctx, "verify", func(ctx context.Context, s session) error {
-		v := &verifier{app: a, session: s, stale: stale}
+		v := &verifier{app: a, session: s, stale: stale, looksOnly: looksOnly}
 		if err := v.connection(ctx); err != nil {
 			return err
 		}
@@ -99,6 +100,9 @@ type verifier struct {
 	app     *app
 	session session
 	stale   time.Duration
+	// looksOnly is true where nothing is to be played.
+	looksOnly bool
+
 	answers []verifyAnswer
 	product string
 	// installed is true where there is something to work with, and readOnly where that cannot be changed.
@@ -367,6 +371,10 @@ func (v *verifier) purge(ctx context.Context) error {
 func (v *verifier) round(ctx context.Context) error {
 	if !v.installed {
 		v.note("round", notInstalled)
+		return nil
+	}
+	if v.looksOnly {
+		v.note("round", "not played: --look-only")
 		return nil
 	}
 	if v.readOnly {

@@ -267,8 +267,9 @@ func TestNoConnectionPinned(t *testing.T) {
 		leases = append(leases, lease)
 		results = append(results, waiting(t, place, client, request))
 	}
-	if n := place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"); n > 3 {
-		t.Errorf("20 leases and 20 waiters use %d connections, want one for calls, one for messages and one for renewals", n)
+	// One for calls, one for messages and one for renewals; besides those that a call has given up, until the server notices.
+	for place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'") > 3 {
+		time.Sleep(10 * time.Millisecond)
 	}
 	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(0)}); err != nil {
 		t.Errorf("a call meanwhile: %v", err)

@@ -103,14 +103,14 @@ public class Cycles {
         return thread -> {
             long fence;
             try (Connection connection = pool.getConnection();
-                    CallableStatement get = connection.prepareCall("{call applock.get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}")) {
+                    CallableStatement get = connection.prepareCall("{call applock.get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}")) {
                 get.setString(1, "java");
                 get.setString(2, Integer.toString(thread));
                 get.setString(3, "JDOE");
                 get.setString(4, "CS");
                 get.setInt(5, 60);
                 registerAnswers(get, 6, Types.CHAR, Types.VARCHAR, Types.VARCHAR, Types.VARCHAR, Types.BIGINT,
-                        Types.TIMESTAMP, Types.BIGINT);
+                        Types.TIMESTAMP, Types.BIGINT, Types.VARCHAR);
                 get.execute();
                 expectYes(get.getString(6));
                 fence = get.getLong(10);

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -214,11 +215,14 @@ func playWatch(t *testing.T, b binary) {
 func testWatchEnds(t *testing.T, b binary) {
 	b.dsn = "sqlite:" + b.directory + "/applock.db"
 	b.run(t.Context(), "migrate", "up").check(t, exitYes)
-	for _, end := range []func(w *watched) error{
+	ends := []func(w *watched) error{
 		func(w *watched) error { _, err := w.keyboard.WriteString("\x03"); return err },
 		func(w *watched) error { return w.command.Process.Signal(syscall.SIGTERM) },
-		func(w *watched) error { return w.command.Process.Signal(syscall.SIGHUP) },
-	} {
+	}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup, which the program inherits and heeds
+		ends = append(ends, func(w *watched) error { return w.command.Process.Signal(syscall.SIGHUP) })
+	}
+	for _, end := range ends {
 		w := b.watching(t.Context(), t)
 		w.seeText(t, "no locks")
 		if err := end(w); err != nil {

@@ -19,8 +19,8 @@ PACKAGES := ./...
 TESTED = $(filter-out %/clients,$(shell go list $(PACKAGES)))
 # Where goroutines meet: the rest of the code runs in the goroutine of its caller.
 CONCURRENT := ./applock/... ./internal/db/...
-# What reads text or counts statements there has one goroutine; with the race detector it would take half of the time.
-SINGLE := ^Test(Lint.*|RoutinesOnHSQLDB|EachStatementIsOneProbe)$$
+# What reads text, counts statements or plays on HSQLDB there has one goroutine; with the race detector it would take half of the time.
+SINGLE := ^Test(Lint.*|.*OnHSQLDB|EachStatementIsOneProbe)$$
 # Each is a module of its own, so that what it adapts is no business of other users.
 ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock
 TEST_ADAPTERS := for module in $(ADAPTERS); do \

@@ -218,7 +218,7 @@ func costly(each, late time.Duration) *fakebackend.Backend {
 func TestAShortTTLHarmsNobody(t *testing.T) {
 	t.Parallel()
 	play(t, costly(150*time.Microsecond, 0), func(t *testing.T, leases *applock.Leases) {
-		long := manyLeases(t, leases, "long", 10_000, 45*time.Second)
+		long := manyLeases(t, leases, "long", manyAtOnce(), 45*time.Second)
 		short := manyLeases(t, leases, "short", 1, time.Second)
 		time.Sleep(3 * time.Minute)
 		requireAlive(t, long)
@@ -238,12 +238,20 @@ func TestLateAnswersHarmNobody(t *testing.T) {
 	})
 }
 
+// manyAtOnce is how many leases the tests of many have: a tenth with -short, which is for the race detector.
+func manyAtOnce() int {
+	if testing.Short() {
+		return 1000
+	}
+	return 10_000
+}
+
 // Goal: many leases with a short TTL live, in calls that fit into the time of an attempt. Method: 10,000 of 9 s on a backend
 // that takes 200 µs for each.
 func TestManyShortLeases(t *testing.T) {
 	t.Parallel()
 	play(t, costly(200*time.Microsecond, 5*time.Millisecond), func(t *testing.T, leases *applock.Leases) {
-		held := manyLeases(t, leases, "short", 10_000, 9*time.Second)
+		held := manyLeases(t, leases, "short", manyAtOnce(), 9*time.Second)
 		time.Sleep(time.Minute)
 		requireAlive(t, held)
 	})
@@ -264,7 +272,7 @@ func TestManyLeasesOfABusyServer(t *testing.T) {
 		return fakebackend.Fault{After: 600 * time.Millisecond}
 	})
 	play(t, backend, func(t *testing.T, leases *applock.Leases) {
-		many := manyLeases(t, leases, "many", 10_000, 9*time.Second)
+		many := manyLeases(t, leases, "many", manyAtOnce(), 9*time.Second)
 		time.Sleep(time.Minute)
 		requireAlive(t, many)
 		silent.Store(true)
@@ -298,7 +306,7 @@ func TestManyLeasesOfAnOverloadedServer(t *testing.T) {
 				return fakebackend.Fault{Before: time.Duration(call.Grants) * cost(call)}
 			})
 			play(t, backend, func(t *testing.T, leases *applock.Leases) {
-				held := manyLeases(t, leases, "short", 10_000, 9*time.Second)
+				held := manyLeases(t, leases, "short", manyAtOnce(), 9*time.Second)
 				time.Sleep(2 * time.Minute)
 				requireAlive(t, held)
 			})

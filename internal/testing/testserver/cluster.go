@@ -26,7 +26,7 @@ const (
 const clusterSettings = `
 listen_addresses = '127.0.0.1'
 unix_socket_directories = %[1]s
-max_connections = 500
+max_connections = 1000
 max_prepared_transactions = 10
 shared_buffers = 64MB
 fsync = %[2]t

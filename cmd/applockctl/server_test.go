@@ -261,10 +261,13 @@ func TestInterrupt(t *testing.T) {
 		for _, protocol := range protocols() {
 			ctx, interrupt := context.WithCancel(t.Context())
 			dsn := protocol.dsn(fakeServer(t, func(conn net.Conn) {
-				if protocol.login(conn) == nil {
-					time.AfterFunc(test.after, interrupt)
-					silent(conn)
+				if protocol.login(conn) != nil {
+					return
 				}
+				if _, err := conn.Read(make([]byte, 1)); err == nil { // the command has sent something
+					time.AfterFunc(test.after, interrupt)
+				}
+				silent(conn)
 			}))
 			group.Go(func() {
 				got := userOf(dsn).runContext(ctx, strings.Fields(test.args)...)

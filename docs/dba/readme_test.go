@@ -39,11 +39,11 @@ func TestReadmeInstalls(t *testing.T) {
 		scheme, _, _ := strings.Cut(s.dsn, ":")
 		lines := of(t, "--dsn "+scheme+"://")
 		s.must(t, strings.Replace(lines[0], scheme+"://admin@db.example.org/shop", "'"+s.dsn+"'", 1)+"\napplockctl migrate status --exit-code\napplockctl migrate uninstall --yes")
-		print, byHand, _ := strings.Cut(lines[1], "# then: ")
+		script, byHand, _ := strings.Cut(lines[1], "# then: ")
 		if _, ofMySQL, is := strings.Cut(byHand, "mysql "); is {
 			byHand = s.words.Replace("mariadb " + ofMySQL)
 		}
-		s.must(t, print+"\n"+s.words.Replace(byHand)+"\napplockctl migrate status --exit-code")
+		s.must(t, script+"\n"+s.words.Replace(byHand)+"\napplockctl migrate status --exit-code")
 		s.grants(t, of(t, "applockctl grant")[0])
 	})
 }

@@ -19,7 +19,12 @@ import (
 // blocks returns the code blocks of the page in a language.
 func blocks(t *testing.T, language string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../cron.md")
+	return blocksOf(t, "../cron.md", language)
+}
+
+func blocksOf(t *testing.T, file, language string) []string {
+	t.Helper()
+	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +94,11 @@ func (h host) sh(t *testing.T, line string) (output string, code int) {
 	return string(text), 0
 }
 
+// withoutTimes returns the command of a crontab's line.
+func withoutTimes(line string) string {
+	return regexp.MustCompile(`^(\S+ +){5}`).ReplaceAllString(line, "")
+}
+
 // checkReports checks how often the job has run.
 func (h host) checkReports(t *testing.T, times int) {
 	t.Helper()
@@ -104,7 +114,7 @@ func TestCrontab(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "")
 	variable, line, _ := strings.Cut(strings.TrimSpace(h.here(blocks(t, "crontab")[0])), "\n")
-	command := regexp.MustCompile(`^(\S+ +){5}`).ReplaceAllString(line, "")
+	command := withoutTimes(line)
 	for range 2 {
 		if output, code := h.sh(t, variable+" "+command); code != 0 || output != "" {
 			t.Errorf("exit code %d: %s", code, output)
@@ -117,14 +127,10 @@ func TestCrontab(t *testing.T) {
 func TestReadmeCrontab(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "")
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	variable := ""
-	for _, block := range regexp.MustCompile("(?s)```crontab\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		for line := range strings.Lines(strings.ReplaceAll(h.here(block[1]), "/etc/applock/janitor.dsn", h.path("jobs.dsn"))) {
-			command := regexp.MustCompile(`^(\S+ +){5}`).ReplaceAllString(strings.TrimSpace(line), "")
+	for _, block := range blocksOf(t, "../../README.md", "crontab") {
+		for line := range strings.Lines(strings.ReplaceAll(h.here(block), "/etc/applock/janitor.dsn", h.path("jobs.dsn"))) {
+			command := withoutTimes(strings.TrimSpace(line))
 			if strings.HasPrefix(command, "APPLOCK_DSN_FILE=") {
 				variable = command
 				continue

@@ -99,7 +99,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 // rows as in a million; how many statements there are, and how much of the write-ahead log the operation fills, is recorded
 // here. Method: auto_explain counts both for the statements inside, once the operation has been called before; a fifth more of
 // the log is allowed, for what depends on the values. A vacuum takes off what an earlier call would have a later one tidy
-// up. The record of the commit is not counted, nor are whole pages after a checkpoint: then it is called again.
+// up. The record of the commit is not counted.
 func TestEachStatementIsOneProbe(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
@@ -156,23 +156,35 @@ func probes() []probe {
 	}
 }
 
-// cost counts the statements inside, the pages of the one that looks at most of them, and the bytes of log of them all.
+// cost counts the statements inside, the pages of the one that looks at most of them, and the bytes of log of them all, in the
+// cheapest of a few calls. What a server does in one call of many is not what the operation costs: it looks up what it then
+// keeps, logs a whole page after a checkpoint, or logs that a sequence has gone on.
 func (e *explained) cost(t *testing.T, probe probe) (statements, pages, bytes int) {
 	t.Helper()
-	for attempt := range 10 {
+	const calls, enough = 12, 4
+	counted := 0
+	for attempt := range calls {
 		call(t, e.pool, probe.before)
 		call(t, e.pool, "VACUUM applock.appl_lock")
 		plans := e.plansOf(t, probe.query)
-		statements, pages, bytes = len(plans)-1, 0, 0
-		wholePages := 0
-		for _, plan := range plans[:statements] {
-			pages = max(pages, plan.Hit+plan.Read)
-			bytes += plan.WALBytes
+		statementsNow, pagesNow, bytesNow, wholePages := len(plans)-1, 0, 0, 0
+		for _, plan := range plans[:statementsNow] {
+			pagesNow = max(pagesNow, plan.Hit+plan.Read)
+			bytesNow += plan.WALBytes
 			wholePages += plan.WALPages
 		}
-		if attempt > 0 && wholePages == 0 { // what the server looks up for the first call, it keeps
+		if attempt == 0 || wholePages > 0 {
+			continue
+		}
+		if counted == 0 || bytesNow < bytes {
+			statements, pages, bytes = statementsNow, pagesNow, bytesNow
+		}
+		if counted++; counted == enough {
 			break
 		}
+	}
+	if counted == 0 {
+		t.Fatalf("%s: each of %d calls logged a whole page", probe.name, calls)
 	}
 	return statements, pages, bytes
 }

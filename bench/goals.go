@@ -188,6 +188,8 @@ func reasons() map[string]string {
 		cyclesRow + "/" + productPostgres + "/pglock":            flushes,
 		cyclesRow + "/" + productPostgres + "/goose's locker":    flushes,
 		cyclesRow + "/" + productMariaDB + "/goose's locker":     inJava,
+		inJavaRow + "/" + productPostgres + "/ShedLock":          flushes,
+		inJavaRow + "/" + productPostgres + "/JdbcLockRegistry":  flushes,
 		inJavaRow + "/" + productMariaDB + "/ShedLock":           inJava,
 		inJavaRow + "/" + productMariaDB + "/JdbcLockRegistry":   inJava,
 		refusalRow + "/" + productPostgres + "/" + lookUpName:    function,

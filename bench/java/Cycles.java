@@ -58,8 +58,13 @@ public class Cycles {
 
     static Map<String, Once> contenders(HikariDataSource pool, String product) throws Exception {
         JdbcTemplate jdbc = new JdbcTemplate(pool);
-        jdbc.execute("CREATE TABLE shedlock (name VARCHAR(64) NOT NULL PRIMARY KEY, lock_until TIMESTAMP(3) NOT NULL,"
-                + " locked_at TIMESTAMP(3) NOT NULL, locked_by VARCHAR(255) NOT NULL)");
+        // As its README has them. PostgreSQL rounds up to the next millisecond, where it is told to keep three digits: a lock that
+        // has just been released is taken until then.
+        String timestamp = product.equals("postgres") ? "TIMESTAMP" : "TIMESTAMP(3)";
+        jdbc.execute("DROP TABLE IF EXISTS shedlock");
+        jdbc.execute("DROP TABLE IF EXISTS INT_LOCK");
+        jdbc.execute("CREATE TABLE shedlock (name VARCHAR(64) NOT NULL PRIMARY KEY, lock_until " + timestamp + " NOT NULL,"
+                + " locked_at " + timestamp + " NOT NULL, locked_by VARCHAR(255) NOT NULL)");
         jdbc.execute(springsTable(product.equals("postgres") ? "postgresql" : "mysql"));
         LockProvider shedLock = new JdbcTemplateLockProvider(
                 JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(jdbc).usingDbTime().build());

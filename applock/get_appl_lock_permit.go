@@ -132,6 +132,7 @@ func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitPa
 		ExpiresAt: row.ExpiresTS,
 		Left:      time.Duration(row.SecondsLeft) * time.Second,
 		Outcome:   Outcome(row.Outcome),
+		Note:      row.Note,
 	}}, nil
 }
 
@@ -148,6 +149,7 @@ func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
 				Fence:     Fence(row.Fence),
 				ExpiresAt: row.ExpiresTS,
 				Left:      time.Duration(row.SecondsLeft) * time.Second,
+				Note:      row.Note,
 			},
 		})
 	}

@@ -148,6 +148,7 @@
                PERFORM PUT-FENCE
                PERFORM PUT-EXPIRES-TS
                PERFORM PUT-SECONDS-LEFT
+               PERFORM PUT-NOTE
                PERFORM END-ROW
                PERFORM FETCH-ROW
            END-PERFORM

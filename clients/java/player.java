@@ -92,7 +92,7 @@ class Player {
             case "get_appl_lock_permit":
                 return locks.permit(object(a), number(a.get(2)), new Owner(a.get(3), a.get(4)), seconds(a.get(5))).stream()
                         .<List<?>>map(p -> Arrays.asList(p.outcome(), p.slot().id(), p.owner().operator(), p.owner().department(),
-                                p.fence(), p.expires(), p.secondsLeft())).toList();
+                                p.fence(), p.expires(), p.secondsLeft(), p.note())).toList();
             case "release_appl_lock":
                 return List.of(ended(locks.release(object(a), a.get(2), number(a.get(3)), a.get(4), a.get(5))));
             case "inquire_appl_lock":

@@ -205,7 +205,7 @@ func permitAnswer(rows []map[string]any, code int) (scenario.Answer, error) {
 		}
 		for key, name := range map[string]string{
 			"object_id": "slot_id", "holder": "operator_id", "holder_department": "department_id",
-			"fence": "fence", "expires_ts": "expires_ts", "seconds_left": "seconds_left",
+			"fence": "fence", "expires_ts": "expires_ts", "seconds_left": "seconds_left", "note": "note",
 		} {
 			answer.Values[name+suffix] = fmt.Sprint(row[key])
 		}

@@ -150,6 +150,7 @@ func Contract() []Operation {
 				{"fence", Out, Number, "fencing token of the slot's grant; 0 when it has become free"},
 				{"expires_ts", Out, Timestamp, "when the slot's lock ends; NULL when it has become free"},
 				rowSecondsLeft,
+				{"note", Out, Text, "why the slot is held; empty when nobody has said so, or when it has become free"},
 			},
 			Answers: []string{
 				"`ACQUIRED`, one row: a slot was free or expired; a new grant",

@@ -25,4 +25,6 @@ type Permit struct {
 	ExpiresTS    time.Time
 	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
 	SecondsLeft int64
+	// Note is why the slot is held; empty if nobody has said so.
+	Note string
 }

@@ -109,6 +109,7 @@ func PermitAnswer(permits []db.Permit) Answer {
 		answer.Values[nth("fence", i+1)] = strconv.FormatInt(row.Fence, 10)
 		answer.Values[nth("expires_ts", i+1)] = timestamp(row.ExpiresTS)
 		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+		answer.Values[nth("note", i+1)] = row.Note
 	}
 	return answer
 }

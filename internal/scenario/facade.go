@@ -82,7 +82,7 @@ func permitThroughFacade(ctx context.Context, client *applock.Client, args Args)
 		return PermitAnswer(rows), nil
 	}
 	return AnswerOrError(PermitAnswer([]db.Permit{permitOf(db.Outcome(permit.Outcome), permit.Object, applock.Holder{
-		Owner: permit.Owner, Fence: permit.Fence, ExpiresAt: permit.ExpiresAt, Left: permit.Left,
+		Owner: permit.Owner, Fence: permit.Fence, ExpiresAt: permit.ExpiresAt, Left: permit.Left, Note: permit.Note,
 	})}), err)
 }
 
@@ -95,6 +95,7 @@ func permitOf(outcome db.Outcome, slot applock.Object, holder applock.Holder) db
 		Fence:        int64(holder.Fence),
 		ExpiresTS:    holder.ExpiresAt,
 		SecondsLeft:  wholeSeconds(holder.Left),
+		Note:         holder.Note,
 	}
 }
 

@@ -6,7 +6,8 @@ SELECT
     department_id::text AS department_id,
     fence::bigint AS fence,
     expires_ts::timestamptz AS expires_ts,
-    seconds_left::bigint AS seconds_left
+    seconds_left::bigint AS seconds_left,
+    note::text AS note
 FROM get_appl_lock_permit(
     @object_type::text,
     @object_id::text,

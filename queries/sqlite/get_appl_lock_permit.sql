@@ -39,6 +39,7 @@ SELECT
     CAST(coalesce(l.fence, 0) AS INTEGER) AS fence,
     l.expires_ts,
     CAST(coalesce((l.expires_ts - t.now_ts + 999999) / 1000000, 0) AS INTEGER) AS seconds_left,
+    CAST(coalesce(l.note, '') AS TEXT) AS note,
     CAST(coalesce(l.operator_id, '') = CAST(@operator_id AS TEXT) AS INTEGER) AS is_own
 FROM slot AS s
 CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t

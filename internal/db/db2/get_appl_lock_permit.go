@@ -19,7 +19,7 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 			var permit db.Permit
 			err := row.Scan(
 				&permit.Outcome, &permit.SlotID, &permit.OperatorID, &permit.DepartmentID, &permit.Fence,
-				db.UTC(&permit.ExpiresTS), &permit.SecondsLeft,
+				db.UTC(&permit.ExpiresTS), &permit.SecondsLeft, &permit.Note,
 			)
 			permits = append(permits, permit)
 			return err

@@ -30,6 +30,7 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 			Fence:        row.Fence,
 			ExpiresTS:    utc(row.ExpiresTs),
 			SecondsLeft:  row.SecondsLeft,
+			Note:         row.Note,
 		}
 	}
 	return permits, nil

@@ -55,6 +55,7 @@ func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) 
 		Fence:        result.Fence,
 		ExpiresTS:    result.ExpiresTS,
 		SecondsLeft:  result.SecondsLeft,
+		Note:         result.Note,
 	}
 	if permit.DepartmentID == "" && permit.Outcome == db.Renewed {
 		permit.DepartmentID = slots[0].DepartmentID
@@ -88,6 +89,7 @@ func fullPermits(slots []queries.GetApplLockPermitSlotsRow) []db.Permit {
 			Fence:        slot.Fence,
 			ExpiresTS:    utc(slot.ExpiresTs.Int64),
 			SecondsLeft:  slot.SecondsLeft,
+			Note:         slot.Note,
 		}
 	}
 	return permits

@@ -225,6 +225,7 @@ func permit(row map[string]any) db.Permit {
 		Fence:        whole(row["fence"]),
 		ExpiresTS:    instant(row["expires_ts"]),
 		SecondsLeft:  whole(row["seconds_left"]),
+		Note:         scenario.Text(row["note"]),
 	}
 }
 

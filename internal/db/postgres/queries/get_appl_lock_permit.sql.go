@@ -19,7 +19,8 @@ SELECT
     department_id::text AS department_id,
     fence::bigint AS fence,
     expires_ts::timestamptz AS expires_ts,
-    seconds_left::bigint AS seconds_left
+    seconds_left::bigint AS seconds_left,
+    note::text AS note
 FROM get_appl_lock_permit(
     $1::text,
     $2::text,
@@ -47,6 +48,7 @@ type GetApplLockPermitRow struct {
 	Fence        int64
 	ExpiresTs    pgtype.Timestamptz
 	SecondsLeft  int64
+	Note         string
 }
 
 func (q *Queries) GetApplLockPermit(ctx context.Context, arg GetApplLockPermitParams) ([]GetApplLockPermitRow, error) {
@@ -73,6 +75,7 @@ func (q *Queries) GetApplLockPermit(ctx context.Context, arg GetApplLockPermitPa
 			&i.Fence,
 			&i.ExpiresTs,
 			&i.SecondsLeft,
+			&i.Note,
 		); err != nil {
 			return nil, err
 		}

@@ -37,6 +37,7 @@ SELECT
     CAST(coalesce(l.fence, 0) AS INTEGER) AS fence,
     l.expires_ts,
     CAST(coalesce((l.expires_ts - t.now_ts + 999999) / 1000000, 0) AS INTEGER) AS seconds_left,
+    CAST(coalesce(l.note, '') AS TEXT) AS note,
     CAST(coalesce(l.operator_id, '') = CAST(?2 AS TEXT) AS INTEGER) AS is_own
 FROM slot AS s
 CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
@@ -62,6 +63,7 @@ type GetApplLockPermitSlotsRow struct {
 	Fence        int64
 	ExpiresTs    sql.NullInt64
 	SecondsLeft  int64
+	Note         string
 	IsOwn        int64
 }
 
@@ -108,6 +110,7 @@ func (q *Queries) GetApplLockPermitSlots(ctx context.Context, arg GetApplLockPer
 			&i.Fence,
 			&i.ExpiresTs,
 			&i.SecondsLeft,
+			&i.Note,
 			&i.IsOwn,
 		); err != nil {
 			return nil, err

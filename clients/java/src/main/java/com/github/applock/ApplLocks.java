@@ -108,7 +108,7 @@ public final class ApplLocks {
         return call("get_appl_lock_permit(?, ?, ?, ?, ?, ?)", row -> new Permit(
                 row.getString("outcome"), new ApplObject(object.type(), row.getString("slot_id")),
                 new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
-                instant(row, "expires_ts"), row.getLong("seconds_left")),
+                instant(row, "expires_ts"), row.getLong("seconds_left"), row.getString("note")),
                 object.type(), object.id(), permits, owner.operator(), owner.department(), seconds(ttl));
     }
 

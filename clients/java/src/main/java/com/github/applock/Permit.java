@@ -11,6 +11,7 @@ import java.time.Instant;
  * @param fence the number of the grant
  * @param expires when the lock ends unless it is renewed; null if it has become free
  * @param secondsLeft how long that is, by the clock of the database
+ * @param note what the holder has noted; may be empty
  */
-public record Permit(String outcome, ApplObject slot, Owner owner, long fence, Instant expires, long secondsLeft) {
+public record Permit(String outcome, ApplObject slot, Owner owner, long fence, Instant expires, long secondsLeft, String note) {
 }

@@ -121,6 +121,10 @@ bench: ## Measure all beside the same by hand and by others, in half an hour; AR
 bench-smoke: ## Test the bench, and measure everything once, in a minute.
 	$(WITH_SERVERS) go -C bench run github.com/applock/applock/internal/testing/report -count=1 -timeout=10m -- ./...
 
+.PHONY: model
+model: ## Check the model of a lock (internal/model), and that each broken variant of it fails. Needs spin and cc.
+	go run ./internal/testing/report -tags=spin -count=1 -timeout=20m -- ./internal/model
+
 .PHONY: verify
 verify: ## Check what is generated, frozen or documented against its source. What needs a server for that is in make test.
 	$(TOOL) sqlc diff

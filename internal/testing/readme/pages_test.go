@@ -40,7 +40,7 @@ func walk(t *testing.T, end string, visit func(file, text string)) {
 			return err
 		}
 		file, err := filepath.Rel(root, name)
-		if err != nil || entry.IsDir() && file == ".git" {
+		if err != nil || entry.IsDir() && (file == ".git" || file == "bin") {
 			return fs.SkipDir
 		}
 		if entry.IsDir() || !strings.HasSuffix(file, end) {

@@ -42,7 +42,7 @@ type Grant struct {
 	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
 	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
 	Left time.Duration
-	// Outcome is OutcomeAcquired, OutcomeRenewed when the operator held the lock already, or OutcomeTransferred.
+	// Outcome is OutcomeAcquired, OutcomeRenewed when the operator held the lock already, OutcomeTransferred or OutcomeTaken.
 	Outcome Outcome
 	// Note is what the operator had noted when a get renewed the grant; a new grant has none.
 	Note string

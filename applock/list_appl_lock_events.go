@@ -17,6 +17,8 @@ type EventKind string
 const (
 	// EventTransferred is a transfer.
 	EventTransferred EventKind = "TRANSFERRED"
+	// EventTaken is a take: the actor is who has taken it.
+	EventTaken EventKind = "TAKEN"
 	// EventReleased is a release by another actor than the holder, or with a reason.
 	EventReleased EventKind = "RELEASED"
 	// EventOvertaken is a get of what another operator's lock had expired on, which had not been released.

@@ -90,6 +90,7 @@ const (
 	OutcomeAcquired    Outcome = Outcome(db.Acquired)
 	OutcomeRenewed     Outcome = Outcome(db.Renewed)
 	OutcomeTransferred Outcome = Outcome(db.Transferred)
+	OutcomeTaken       Outcome = Outcome(db.Taken)
 	OutcomeReleased    Outcome = Outcome(db.Released)
 	OutcomeFree        Outcome = Outcome(db.Free)
 	OutcomeHeld        Outcome = Outcome(db.Held)

@@ -56,6 +56,21 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
+      * Takes it from whoever holds it, or from the grant IN-FENCE only;
+      * IN-REASON says why.
+       ENTRY "APPLOCK-TAKE" USING APPLOCK.
+           MOVE "take_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           MOVE IN-REASON TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-FENCE
+           PERFORM ADD-TTL-SECONDS
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
       * Says why the operator holds it; a NULL takes that back.
        ENTRY "APPLOCK-NOTE" USING APPLOCK.
            MOVE "note_appl_lock_row" TO ROUTINE
@@ -221,6 +236,17 @@
            PERFORM ADD-OPERATOR-ID
            MOVE IN-SINCE-SECONDS TO GIVEN-NUMBER
            PERFORM ADD-NUMBER
+           MOVE IN-AFTER-EVENT-ID TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
+      * APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-INBOX" USING APPLOCK.
+           MOVE "inbox_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OPERATOR-ID
            MOVE IN-AFTER-EVENT-ID TO GIVEN-NUMBER
            PERFORM ADD-NUMBER
            PERFORM ADD-MAX-ROWS
@@ -546,6 +572,12 @@
                    MOVE COLUMN-TEXT TO OUT-DB-USER
                WHEN "program"
                    MOVE COLUMN-TEXT TO OUT-PROGRAM
+               WHEN "kind"
+                   MOVE COLUMN-TEXT TO OUT-KIND
+               WHEN "other_operator_id"
+                   MOVE COLUMN-TEXT TO OUT-OTHER-OPERATOR-ID
+               WHEN "other_department_id"
+                   MOVE COLUMN-TEXT TO OUT-OTHER-DEPARTMENT-ID
                WHEN "from_operator_id"
                    MOVE COLUMN-TEXT TO OUT-FROM-OPERATOR-ID
                WHEN "from_department_id"

@@ -118,6 +118,10 @@
                10  OUT-FROM-FENCE          PIC S9(18) COMP-5.
                10  OUT-TO-FENCE            PIC S9(18) COMP-5.
                10  OUT-REASON              PIC X(1020).
+      *        Those of a notice, and of the event and the object.
+               10  OUT-KIND                PIC X(8).
+               10  OUT-OTHER-OPERATOR-ID   PIC X(256).
+               10  OUT-OTHER-DEPARTMENT-ID PIC X(256).
 
            05  APPLOCK-SQLSTATE            PIC X(5).
                88  APPLOCK-OK              VALUE "00000".

@@ -78,6 +78,8 @@
                    PERFORM PLAY-INQUIRE
                WHEN "transfer_appl_lock"
                    PERFORM PLAY-TRANSFER
+               WHEN "take_appl_lock"
+                   PERFORM PLAY-TAKE
                WHEN "note_appl_lock"
                    PERFORM PLAY-NOTE
                WHEN "list_appl_locks"
@@ -102,6 +104,8 @@
                    PERFORM PLAY-STATS
                WHEN "list_appl_lock_events"
                    PERFORM PLAY-EVENTS
+               WHEN "inbox_appl_locks"
+                   PERFORM PLAY-INBOX
                WHEN OTHER
                    DISPLAY "unknown operation" UPON SYSERR
                    MOVE 1 TO RETURN-CODE
@@ -196,6 +200,29 @@
            MOVE FIELD(8) TO IN-ACTOR-ID
            MOVE FIELD(9) TO IN-REASON
            CALL "APPLOCK-TRANSFER" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-TAKE.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           MOVE FIELD(6) TO IN-REASON
+           IF FIELD(7) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-FENCE
+           END-IF
+           IF FIELD(8) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(8)) TO IN-TTL-SECONDS
+           END-IF
+           CALL "APPLOCK-TAKE" USING APPLOCK
            IF APPLOCK-OK
                PERFORM BEGIN-ROW
                PERFORM PUT-FLAG-AND-OUTCOME
@@ -420,6 +447,40 @@
                PERFORM FETCH-ROW
            END-PERFORM
            PERFORM END-ANSWER.
+
+       PLAY-INBOX.
+           MOVE FIELD(2) TO IN-OPERATOR-ID
+           IF FIELD(3) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(3)) TO IN-AFTER-EVENT-ID
+           END-IF
+           IF FIELD(4) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(4)) TO IN-MAX-ROWS
+           END-IF
+           CALL "APPLOCK-INBOX" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-NOTICE
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PUT-NOTICE.
+           MOVE OUT-KIND TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-EVENT-ID TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER
+           PERFORM PUT-OBJECT
+           MOVE OUT-OTHER-OPERATOR-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-OTHER-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-EVENT-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           PERFORM PUT-SECONDS-LEFT
+           MOVE OUT-REASON TO PUT-VALUE
+           PERFORM PUT-TEXT.
 
        PUT-EVENT.
            MOVE OUT-EVENT-ID TO PUT-NUMBER

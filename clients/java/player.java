@@ -100,6 +100,9 @@ class Player {
             case "transfer_appl_lock":
                 return List.of(handed(locks.transfer(
                         object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)), a.get(6), a.get(7))));
+            case "take_appl_lock":
+                return List.of(handed(locks.take(
+                        object(a), new Owner(a.get(2), a.get(3)), a.get(4), number(a.get(5)), seconds(a.get(6)))));
             case "note_appl_lock":
                 return List.of(ended(locks.note(object(a), a.get(2), number(a.get(3)), a.get(4))));
             case "list_appl_locks":
@@ -189,6 +192,10 @@ class Player {
             case "stats_appl_locks":
                 return locks.stats(a.get(0), a.get(1)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
                         s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
+            case "inbox_appl_locks":
+                return locks.inbox(a.get(0), number(a.get(1)), number(a.get(2))).stream()
+                        .<List<?>>map(n -> Arrays.asList(n.kind(), n.eventId(), n.object().type(), n.object().id(), n.other().operator(),
+                                n.other().department(), n.at(), n.secondsLeft(), n.reason())).toList();
             case "list_appl_lock_events":
                 return locks.events(a.get(0), a.get(1), a.get(2), seconds(a.get(3)), number(a.get(4)), number(a.get(5))).stream()
                         .<List<?>>map(e -> Arrays.asList(e.id(), e.at(), e.object().type(), e.object().id(), e.event(), e.actor(),

@@ -45,6 +45,11 @@ class Locks {
     return this.#one("transfer_appl_lock_row", objectType, text(objectId), from, to, department, ttl, actor, reason);
   }
 
+  // Take it from whoever holds it, or from the grant expectedFence only; the former holder reads why in its inbox.
+  take(objectType, objectId, operator, reason, { department, expectedFence, ttl } = {}) {
+    return this.#one("take_appl_lock_row", objectType, text(objectId), operator, department, reason, expectedFence, ttl);
+  }
+
   // Say why the operator holds it, for whoever asks; no note takes that back.
   note(objectType, objectId, operator, note, { fence } = {}) {
     return this.#one("note_appl_lock_row", objectType, text(objectId), operator, fence, note);
@@ -99,6 +104,11 @@ class Locks {
   // One page of the history, oldest first; since is in seconds back from now.
   events({ objectType, objectId, operator, since, afterEventId, maxRows } = {}) {
     return this.#call("list_appl_lock_events", objectType, text(objectId), operator, since, afterEventId, maxRows);
+  }
+
+  // What others did with an operator's locks, who waits for them, and which end within the hour.
+  inbox(operator, { afterEventId, maxRows } = {}) {
+    return this.#call("inbox_appl_locks", operator, afterEventId, maxRows);
   }
 
   async #one(routine, ...values) {

@@ -98,6 +98,10 @@ async function play(connection, locks, lines, operation, a) {
         afterType: a[4], afterId: a[5], afterOperator: a[6], afterClient: a[7], maxRows: number(a[8]),
       });
     case "stats_appl_locks": return locks.stats({ objectType: a[0], department: a[1] });
+    case "take_appl_lock":
+      return [await locks.take(a[0], a[1], a[2], a[4], { department: a[3], expectedFence: number(a[5]), ttl: number(a[6]) })];
+    case "inbox_appl_locks":
+      return locks.inbox(a[0], { afterEventId: number(a[1]), maxRows: number(a[2]) });
     case "list_appl_lock_events":
       return locks.events({
         objectType: a[0], objectId: a[1], operator: a[2], since: number(a[3]), afterEventId: number(a[4]), maxRows: number(a[5]),

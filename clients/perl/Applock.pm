@@ -48,6 +48,12 @@ sub transfer {
     return $self->_one('transfer_appl_lock_row', $type, $id, $from, $to, @more{qw(department ttl actor reason)});
 }
 
+# Take it from whoever holds it, or from the grant expected_fence only; the former holder reads why in its inbox.
+sub take {
+    my ($self, $type, $id, $operator, $reason, %more) = @_;
+    return $self->_one('take_appl_lock_row', $type, $id, $operator, $more{department}, $reason, @more{qw(expected_fence ttl)});
+}
+
 # Says why the operator holds it, for whoever asks; no note takes that back.
 sub note {
     my ($self, $type, $id, $operator, $note, %more) = @_;
@@ -122,6 +128,12 @@ sub stats {
 sub events {
     my ($self, %of) = @_;
     return $self->_call('list_appl_lock_events', @of{qw(type id operator since after_event_id max_rows)});
+}
+
+# What others did with an operator's locks, who waits for them, and which end within the hour.
+sub inbox {
+    my ($self, $operator, %of) = @_;
+    return $self->_call('inbox_appl_locks', $operator, @of{qw(after_event_id max_rows)});
 }
 
 sub _one {

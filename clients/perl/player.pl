@@ -25,6 +25,7 @@ my %columns = (
     release_appl_lock      => [qw(return_cd outcome old_operator_id old_department_id)],
     inquire_appl_lock      => [qw(return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note)],
     transfer_appl_lock     => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    take_appl_lock         => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
     note_appl_lock         => [qw(return_cd outcome old_operator_id old_department_id)],
     list_appl_locks        => [@list, qw(fence acquired_ts lock_ts expires_ts seconds_left note)],
     purge_appl_locks       => [qw(purged)],
@@ -34,6 +35,7 @@ my %columns = (
     stats_appl_locks => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
     list_appl_lock_events  => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
         from_department_id to_operator_id to_department_id from_fence to_fence reason)],
+    inbox_appl_locks       => [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason)],
 );
 
 my %play = (
@@ -44,6 +46,7 @@ my %play = (
     release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3], actor => $_[4], reason => $_[5]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
     transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], named([qw(department ttl actor reason)], @_[ 4 .. 7 ])) },
+    take_appl_lock     => sub { $locks->take(@_[ 0 .. 2, 4 ], named([qw(department expected_fence ttl)], @_[ 3, 5, 6 ])) },
     note_appl_lock     => sub { $locks->note(@_[ 0 .. 2, 4 ], fence => $_[3]) },
     list_appl_locks    => sub { $locks->list(named([qw(type operator department after_type after_id max_rows)], @_)) },
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
@@ -57,6 +60,7 @@ my %play = (
         $locks->waiters(named([qw(type id operator department after_type after_id after_operator after_client max_rows)], @_));
     },
     stats_appl_locks => sub { $locks->stats(named([qw(type department)], @_)) },
+    inbox_appl_locks          => sub { $locks->inbox($_[0], named([qw(after_event_id max_rows)], @_[ 1, 2 ])) },
     list_appl_lock_events     => sub { $locks->events(named([qw(type id operator since after_event_id max_rows)], @_)) },
 );
 

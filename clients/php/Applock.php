@@ -71,6 +71,13 @@ final class Locks
         return $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $toDepartment, $ttl, $actor, $reason);
     }
 
+    /** Take it from whoever holds it, or from the grant $expectedFence only; the former holder reads why in its inbox. */
+    public function take(
+        $type, $id, ?string $operator, ?string $reason, ?string $department = null, ?int $expectedFence = null, ?int $ttl = null,
+    ): array {
+        return $this->one('take_appl_lock_row', $type, $id, $operator, $department, $reason, $expectedFence, $ttl);
+    }
+
     /** Says why the operator holds it, for whoever asks; no note takes that back. */
     public function note($type, $id, ?string $operator, ?string $note, ?int $fence = null): array
     {
@@ -145,6 +152,12 @@ final class Locks
         ?string $type = null, $id = null, ?string $operator = null, ?int $since = null, ?int $afterEventId = null, ?int $maxRows = null,
     ): array {
         return $this->call('list_appl_lock_events', $type, $id, $operator, $since, $afterEventId, $maxRows);
+    }
+
+    /** What others did with an operator's locks, who waits for them, and which end within the hour. */
+    public function inbox(?string $operator, ?int $afterEventId = null, ?int $maxRows = null): array
+    {
+        return $this->call('inbox_appl_locks', $operator, $afterEventId, $maxRows);
     }
 
     private function one(string $routine, ...$arguments): array

@@ -54,6 +54,10 @@ class Locks:
         return self._one("transfer_appl_lock_row", object_type, str_or_none(object_id), from_operator, to_operator, to_department, ttl,
                          actor, reason)
 
+    def take(self, object_type, object_id, operator, reason, department=None, expected_fence=None, ttl=None):
+        """Take it from whoever holds it, or from the grant expected_fence only; the former holder reads why in its inbox."""
+        return self._one("take_appl_lock_row", object_type, str_or_none(object_id), operator, department, reason, expected_fence, ttl)
+
     def note(self, object_type, object_id, operator, fence=None, note=None):
         """Say why the operator holds it, for whoever asks; no note takes that back."""
         return self._one("note_appl_lock_row", object_type, str_or_none(object_id), operator, fence, note)
@@ -98,6 +102,10 @@ class Locks:
     def events(self, object_type=None, object_id=None, operator=None, since=None, after_event_id=None, max_rows=None):
         """One page of the history, oldest first; since is in seconds back from now."""
         return self._call("list_appl_lock_events", object_type, str_or_none(object_id), operator, since, after_event_id, max_rows)
+
+    def inbox(self, operator, after_event_id=None, max_rows=None):
+        """What others did with an operator's locks, who waits for them, and which end within the hour."""
+        return self._call("inbox_appl_locks", operator, after_event_id, max_rows)
 
     def _one(self, routine, *arguments):
         return self._call(routine, *arguments)[0]

@@ -108,6 +108,8 @@ class Player:
             case "poll_appl_locks": return locks.poll(a[0], number(a[1]))
             case "list_appl_lock_waiters": return locks.waiters(*a[:8], number(a[8]))
             case "stats_appl_locks": return locks.stats(*a)
+            case "take_appl_lock": return [locks.take(*a[:3], a[4], a[3], number(a[5]), number(a[6]))]
+            case "inbox_appl_locks": return locks.inbox(a[0], number(a[1]), number(a[2]))
             case "list_appl_lock_events": return locks.events(*a[:3], *map(number, a[3:6]))
         raise ValueError("unknown operation " + operation)
 

@@ -58,6 +58,11 @@ module Applock
       one("transfer_appl_lock_row", type, id, from, to, department, ttl, actor, reason)
     end
 
+    # Take it from whoever holds it, or from the grant expected_fence only; the former holder reads why in its inbox.
+    def take(type, id, operator, reason:, department: nil, expected_fence: nil, ttl: nil)
+      one("take_appl_lock_row", type, id, operator, department, reason, expected_fence, ttl)
+    end
+
     # Says why the operator holds it, for whoever asks; no note takes that back.
     def note(type, id, operator, note, fence: nil)
       one("note_appl_lock_row", type, id, operator, fence, note)
@@ -116,6 +121,11 @@ module Applock
     # One page of the history, oldest first; since is in seconds back from now.
     def events(type: nil, id: nil, operator: nil, since: nil, after_event_id: nil, max_rows: nil)
       call("list_appl_lock_events", type, id, operator, since, after_event_id, max_rows)
+    end
+
+    # What others did with an operator's locks, who waits for them, and which end within the hour.
+    def inbox(operator, after_event_id: nil, max_rows: nil)
+      call("inbox_appl_locks", operator, after_event_id, max_rows)
     end
 
     private

@@ -86,6 +86,10 @@ def play(connection, locks, operation, a)
     locks.waiters(type: a[0], id: a[1], operator: a[2], department: a[3], after_type: a[4], after_id: a[5],
                   after_operator: a[6], after_client: a[7], max_rows: number(a[8]))
   when "stats_appl_locks" then locks.stats(type: a[0], department: a[1])
+  when "take_appl_lock"
+    [locks.take(*a[0..2], reason: a[4], department: a[3], expected_fence: number(a[5]), ttl: number(a[6]))]
+  when "inbox_appl_locks"
+    locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2]))
   when "list_appl_lock_events"
     locks.events(type: a[0], id: a[1], operator: a[2], since: number(a[3]), after_event_id: number(a[4]), max_rows: number(a[5]))
   else raise "unknown operation #{operation}"

@@ -14,6 +14,7 @@ applock_get() { _applock_one "lock_fl outcome old_operator_id old_department_id 
 applock_release() { _applock_one "return_cd outcome old_operator_id old_department_id" release_appl_lock_row 6 "$@"; }
 applock_inquire() { _applock_one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" inquire_appl_lock_row 2 "$@"; }
 applock_transfer() { _applock_one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" transfer_appl_lock_row 8 "$@"; }
+applock_take() { _applock_one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" take_appl_lock_row 7 "$@"; }
 applock_note() { _applock_one "return_cd outcome old_operator_id old_department_id" note_appl_lock_row 5 "$@"; }
 applock_purge() { _applock_one "purged" purge_appl_locks_row 2 "$@"; }
 applock_announce() { _applock_one "return_cd" announce_appl_lock_waiter_row 6 "$@"; }
@@ -31,6 +32,7 @@ applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
 applock_waiters() { _applock_rows "- - - - - ts ts ts -" list_appl_lock_waiters 9 "$@"; }
 applock_stats() { _applock_rows "- - - - - - - -" stats_appl_locks 2 "$@"; }
 applock_events() { _applock_rows "- ts - - - - - - - - - - - - -" list_appl_lock_events 6 "$@"; }
+applock_inbox() { _applock_rows "- - - - - - ts - -" inbox_appl_locks 3 "$@"; }
 
 declare -gA lock=()
 

@@ -114,6 +114,7 @@ play() {
     release_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_release "$@" ;;
     inquire_appl_lock) one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" applock_inquire "$@" ;;
     transfer_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;
+    take_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_take "$@" ;;
     note_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_note "$@" ;;
     list_appl_locks) many applock_list "$@" ;;
     purge_appl_locks) one purged applock_purge "$@" ;;
@@ -126,6 +127,7 @@ play() {
     list_appl_lock_waiters) many applock_waiters "$@" ;;
     stats_appl_locks) many applock_stats "$@" ;;
     list_appl_lock_events) many applock_events "$@" ;;
+    inbox_appl_locks) many applock_inbox "$@" ;;
     *) echo "unknown operation $operation" >&2 && exit 1 ;;
     esac
 }

@@ -55,7 +55,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 }
 
 const longHelp = `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
-transfers and lists application locks that a database keeps, purges old rows, and installs the
+transfers, takes and lists application locks that a database keeps, purges old rows, and installs the
 table and the procedures.
 
 An object is written TYPE:ID, such as customer:42. Durations are written 7d, 36h, 90s or 1d12h.
@@ -122,10 +122,12 @@ func (a *app) rootCommand() *cobra.Command {
 		a.inquireCommand(),
 		a.noteCommand(),
 		a.transferCommand(),
+		a.takeCommand(),
 		a.runCommand(),
 		a.listCommand(),
 		a.statsCommand(),
 		a.historyCommand(),
+		a.inboxCommand(),
 		a.watchCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),

@@ -106,6 +106,9 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 		command = append(command, args["note"])
 	}
 	for name, value := range args {
+		if operation == "take" && name == "expected_fence" {
+			name = "fence"
+		}
 		flag, known := flags()[name]
 		if !known {
 			continue
@@ -177,7 +180,11 @@ func rowAnswer(operation string, row map[string]any, code int) (scenario.Answer,
 		}
 	} else {
 		answer.Words = append(answer.Words, outcome)
-		if outcome != "HELD" {
+		switch outcome {
+		case "HELD":
+		case "TAKEN":
+			holder, department = answer.Values["former_holder"], answer.Values["former_holder_department"]
+		default:
 			holder, department = "", ""
 		}
 		answer.Values["old_operator_id"], answer.Values["old_department_id"] = holder, department

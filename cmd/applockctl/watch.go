@@ -32,6 +32,7 @@ stays with its lock. The keys:
   /                        only what has this text in its object, operator, department or note
   s                        sort by object, operator, since, left
   t                        hand the lock over: to whom is asked
+  k                        take the lock, which wants a reason
   r                        release the lock
   space                    look at once
   q                        leave

@@ -236,6 +236,14 @@ func TestChangesAreConfirmed(t *testing.T) {
 	if !strings.Contains(m.screen(), "Release customer:1. The lock of asmith, fence 8, ends") {
 		t.Errorf("the plan is not told: %s", m.screen())
 	}
+	m, _ = newModel().sees(false, "1").press("k", "C", "S", "enter", "enter", " ", "enter")
+	if m.mode != asking {
+		t.Errorf("a take without a reason: %s", m.screen())
+	}
+	m, _ = m.press("eraseall", "u", "r", "g", "e", "n", "t", "enter")
+	if !strings.Contains(m.screen(), "Take customer:1 for boss (CS). The lock of jdoe, fence 7, ends") {
+		t.Errorf("the plan is not told: %s", m.screen())
+	}
 	for _, keys := range [][]string{{"^c"}, {"t", "^c"}, {"/", "^c"}, {"r", "enter", "^c"}} {
 		if _, got := newModel().sees(false, "1").press(keys...); got != (deed{interrupted: true}) {
 			t.Errorf("%q: %+v", keys, got)

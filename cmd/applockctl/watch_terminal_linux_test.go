@@ -199,6 +199,26 @@ func playWatch(t *testing.T, b binary) {
 		t.Errorf("the history has: %+v", history)
 	}
 
+	w.press(t, "kservice\r\r")
+	w.seeText(t, "take customer:41: Why?") // it wants one
+	w.press(t, "urgent\r")
+	w.seeText(t, "Take customer:41 for boss (service). The lock of mlee")
+	b.run(t.Context(), "release", "customer:41", "--operator", "mlee").check(t, exitYes)
+	get("customer:41", "--operator", "mlee")
+	w.press(t, "y")
+	w.seeText(t, "take customer:41: held by mlee until")
+	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:41")+"  until")
+	w.press(t, "kservice\rurgent\r")
+	w.seeText(t, "Take customer:41 for boss (service). The lock of mlee")
+	w.press(t, "y")
+	w.seeText(t, "customer:41: TAKEN by boss (service), fence")
+	w.seeText(t, "customer:41  boss      service")
+	if inbox := b.run(t.Context(), "inbox", "--operator", "mlee"); !inOrder(inbox.stdout, "TAKEN", "customer:41", "boss", "urgent") {
+		t.Errorf("the inbox has: %+v", inbox)
+	}
+	b.run(t.Context(), "transfer", "customer:41", "--from", "boss", "--to", "mlee").check(t, exitYes)
+	w.seeText(t, "customer:41  mlee")
+
 	w.press(t, "tasmith\rservice\r\r")
 	w.seeText(t, "Transfer customer:41 to asmith (service). The lock of mlee")
 	b.run(t.Context(), "transfer", "customer:41", "--from", "mlee", "--to", "bjones").check(t, exitYes)

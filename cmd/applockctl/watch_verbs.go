@@ -38,12 +38,18 @@ type question struct {
 func verbs(by string) []verb {
 	operator := question{text: "To which operator?", answer: func(w *wish) *string { return &w.to.Operator }}
 	department := question{text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department }}
-	history := []question{{text: "Why?", optional: true, answer: func(w *wish) *string { return &w.reason }}}
+	own := question{text: "Your department?", optional: true, answer: department.answer}
+	why := question{text: "Why?", answer: func(w *wish) *string { return &w.reason }}
+	reason := []question{why}
+	why.optional = true
+	history := []question{why}
 	if by == "" {
-		history = append(history, question{text: "Who are you?", answer: func(w *wish) *string { return &w.by }})
+		who := question{text: "Who are you?", answer: func(w *wish) *string { return &w.by }}
+		history, reason = append(history, who), append(reason, who)
 	}
 	return []verb{
 		{key: "t", name: "transfer", asks: append([]question{operator, department}, history...), plan: planTransfer, do: doTransfer},
+		{key: "k", name: "take", asks: append([]question{own}, reason...), plan: planTake, do: doTake},
 		{key: "r", name: "release", asks: history, plan: planRelease, do: doRelease},
 	}
 }
@@ -70,6 +76,25 @@ func doTransfer(ctx context.Context, s session, w wish) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s: %s to %s, fence %d", w.lock.Object, grant.Outcome, grant.Owner, grant.Fence), nil
+}
+
+// taker is who asks.
+func (w wish) taker() applock.Owner {
+	return applock.Owner{Operator: w.by, Department: w.to.Department}
+}
+
+func planTake(w wish) string {
+	return fmt.Sprintf("Take %s for %s. The lock of %s, fence %d, ends: who goes on with it is refused, and is told why. %s",
+		w.lock.Object, w.taker(), w.lock.Owner, w.lock.Fence, w.history())
+}
+
+// doTake names the grant that was shown: another one is not taken.
+func doTake(ctx context.Context, s session, w wish) (string, error) {
+	taken, err := s.Take(ctx, applock.TakeRequest{Object: w.lock.Object, Owner: w.taker(), Reason: w.reason, ExpectedFence: w.lock.Fence})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s by %s, fence %d", w.lock.Object, taken.Outcome, taken.Owner, taken.Fence), nil
 }
 
 func planRelease(w wish) string {

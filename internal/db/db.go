@@ -38,6 +38,7 @@ const (
 	Released    Outcome = "RELEASED"
 	Free        Outcome = "FREE"
 	Transferred Outcome = "TRANSFERRED"
+	Taken       Outcome = "TAKEN"
 	Noted       Outcome = "NOTED"
 	Full        Outcome = "FULL"
 )
@@ -72,6 +73,7 @@ type Driver interface {
 	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
 	InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error)
 	TransferApplLock(ctx context.Context, params TransferApplLockParams) (TransferApplLockResult, error)
+	TakeApplLock(ctx context.Context, params TakeApplLockParams) (TakeApplLockResult, error)
 	NoteApplLock(ctx context.Context, params NoteApplLockParams) (NoteApplLockResult, error)
 	ListApplLocks(ctx context.Context, params ListApplLocksParams) ([]Lock, error)
 	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)
@@ -86,6 +88,7 @@ type Driver interface {
 	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
 	StatsApplLocks(ctx context.Context, params StatsApplLocksParams) ([]Stats, error)
 	ListApplLockEvents(ctx context.Context, params ListApplLockEventsParams) ([]Event, error)
+	InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.
@@ -96,7 +99,7 @@ type Driver interface {
 	InTx(ctx context.Context, operations func(Driver) error) error
 
 	// Listen returns a listener for the releases of objects that somebody waits for, on a connection of its own,
-	// or ErrNoListen where the dialect has no such messages or the connection does not carry them.
+	// or ErrNoListen where the dialect has no such notices or the connection does not carry them.
 	Listen(ctx context.Context) (Listener, error)
 
 	// WithSQLTx returns a driver whose operations run in the caller's transaction.

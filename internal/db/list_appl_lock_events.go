@@ -38,6 +38,7 @@ type EventKind string
 // The kinds of events.
 const (
 	EventTransferred EventKind = "TRANSFERRED"
+	EventTaken       EventKind = "TAKEN"
 	EventReleased    EventKind = "RELEASED"
 	EventOvertaken   EventKind = "OVERTAKEN"
 	EventPurged      EventKind = "PURGED"

@@ -7,7 +7,7 @@ type Role string
 const (
 	// Operator locks, looks and releases.
 	Operator Role = "operator"
-	// Supervisor also hands locks over.
+	// Supervisor also hands locks over, and takes them.
 	Supervisor Role = "supervisor"
 	// Auditor only looks.
 	Auditor Role = "auditor"
@@ -27,7 +27,7 @@ func (r Role) May(operation Operation) bool {
 		return r != Janitor
 	case "stats_appl_locks":
 		return r != Operator // it reads the tables from end to end
-	case "transfer_appl_lock":
+	case "transfer_appl_lock", "take_appl_lock":
 		return r == Supervisor
 	case "purge_appl_locks":
 		return r == Janitor

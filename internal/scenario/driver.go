@@ -170,3 +170,17 @@ func EventsAnswer(events []db.Event) Answer {
 	}
 	return orNone(answer)
 }
+
+// InboxAnswer has one word for each notice: what, of which object, and of whom.
+func InboxAnswer(notices []db.Notice) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range notices {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s:%s/%s", row.Kind, row.ObjectType, row.ObjectID, row.OtherOperatorID))
+		answer.Values[nth("event_id", i+1)] = strconv.FormatInt(row.EventID, 10)
+		answer.Values[nth("event_ts", i+1)] = timestamp(row.EventTS)
+		answer.Values[nth("other_department_id", i+1)] = row.OtherDepartmentID
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+		answer.Values[nth("reason", i+1)] = row.Reason
+	}
+	return orNone(answer)
+}

@@ -26,6 +26,8 @@ func Facade(client *applock.Client) Executor {
 			return inquireThroughFacade(ctx, client, args)
 		case "transfer":
 			return transferThroughFacade(ctx, client, args)
+		case "take":
+			return takeThroughFacade(ctx, client, args)
 		case "note":
 			return noteThroughFacade(ctx, client, args)
 		case "list":
@@ -47,6 +49,8 @@ func Facade(client *applock.Client) Executor {
 			return statsThroughFacade(ctx, client, args)
 		case "events":
 			return eventsThroughFacade(ctx, client, args)
+		case "inbox":
+			return inboxThroughFacade(ctx, client, args)
 		case "announce", "retract", "poll", "renew":
 			return Answer{}, ErrNotOffered
 		}
@@ -115,6 +119,24 @@ func transferThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
 	}
 	return AnswerOrError(grantAnswer(grant), err)
+}
+
+func takeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	taken, err := client.Take(ctx, applock.TakeRequest{
+		Object:        object(args),
+		Owner:         applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		Reason:        args["reason"],
+		ExpectedFence: applock.Fence(number(args, "expected_fence")),
+		TTL:           seconds(args, "ttl_seconds"),
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	if errors.Is(err, applock.ErrNotHeld) {
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
+	}
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(taken.Outcome), taken.From.Operator, taken.From.Department, int64(taken.Fence),
+		end{at: taken.ExpiresAt, left: taken.Left}), err)
 }
 
 func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -259,6 +281,29 @@ func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args)
 	return EventsAnswer(events), nil
 }
 
+func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	notices, err := client.Inbox(ctx, applock.InboxRequest{
+		Operator: args["operator_id"],
+		After:    number(args, "after_event_id"),
+		PageSize: int(number(args, "max_rows")),
+	})
+	var rows []db.Notice
+	for _, notice := range notices {
+		rows = append(rows, db.Notice{
+			Kind:              db.NoticeKind(notice.Kind),
+			EventID:           notice.Event,
+			ObjectType:        notice.Object.Type,
+			ObjectID:          notice.Object.ID,
+			OtherOperatorID:   notice.Other.Operator,
+			OtherDepartmentID: notice.Other.Department,
+			EventTS:           notice.At,
+			SecondsLeft:       wholeSeconds(notice.Left),
+			Reason:            notice.Reason,
+		})
+	}
+	return AnswerOrError(InboxAnswer(rows), err)
+}
+
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	result, err := client.Purge(ctx, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
@@ -377,6 +422,7 @@ func parameterOf(field string) string {
 		"To.Operator":      "to_operator_id",
 		"To.Department":    "to_department_id",
 		"Fence":            "fence",
+		"ExpectedFence":    "expected_fence",
 		"Note":             "note",
 		"Permits":          "permits",
 		"Actor":            "actor_id",

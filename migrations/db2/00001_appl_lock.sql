@@ -149,8 +149,8 @@ COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up, UTC; NULL = ne
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits, UTC.'
 -- +goose StatementEnd
 
--- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
--- event_id, which needs no sort.
+-- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
+-- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_event (
     event_id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1),
@@ -174,6 +174,14 @@ CREATE TABLE appl_lock_event (
 
 -- +goose StatementBegin
 CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -201,7 +209,7 @@ COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, RELEASED, OVERTAKEN or PURGED.'
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin

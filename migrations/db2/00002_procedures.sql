@@ -785,6 +785,144 @@ COMMENT ON SPECIFIC PROCEDURE get_appl_lock_permit IS 'Take or renew one of the 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE inbox_appl_locks (
+    IN p_operator_id VARCHAR(4000),
+    IN p_after_event_id BIGINT,
+    IN p_max_rows BIGINT
+)
+SPECIFIC inbox_appl_locks
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+READS SQL DATA
+BEGIN
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_after_event_id BIGINT;
+    DECLARE v_max_rows BIGINT;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_soon TIMESTAMP;
+
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_after_event_id = COALESCE(p_after_event_id, 1);
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF v_after_event_id < 1 THEN
+        CALL appl_lock_refuse_number('inbox_appl_locks', 'p_after_event_id', 99999999999999999);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('inbox_appl_locks', 'p_max_rows', 10000);
+    END IF;
+
+    IF p_after_event_id IS NULL THEN
+        SET v_after_event_id = 0;
+    END IF;
+    SET v_limit = v_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_soon = v_now + (3600) SECOND;
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                m.kind,
+                m.event_id,
+                m.object_type,
+                m.object_id,
+                m.other_operator_id,
+                m.other_department_id,
+                m.event_ts,
+                CASE
+                    WHEN m.expires_ts > v_now THEN
+                        CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                        + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                        + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                    ELSE 0
+                END AS seconds_left,
+                m.reason
+            FROM (
+                SELECT
+                    1 AS part,
+                    CAST(CASE WHEN e.event = 'RELEASED' THEN e.event ELSE 'TAKEN' END AS VARCHAR(8)) AS kind,
+                    e.event_id,
+                    e.object_type,
+                    e.object_id,
+                    CASE WHEN e.event = 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
+                    e.to_department_id AS other_department_id,
+                    e.event_ts,
+                    v_now AS expires_ts,
+                    e.reason
+                FROM appl_lock_event AS e
+                WHERE e.from_operator_id = v_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
+                    AND e.actor_id <> v_operator_id
+                    AND e.to_operator_id <> v_operator_id
+                UNION ALL
+                SELECT
+                    1 AS part,
+                    CAST('HANDED' AS VARCHAR(8)) AS kind,
+                    e.event_id,
+                    e.object_type,
+                    e.object_id,
+                    e.from_operator_id AS other_operator_id,
+                    e.from_department_id AS other_department_id,
+                    e.event_ts,
+                    v_now AS expires_ts,
+                    e.reason
+                FROM appl_lock_event AS e
+                WHERE e.to_operator_id = v_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event = 'TRANSFERRED'
+                    AND e.actor_id <> v_operator_id
+                UNION ALL
+                SELECT
+                    2 AS part,
+                    CAST('AWAITED' AS VARCHAR(8)) AS kind,
+                    CAST(0 AS BIGINT) AS event_id,
+                    w.object_type,
+                    w.object_id,
+                    w.operator_id AS other_operator_id,
+                    w.department_id AS other_department_id,
+                    w.since_ts AS event_ts,
+                    l.expires_ts,
+                    '' AS reason
+                FROM appl_lock_waiter AS w
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = w.object_type
+                    AND l.object_id = w.object_id
+                WHERE l.operator_id = v_operator_id
+                    AND l.expires_ts > v_now
+                    AND w.operator_id <> v_operator_id
+                    AND w.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    3 AS part,
+                    CAST('EXPIRING' AS VARCHAR(8)) AS kind,
+                    CAST(0 AS BIGINT) AS event_id,
+                    l.object_type,
+                    l.object_id,
+                    '' AS other_operator_id,
+                    '' AS other_department_id,
+                    l.expires_ts AS event_ts,
+                    l.expires_ts,
+                    '' AS reason
+                FROM appl_lock AS l
+                WHERE l.operator_id = v_operator_id
+                    AND l.expires_ts > v_now
+                    AND l.expires_ts <= v_soon
+            ) AS m
+            ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
@@ -2240,6 +2378,234 @@ COMMENT ON SPECIFIC PROCEDURE stats_appl_locks IS 'How many locks and waiters th
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE take_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    IN p_expected_fence BIGINT,
+    IN p_ttl_seconds BIGINT,
+    OUT p_return_cd CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
+)
+SPECIFIC take_appl_lock
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_department_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_ttl_us BIGINT;
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_old_fence BIGINT;
+    DECLARE v_old_lock_ts TIMESTAMP;
+    DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+
+    SET p_return_cd = 'N';
+    SET p_outcome = '';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_fence = 0;
+    SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
+    ELSEIF p_expected_fence < 1 THEN
+        CALL appl_lock_refuse_number('take_appl_lock', 'p_expected_fence', 99999999999999999);
+    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('take_appl_lock', 'p_ttl_seconds', 315360000);
+    END IF;
+
+    SET CURRENT LOCK TIMEOUT 1;
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+
+        -- S1: who holds it? The aggregates make it one row in any case.
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+        WITH CS;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+            SET p_outcome = 'FREE';
+            LEAVE main;
+        END IF;
+        IF v_old_fence <> p_expected_fence THEN
+            SET p_outcome = 'HELD';
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+            LEAVE main;
+        END IF;
+
+        SET v_ttl_seconds = p_ttl_seconds;
+        -- That of the grant, to the nearest second, because a renewal may have moved lock_ts; never less than 1.
+        IF v_ttl_seconds IS NULL THEN
+            SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
+                + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
+                + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
+            SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
+        END IF;
+        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+            + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+            + MICROSECOND(v_now);
+        IF v_old_fence >= v_fence THEN
+            SET v_fence = v_old_fence + 1;
+        END IF;
+
+        -- S2: a new grant, if it is still so.
+        UPDATE appl_lock AS l
+        SET operator_id = v_operator_id,
+            department_id = v_department_id,
+            fence = v_fence,
+            acquired_ts = v_now,
+            lock_ts = v_now,
+            expires_ts = v_expires_ts,
+            note = ''
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.fence = v_old_fence
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 1 THEN
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            VALUES (
+                v_now,
+                v_object_type,
+                v_object_id,
+                'TAKEN',
+                v_operator_id,
+                SESSION_USER,
+                '',
+                v_old_operator_id,
+                v_old_department_id,
+                v_operator_id,
+                v_department_id,
+                v_old_fence,
+                v_fence,
+                v_reason
+            );
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'TAKEN';
+            IF v_old_operator_id <> v_operator_id THEN
+                SET p_old_operator_id = v_old_operator_id;
+                SET p_old_department_id = v_old_department_id;
+            END IF;
+            SET p_fence = v_fence;
+            SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_ttl_seconds;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'take_appl_lock: changed hands during the call; call again';
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE take_appl_lock IS 'Take a held object from whoever holds it, for a reason.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE take_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    IN p_expected_fence BIGINT,
+    IN p_ttl_seconds BIGINT
+)
+SPECIFIC take_appl_lock_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_return_cd CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
+    CALL take_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
+        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+        v_seconds_left
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_return_cd AS p_return_cd,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_fence AS p_fence,
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE take_appl_lock_row IS 'Take a held object from whoever holds it, for a reason; the answer is one row.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
@@ -2484,6 +2850,14 @@ DROP PROCEDURE transfer_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE take_appl_lock_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE take_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE stats_appl_locks
 -- +goose StatementEnd
 
@@ -2553,6 +2927,10 @@ DROP PROCEDURE inquire_appl_lock_row
 
 -- +goose StatementBegin
 DROP PROCEDURE inquire_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE inbox_appl_locks
 -- +goose StatementEnd
 
 -- +goose StatementBegin

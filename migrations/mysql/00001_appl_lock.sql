@@ -80,8 +80,8 @@ DO EXISTS (
     WHERE FALSE
 );
 
--- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
--- event_id, which needs no sort.
+-- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
+-- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
 CREATE TABLE IF NOT EXISTS appl_lock_event (
     event_id BIGINT NOT NULL AUTO_INCREMENT
         COMMENT 'Number of the event.',
@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind; empty for PURGED.',
     event VARCHAR(16) NOT NULL
-        COMMENT 'TRANSFERRED, RELEASED, OVERTAKEN or PURGED.',
+        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED.',
     actor_id VARCHAR(64) NOT NULL
         COMMENT 'Who did it, as the call named him; empty for PURGED.',
     db_user VARCHAR(255) NOT NULL
@@ -114,7 +114,9 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     reason VARCHAR(255) NOT NULL
         COMMENT 'Why, in the words of whoever did it; for PURGED the number of rows.',
     CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id),
-    INDEX appl_lock_event_object_ix (object_type, object_id, event_id)
+    INDEX appl_lock_event_object_ix (object_type, object_id, event_id),
+    INDEX appl_lock_event_from_ix (from_operator_id, event_id),
+    INDEX appl_lock_event_to_ix (to_operator_id, event_id)
 )
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4

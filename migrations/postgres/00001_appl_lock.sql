@@ -76,8 +76,8 @@ COMMENT ON COLUMN appl_lock_waiter.since_ts IS 'Since when it waits.';
 COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.';
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
 
--- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
--- event_id, which needs no sort.
+-- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
+-- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
 CREATE TABLE appl_lock_event (
     event_id bigint GENERATED ALWAYS AS IDENTITY,
     event_ts timestamptz NOT NULL,
@@ -98,6 +98,8 @@ CREATE TABLE appl_lock_event (
 );
 
 CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id);
+CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id);
+CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id);
 
 COMMENT ON TABLE appl_lock_event IS
     'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.';
@@ -105,7 +107,7 @@ COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
 COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
 COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.';
 COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED.';
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, RELEASED, OVERTAKEN or PURGED.';
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED.';
 COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.';
 COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
 COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';

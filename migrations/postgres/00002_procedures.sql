@@ -804,6 +804,173 @@ REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigi
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits for them, and which of them end
+-- within the hour. It is for one call in each heartbeat.
+--
+-- Contract   At most p_max_rows rows. First the events of the history after p_after_event_id in which somebody else is the
+--            actor: TAKEN, another operator has taken it from this one, or has handed it on to a third; HANDED, it was
+--            transferred to this one; RELEASED, this one's lock was ended. The next call starts after the greatest event_id
+--            of this one. Then how it is now: AWAITED, another operator waits for what this one holds, who waits longest
+--            first; EXPIRING, this one's lock ends within the hour, what ends first first. What had expired when another
+--            operator got it was lost, and not taken.
+-- In         p_operator_id 1..64; p_after_event_id 1 or greater, NULL = no event has been seen; p_max_rows 1..10000, NULL =
+--            1000. Trailing blanks are trimmed first.
+-- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
+--            now, TAKEN; who had it, HANDED; who ended it, RELEASED, without department; who waits, AWAITED; empty,
+--            EXPIRING); event_ts (of the event; since when that one waits; expires_ts); seconds_left (from now to the end of
+--            this one's lock; 0 for events); reason.
+-- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Locks      Nothing; never waits and never writes. It reads the operator's own events from p_after_event_id on,
+--            each waiter, and each row of appl_lock: it has no index by operator, which each get would pay for.
+-- Race-free  The answer is one snapshot. An event is numbered before its transaction commits: one that commits after a later
+--            one was read is behind those who go on from there. Its lock's next renewal tells all the same.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION inbox_appl_locks(
+    p_operator_id text,
+    p_after_event_id bigint,
+    p_max_rows bigint,
+    OUT kind text,
+    OUT event_id bigint,
+    OUT object_type text,
+    OUT object_id text,
+    OUT other_operator_id text,
+    OUT other_department_id text,
+    OUT event_ts timestamptz,
+    OUT seconds_left bigint,
+    OUT reason text
+) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- A plan for these very arguments.
+SET plan_cache_mode = 'force_custom_plan'
+-- By the operator's index, whatever the statistics say: else each call could read the whole history.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
+AS $$
+DECLARE
+    v_operator_id text := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_after_event_id bigint := CASE
+        WHEN p_after_event_id IS NULL THEN 0
+        ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL, 9223372036854775807)
+    END;
+    v_max_rows bigint := appl_lock_number('inbox_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+    SELECT
+        m.kind,
+        m.event_id,
+        m.object_type::text,
+        m.object_id::text,
+        m.other_operator_id::text,
+        m.other_department_id::text,
+        m.event_ts,
+        m.seconds_left,
+        m.reason::text
+    FROM (
+        -- The order of the two columns of the index, and no = for the first of them: the primary key has no such order.
+        (
+            SELECT
+                1 AS part,
+                CASE e.event WHEN 'RELEASED' THEN 'RELEASED' ELSE 'TAKEN' END AS kind,
+                e.event_id,
+                e.object_type,
+                e.object_id,
+                CASE e.event WHEN 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
+                e.to_department_id AS other_department_id,
+                e.event_ts,
+                0::bigint AS seconds_left,
+                e.reason
+            FROM appl_lock_event AS e
+            WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
+                AND e.from_operator_id <= v_operator_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
+                AND e.actor_id <> v_operator_id
+                AND e.to_operator_id <> v_operator_id
+            ORDER BY e.from_operator_id, e.event_id
+            LIMIT v_max_rows
+        )
+        UNION ALL
+        (
+            SELECT
+                1,
+                'HANDED',
+                e.event_id,
+                e.object_type,
+                e.object_id,
+                e.from_operator_id,
+                e.from_department_id,
+                e.event_ts,
+                0,
+                e.reason
+            FROM appl_lock_event AS e
+            WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
+                AND e.to_operator_id <= v_operator_id
+                AND e.event = 'TRANSFERRED'
+                AND e.actor_id <> v_operator_id
+            ORDER BY e.to_operator_id, e.event_id
+            LIMIT v_max_rows
+        )
+        UNION ALL
+        SELECT
+            2,
+            'AWAITED',
+            0,
+            w.object_type,
+            w.object_id,
+            w.operator_id,
+            w.department_id,
+            w.since_ts,
+            appl_lock_seconds_left(l.expires_ts),
+            ''
+        FROM appl_lock_waiter AS w
+        CROSS JOIN LATERAL (
+            SELECT h.expires_ts
+            FROM appl_lock AS h
+            WHERE h.object_type = w.object_type
+                AND h.object_id = w.object_id
+                AND h.operator_id = v_operator_id
+                AND h.expires_ts > v_now
+            LIMIT 1
+        ) AS l
+        WHERE w.operator_id <> v_operator_id
+            AND w.expires_ts > v_now
+        UNION ALL
+        SELECT
+            3,
+            'EXPIRING',
+            0,
+            l.object_type,
+            l.object_id,
+            '',
+            '',
+            l.expires_ts,
+            appl_lock_seconds_left(l.expires_ts),
+            ''
+        FROM appl_lock AS l
+        WHERE l.operator_id = v_operator_id
+            AND l.expires_ts > v_now
+            AND l.expires_ts <= v_now + interval '1 hour'
+    ) AS m
+    ORDER BY
+        m.part,
+        m.event_id,
+        m.event_ts,
+        m.object_type COLLATE "C",
+        m.object_id COLLATE "C",
+        m.other_operator_id COLLATE "C"
+    LIMIT v_max_rows;
+END
+$$;
+
+COMMENT ON FUNCTION inbox_appl_locks(text, bigint, bigint) IS
+    'What concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.';
+
+REVOKE ALL ON FUNCTION inbox_appl_locks(text, bigint, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- inquire_appl_lock: who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object.
@@ -2124,6 +2291,173 @@ REVOKE ALL ON FUNCTION stats_appl_locks(text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- take_appl_lock: take a held object from whoever holds it, for a reason.
+--
+-- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence or, if that is NULL, by whichever; p_operator_id
+--            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken. Of what it
+--            holds itself an operator gets a new grant, too, and p_old_* are empty: nobody was displaced.
+--            That is an event of the history, TAKEN, with the reason: p_operator_id is the actor.
+--            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
+--            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
+--            0..64, NULL = empty; p_reason 1..255; p_expected_fence 1 or greater, NULL = whichever;
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
+--            Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty when FREE, and when p_operator_id
+--            held it), p_fence (0 unless TAKEN), p_expires_ts (NULL when FREE), p_seconds_left (from now to
+--            p_expires_ts, 0 when FREE).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
+--            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
+-- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's one row and
+--            decides; held to the end of the caller's transaction.
+-- Race-free  Take against renewal, release, transfer or another take: S2 names the fence that S1 read and the expiry
+--            again, and is judged on the row as it is once it is locked. A renewal keeps the fence: the take goes on, with the
+--            ttl of the renewal. Any other change ends that grant: S1 looks again, and of two takes that expect the
+--            same fence one wins and the other answers HELD.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION take_appl_lock_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_department_id text,
+    p_reason text,
+    p_expected_fence bigint,
+    p_ttl_seconds bigint,
+    OUT p_return_cd character(1),
+    OUT p_outcome text,
+    OUT p_old_operator_id text,
+    OUT p_old_department_id text,
+    OUT p_fence bigint,
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('take_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('take_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, true);
+    v_expected_fence bigint := CASE
+        WHEN p_expected_fence IS NOT NULL
+            THEN appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, NULL, 9223372036854775807)
+    END;
+    v_ttl interval := CASE
+        WHEN p_ttl_seconds IS NOT NULL
+            THEN make_interval(secs => appl_lock_number('take_appl_lock', 'p_ttl_seconds', p_ttl_seconds, NULL, 315360000))
+    END;
+    v_from_fence bigint;
+BEGIN
+    FOR v_round IN 1..3 LOOP
+        -- S1: who holds it?
+        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO p_old_operator_id, p_old_department_id, v_from_fence, p_expires_ts, p_seconds_left
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.expires_ts > clock_timestamp();
+        IF NOT FOUND THEN
+            p_return_cd := 'N';
+            p_outcome := 'FREE';
+            p_old_operator_id := '';
+            p_old_department_id := '';
+            p_fence := 0;
+            p_seconds_left := 0;
+            RETURN;
+        END IF;
+        IF v_from_fence <> v_expected_fence THEN
+            p_return_cd := 'N';
+            p_outcome := 'HELD';
+            p_fence := 0;
+            RETURN;
+        END IF;
+
+        -- S2: a new grant, if that one is still live.
+        UPDATE appl_lock AS l
+        SET operator_id = v_operator_id,
+            department_id = v_department_id,
+            note = '',
+            (fence, acquired_ts, lock_ts, expires_ts) = (
+                SELECT
+                    greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
+                    t.now_ts,
+                    t.now_ts,
+                    t.now_ts + coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts))
+                FROM (SELECT clock_timestamp() AS now_ts) AS t
+            )
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.fence = v_from_fence
+            AND l.expires_ts > clock_timestamp()
+        RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        INTO p_fence, p_expires_ts, p_seconds_left;
+        IF FOUND THEN
+            PERFORM appl_lock_record(
+                'TAKEN', v_object_type, v_object_id, v_operator_id,
+                p_old_operator_id, p_old_department_id, v_from_fence, v_operator_id, v_department_id, p_fence, v_reason
+            );
+            p_return_cd := 'Y';
+            p_outcome := 'TAKEN';
+            IF p_old_operator_id = v_operator_id THEN
+                p_old_operator_id := '';
+                p_old_department_id := '';
+            END IF;
+            RETURN;
+        END IF;
+    END LOOP;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK003',
+        MESSAGE = format('take_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+END
+$$;
+
+COMMENT ON FUNCTION take_appl_lock_row(text, text, text, text, text, bigint, bigint) IS
+    'Take a held object from whoever holds it, for a reason; the answer is one row.';
+
+REVOKE ALL ON FUNCTION take_appl_lock_row(text, text, text, text, text, bigint, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE take_appl_lock(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_department_id text,
+    IN p_reason text,
+    IN p_expected_fence bigint,
+    IN p_ttl_seconds bigint,
+    INOUT p_return_cd character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL,
+    INOUT p_old_operator_id text DEFAULT NULL,
+    INOUT p_old_department_id text DEFAULT NULL,
+    INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    FROM take_appl_lock_row(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds
+    ) AS r;
+END
+$$;
+
+COMMENT ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+    'Take a held object from whoever holds it, for a reason.';
+
+REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
@@ -2307,6 +2641,8 @@ $$;
 
 DROP PROCEDURE IF EXISTS transfer_appl_lock;
 DROP FUNCTION IF EXISTS transfer_appl_lock_row;
+DROP PROCEDURE IF EXISTS take_appl_lock;
+DROP FUNCTION IF EXISTS take_appl_lock_row;
 DROP FUNCTION IF EXISTS stats_appl_locks;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP FUNCTION IF EXISTS serialize_appl_lock_row;
@@ -2325,6 +2661,7 @@ DROP FUNCTION IF EXISTS list_appl_lock_waiters;
 DROP FUNCTION IF EXISTS list_appl_lock_events;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP FUNCTION IF EXISTS inquire_appl_lock_row;
+DROP FUNCTION IF EXISTS inbox_appl_locks;
 DROP FUNCTION IF EXISTS get_appl_lock_permit;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP FUNCTION IF EXISTS get_appl_lock_row;

@@ -62,6 +62,8 @@ CREATE TABLE appl_lock_event (
 ) STRICT;
 
 CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id);
+CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id);
+CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id);
 
 -- +goose Down
 -- All locks are lost.

@@ -33,6 +33,8 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		get      = "CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 60)"
 		release  = "CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL, NULL, NULL)"
 		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', 60, NULL, NULL)"
+		take     = "CALL applock.take_appl_lock_row('a', '1', 'BOSS', '', 'why', 5, 60)"
+		takeAny  = "CALL applock.take_appl_lock_row('a', '1', 'BOSS', '', 'why', NULL, 60)"
 		note     = "CALL applock.note_appl_lock_row('a', '1', 'JDOE', NULL, 'why')"
 		purge    = "CALL applock.purge_appl_locks_row(60, 10)"
 		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
@@ -54,6 +56,10 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), transfer, "N HELD QUICK"},
 		{insert("JDOE", inAnHour), change("expires_ts = " + anHourAgo), transfer, "N FREE "},
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), transfer, "Y TRANSFERRED "},
+		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), take, "N HELD QUICK"},
+		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), takeAny, "Y TAKEN QUICK"},
+		{insert("JDOE", inAnHour), change("expires_ts = " + anHourAgo), take, "N FREE "},
+		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), take, "Y TAKEN JDOE"},
 		{insert("JDOE", inAnHour), change("operator_id = 'QUICK', fence = 6"), note, "N HELD QUICK"},
 		{insert("JDOE", inAnHour), change("expires_ts = " + anHourAgo), note, "N FREE "},
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), note, "Y NOTED "},
@@ -77,7 +83,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	if _, left := callBetween(t, bridge, "back", 1, insertWaiter, back, purge); left != "0 of 1 ended" {
 		t.Errorf("a purge removed a waiter that came back: %s", left)
 	}
-	for i, call := range []string{get, release, transfer, note} {
+	for i, call := range []string{get, release, transfer, takeAny, note} {
 		restless := change("fence = fence + 1")
 		if got, _ := callBetween(t, bridge, fmt.Sprintf("restless%d", i), 3, insert("JDOE", inAnHour), restless, call); got != "LK003" {
 			t.Errorf("%s with three changes: %s, want LK003", call, got)
@@ -98,6 +104,7 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 	const (
 		get      = "CALL applock.get_appl_lock_row('a', '1', 'JDOE', NULL, NULL)"
 		transfer = "CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', 'HQ', NULL, NULL, NULL)"
+		take     = "CALL applock.take_appl_lock_row('a', '1', 'BOSS', 'HQ', 'why', 5, NULL)"
 		longer   = "lock_ts = TIMESTAMP '2098-12-31 23:00:00'"
 		ends     = "expires_ts = TIMESTAMP '2026-01-02 00:00:00'"
 	)
@@ -108,6 +115,7 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", "CS", "60"), change("note = 'why', " + ends), get, "JDOE  168h0m0s "},
 		{"", insert("JDOE", "CS", "60"), get, "JDOE CS 1m0s "},
 		{insert("JDOE", "CS", "60"), change("note = 'why', " + longer), transfer, "ASMITH HQ 1h0m0s "},
+		{insert("JDOE", "CS", "60"), change("note = 'why', " + longer), take, "BOSS HQ 1h0m0s "},
 	} {
 		database := fmt.Sprintf("null%d", i)
 		callBetween(t, bridge, database, 1, test.before, test.meanwhile, test.call)

@@ -337,6 +337,14 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.TransferApplLock(ctx, db.TransferApplLockParams{ObjectType: "t", ObjectID: "i", FromOperatorID: "o", ToOperatorID: "p"})
 			return err
 		}, []driver.Value{"t", "i", "o", "p", ""}},
+		{"TakeOfAnyGrant", "CALL applock.take_appl_lock_row(?, ?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.TakeApplLock(ctx, db.TakeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Reason: "r"})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "r"}},
+		{"WholeInbox", "CALL applock.inbox_appl_locks(?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5})
+			return err
+		}, []driver.Value{"o", int64(5)}},
 		{"ListAll", "CALL applock.list_appl_locks(NULL, NULL, NULL, ?, ?, ?)",
 			list(db.ListApplLocksParams{MaxRows: 5}), []driver.Value{"", "", int64(5)}},
 		{"ListType", "CALL applock.list_appl_locks(?, NULL, NULL, ?, ?, ?)",
@@ -390,6 +398,11 @@ func TestAnswersWithoutLock(t *testing.T) {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
 			db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free},
 		},
+		"take_appl_lock": {
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			db.TakeApplLockResult{ReturnCD: db.No, Outcome: db.Free},
+		},
+		"inbox_appl_locks": {nil, []db.Notice(nil)},
 		"get_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
 			db.GetApplLockResult{LockFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},

@@ -249,6 +249,7 @@ func permittedTimes() (assigned map[string][]string, selected []string) {
 			" ELSE 0 END AS seconds_left",
 		"l.expires_ts, " + secondsLeft("l.expires_ts") + " AS seconds_left",
 		"l.expires_ts, CASE WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
+		"m.event_ts, CASE WHEN m.expires_ts > v_now THEN " + secondsLeft("m.expires_ts") + " ELSE 0 END AS seconds_left",
 		"w.expires_ts, " + secondsLeft("w.expires_ts") + " AS seconds_left",
 		"MAX(CASE WHEN l.is_live = 1 AND l.acquired_ts < v_now THEN " + secondsSince("l.acquired_ts") + " ELSE 0 END) AS oldest_seconds, " +
 			"COALESCE(MIN(CASE WHEN l.is_live = 1 THEN " + secondsLeft("l.expires_ts") + " END), 0) AS next_expiry_seconds",
@@ -301,7 +302,7 @@ func variableHasParametersType(r sqlRoutine, i int) string {
 
 // clockIsReadBehindRow: what is judged with a clock that is read later cannot have ended meanwhile unseen.
 func clockIsReadBehindRow(r sqlRoutine, i int) string {
-	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "note_appl_lock", "inquire_appl_lock",
+	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "take_appl_lock", "note_appl_lock", "inquire_appl_lock",
 		"assert_appl_lock", "renew_appl_locks", "get_appl_lock_permit")
 	judged := func(step sqlStep) bool { return step.verb() == "select" && step.has("appl_lock") }
 	switch step := r.steps[i]; {
@@ -315,8 +316,8 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 
 // lockTimeoutIsSet: LUW's default waits for ever.
 func lockTimeoutIsSet(r sqlRoutine) []string {
-	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "note_appl_lock", "assert_appl_lock", "purge_appl_locks",
-		"renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks")
+	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
+		"purge_appl_locks", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
@@ -370,7 +371,7 @@ func permittedConditions(r sqlRoutine, table string) []string {
 		key       = "object_type = v_object_type AND object_id = v_object_id"
 		waiterKey = key + " AND operator_id = v_operator_id AND client_id = v_client_id"
 	)
-	if table == "appl_lock" && r.isOneOf("get_appl_lock", "transfer_appl_lock") {
+	if table == "appl_lock" && r.isOneOf("get_appl_lock", "transfer_appl_lock", "take_appl_lock") {
 		return []string{key + " AND fence = v_old_fence AND lock_ts = v_old_lock_ts AND expires_ts = v_old_expires_ts"}
 	}
 	return map[string][]string{

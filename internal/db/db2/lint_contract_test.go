@@ -54,7 +54,7 @@ func dataAccess(r sqlRoutine) string {
 	switch {
 	case !found || operation.Version:
 		return "CONTAINS SQL"
-	case operation.Name == "inquire_appl_lock" || operation.Name == "stats_appl_locks" || strings.HasPrefix(operation.Name, "list_"):
+	case slices.Contains([]string{"inquire_appl_lock", "inbox_appl_locks", "stats_appl_locks"}, operation.Name), strings.HasPrefix(operation.Name, "list_"):
 		return "READS SQL DATA"
 	}
 	return "MODIFIES SQL DATA"

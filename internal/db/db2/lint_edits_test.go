@@ -22,6 +22,7 @@ func lintEdits() []lintEdit {
 		assert    = "procedures/db2/assert_appl_lock.sql"
 		announce  = "procedures/db2/announce_appl_lock_waiter.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
+		inbox     = "procedures/db2/inbox_appl_locks.sql"
 		inquire   = "procedures/db2/inquire_appl_lock.sql"
 		list      = "procedures/db2/list_appl_locks.sql"
 		note      = "procedures/db2/note_appl_lock.sql"
@@ -32,6 +33,7 @@ func lintEdits() []lintEdit {
 		renew     = "procedures/db2/renew_appl_locks.sql"
 		serialize = "procedures/db2/serialize_appl_lock.sql"
 		retract   = "procedures/db2/retract_appl_lock_waiter.sql"
+		take      = "procedures/db2/take_appl_lock.sql"
 		transfer  = "procedures/db2/transfer_appl_lock.sql"
 		version   = "procedures/db2/appl_lock_version.sql"
 		waiters   = "procedures/db2/list_appl_lock_waiters.sql"
@@ -159,6 +161,8 @@ func lintEdits() []lintEdit {
 		edit(poll, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400000000"),
 		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts))",
 			"bigint: set v_ttl_us =(days(v_old_expires_ts)"),
+		edit(inbox, "CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(m.expires_ts) - DAYS(v_now)", "bigint: days(m.expires_ts) - days(v_now) * 86400"),
+		edit(inbox, "            WITH CS;", "            ;", "isolation: want `WITH CS`"),
 		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_now))",
 			"bigint: set p_seconds_left =(days(v_old_expires_ts)"),
 		edit(inquire, "MICROSECOND(v_expires_ts) > MICROSECOND(v_now)", "MICROSECOND(v_expires_ts) >= MICROSECOND(v_now)",
@@ -205,6 +209,7 @@ func lintEdits() []lintEdit {
 		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
 		edit(get, "                AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(transfer, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
+		edit(take, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(poll, " AND w.until_ts > w.expires_ts));", "));", "row read: a change of appl_lock_waiter"),
 		edit(purge, "\n            AND expires_ts = c_expires_ts", "", "row read: a change of appl_lock is `WHERE object_type"),
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),

@@ -85,6 +85,7 @@ func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 		"CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 7200)",
 		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL, NULL, NULL)",
 		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
+		"CALL applock.take_appl_lock_row('a', '1', 'BOSS', '', 'why', NULL, NULL)",
 		"CALL applock.renew_appl_locks('1:a1:14:JDOE1:13:600')",
 		"CALL applock.note_appl_lock_row('a', '1', 'JDOE', NULL, 'why')",
 	} {
@@ -187,6 +188,7 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 		"list_appl_locks":        "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_lock_waiters": "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_lock_events":  "CALL applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",
+		"inbox_appl_locks":       "CALL applock.inbox_appl_locks('o', NULL, NULL)",
 		"poll_appl_locks":        "CALL applock.poll_appl_locks('p', NULL)",
 		"stats_appl_locks":       "CALL applock.stats_appl_locks(NULL, NULL)",
 		"renew_appl_locks":       "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
@@ -394,6 +396,7 @@ func nullKeepsWholeSeconds(t *testing.T, bridge *hsqldb.Bridge) {
 		for _, call := range []string{
 			"CALL applock.get_appl_lock_row('a', '1', 'o', NULL, NULL)",
 			"CALL applock.transfer_appl_lock_row('a', '1', 'o', 'p', NULL, NULL, NULL, NULL)",
+			"CALL applock.take_appl_lock_row('a', '1', 'p', NULL, 'why', NULL, NULL)",
 		} {
 			if _, err := place.SQL.ExecContext(t.Context(), "DELETE FROM applock.appl_lock"); err != nil {
 				t.Fatal(err)
@@ -427,6 +430,7 @@ func secondsLeftOverMidnights(t *testing.T, bridge *hsqldb.Bridge) {
 			"p_seconds_left": {
 				"CALL applock.get_appl_lock_row('a', '" + id + "', 'q', NULL, NULL)",
 				"CALL applock.transfer_appl_lock_row('a', '" + id + "', 'q', 'r', NULL, NULL, NULL, NULL)",
+				"CALL applock.take_appl_lock_row('a', '" + id + "', 'r', NULL, 'why', 1, NULL)",
 				"CALL applock.inquire_appl_lock_row('a', '" + id + "')",
 			},
 			"seconds_left": {

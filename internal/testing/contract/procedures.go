@@ -157,6 +157,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.WaitersAnswer(eachRow(rows, waiter))
 	case "events":
 		return scenario.EventsAnswer(eachRow(rows, event))
+	case "inbox":
+		return scenario.InboxAnswer(eachRow(rows, notice))
 	}
 	answer := scenario.Answer{Values: map[string]string{}}
 	row := rows[0]
@@ -268,6 +270,20 @@ func event(row map[string]any) db.Event {
 		FromFence:        whole(row["from_fence"]),
 		ToFence:          whole(row["to_fence"]),
 		Reason:           scenario.Text(row["reason"]),
+	}
+}
+
+func notice(row map[string]any) db.Notice {
+	return db.Notice{
+		Kind:              db.NoticeKind(scenario.Text(row["kind"])),
+		EventID:           whole(row["event_id"]),
+		EventTS:           instant(row["event_ts"]),
+		ObjectType:        scenario.Text(row["object_type"]),
+		ObjectID:          scenario.Text(row["object_id"]),
+		OtherOperatorID:   scenario.Text(row["other_operator_id"]),
+		OtherDepartmentID: scenario.Text(row["other_department_id"]),
+		SecondsLeft:       whole(row["seconds_left"]),
+		Reason:            scenario.Text(row["reason"]),
 	}
 }
 

@@ -83,8 +83,8 @@ CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id)
 COMMENT ON TABLE appl_lock_waiter IS 'Who waits for a lock.'
 -- +goose StatementEnd
 
--- No foreign key: an event outlives its object. An operator's events and those of a time are looked for in the order of
--- event_id, which needs no sort.
+-- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
+-- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
 -- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_event (
@@ -111,6 +111,14 @@ VOLATILE CARDINALITY
 
 -- +goose StatementBegin
 CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -189,6 +189,25 @@ public final class ApplLocks {
     }
 
     /**
+     * Takes a held object from whoever holds it, which begins a new grant. The history keeps the reason, and who is displaced finds it in
+     * the inbox.
+     *
+     * @param object what is locked
+     * @param owner who takes it
+     * @param reason why: 1 to 255 characters
+     * @param expectedFence the number of the grant to end, or null for whichever grant
+     * @param ttl as for get; null keeps the ttl
+     * @return TAKEN with who was displaced, or no and HELD by another grant, or no and FREE
+     * @throws SQLException as the class says
+     */
+    public Answer take(ApplObject object, Owner owner, String reason, Long expectedFence, Duration ttl) throws SQLException {
+        return one("take_appl_lock_row(?, ?, ?, ?, ?, ?, ?)", row -> new Answer(
+                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
+                instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
+                object.type(), object.id(), owner.operator(), owner.department(), reason, expectedFence, seconds(ttl));
+    }
+
+    /**
      * Says why an operator holds a lock, for whoever asks. The note lasts as long as the grant, through renewals.
      *
      * @param object what is locked
@@ -369,6 +388,23 @@ public final class ApplLocks {
                 new Owner(row.getString("to_operator_id"), row.getString("to_department_id")),
                 row.getLong("from_fence"), row.getLong("to_fence"), row.getString("reason")),
                 type, id, operator, seconds(since), afterEventId, maxRows);
+    }
+
+    /**
+     * Tells what concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.
+     *
+     * @param operator the operator
+     * @param afterEventId the last event that it has seen, or null for none
+     * @param maxRows how many notices at most: 1 to 10000, and null is 1000
+     * @return events in their order, then who waits longest first, then what ends first
+     * @throws SQLException as the class says
+     */
+    public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
+        return call("inbox_appl_locks(?, ?, ?)", row -> new Notice(
+                row.getString("kind"), row.getLong("event_id"), object(row),
+                new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),
+                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason")),
+                operator, afterEventId, maxRows);
     }
 
     /**

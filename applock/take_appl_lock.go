@@ -1,0 +1,111 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// TakeRequest takes a held object from whoever holds it.
+type TakeRequest struct {
+	Object Object
+	// Owner is who takes it.
+	Owner Owner
+	// Reason says why, for the history and for who holds the object: 1 to MaxReasonLength characters.
+	Reason string
+	// ExpectedFence limits it to this very grant, such as the one that somebody has looked at before the decision. Zero is
+	// whichever grant.
+	ExpectedFence Fence
+	// TTL is how long the lock outlives this call, as in GetRequest; zero keeps that of the grant that ends.
+	TTL time.Duration
+}
+
+// Taken is what a take came to.
+type Taken struct {
+	// Grant is the new grant, with OutcomeTaken.
+	Grant
+	// From is who was displaced: empty when Owner held the object itself.
+	From Owner
+}
+
+// Take ends the grant of whoever holds the object and begins one of Owner, with a greater fence. It is a right of its own,
+// for emergencies: the history keeps the reason, and the displaced operator finds it in its Inbox. What Owner holds itself
+// gets a new grant, too.
+//
+// It returns ErrNotHeld when nobody holds the object, which Get is for, and a *HeldError (ErrHeld) when another grant than
+// ExpectedFence holds it. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it
+// took effect, the answer to a call with an ExpectedFence is a *HeldError that names Owner.
+func (c *Client) Take(ctx context.Context, request TakeRequest) (Taken, error) {
+	taken, err := c.operations.takeFromHolder(ctx, request)
+	if err != nil {
+		return Taken{}, fmt.Errorf("take %s: %w", request.Object, err)
+	}
+	return taken, nil
+}
+
+func (r TakeRequest) params() (db.TakeApplLockParams, error) {
+	object, err := r.Object.trim()
+	if err != nil {
+		return db.TakeApplLockParams{}, err
+	}
+	owner, err := r.Owner.trim("Owner")
+	if err != nil {
+		return db.TakeApplLockParams{}, err
+	}
+	reason, err := checkText("Reason", r.Reason, MaxReasonLength)
+	if err != nil {
+		return db.TakeApplLockParams{}, err
+	}
+	if r.ExpectedFence < 0 {
+		return db.TakeApplLockParams{}, &InvalidError{Argument: "ExpectedFence", Reason: "must be 1 or greater"}
+	}
+	ttl, err := checkTTL(r.TTL)
+	return db.TakeApplLockParams{
+		ObjectType:    object.Type,
+		ObjectID:      object.ID,
+		OperatorID:    owner.Operator,
+		DepartmentID:  owner.Department,
+		Reason:        reason,
+		ExpectedFence: int64(r.ExpectedFence),
+		TTLSeconds:    ttl,
+	}, err
+}
+
+func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Taken, error) {
+	params, err := request.params()
+	if err != nil {
+		return Taken{}, err
+	}
+	result, err := retryIfUnchanged(ctx, o, func() (db.TakeApplLockResult, error) { return o.driver.TakeApplLock(ctx, params) })
+	if err != nil {
+		return Taken{}, o.changeError(err)
+	}
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	o.log(ctx, "take_appl_lock",
+		slog.String("object", object.String()),
+		slog.String("operator", params.OperatorID),
+		slog.Int64("fence", result.Fence),
+		slog.String("outcome", string(result.Outcome)))
+	if result.Outcome == db.Free {
+		return Taken{}, ErrNotHeld
+	}
+	old := Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID}
+	left := time.Duration(result.SecondsLeft) * time.Second
+	if result.ReturnCD != db.Yes {
+		return Taken{}, &HeldError{Object: object, Holder: Holder{Owner: old, ExpiresAt: result.ExpiresTS, Left: left}}
+	}
+	return Taken{
+		Grant: Grant{
+			Object:    object,
+			Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
+			Fence:     Fence(result.Fence),
+			ExpiresAt: result.ExpiresTS,
+			Left:      left,
+			Outcome:   Outcome(result.Outcome),
+		},
+		From: old,
+	}, nil
+}

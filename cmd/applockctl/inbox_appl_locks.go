@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// listedNotice has the columns of inbox_appl_locks.
+type listedNotice struct {
+	Kind            applock.NoticeKind `json:"outcome"`
+	EventID         int64              `json:"event_id"`
+	ObjectType      string             `json:"object_type"`
+	ObjectID        string             `json:"object_id"`
+	OtherOperator   string             `json:"other_operator_id"`
+	OtherDepartment string             `json:"other_department_id"`
+	EventTS         timestamp          `json:"event_ts"`
+	SecondsLeft     int64              `json:"seconds_left"`
+	Reason          string             `json:"reason"`
+}
+
+func listedNoticeOf(notice applock.Notice) listedNotice {
+	return listedNotice{
+		Kind:            notice.Kind,
+		EventID:         notice.Event,
+		ObjectType:      notice.Object.Type,
+		ObjectID:        notice.Object.ID,
+		OtherOperator:   notice.Other.Operator,
+		OtherDepartment: notice.Other.Department,
+		EventTS:         timestamp(notice.At),
+		SecondsLeft:     wholeSeconds(notice.Left),
+		Reason:          notice.Reason,
+	}
+}
+
+func (n listedNotice) fields() []field {
+	return []field{
+		{title: "NEWS", value: string(n.Kind)},
+		{title: "OBJECT", value: applock.Object{Type: n.ObjectType, ID: n.ObjectID}.String()},
+		{title: "WHO", value: n.OtherOperator},
+		{title: "DEPARTMENT", value: n.OtherDepartment},
+		{title: "TIME", value: n.EventTS},
+		{title: "LEFT", value: lasting(n.SecondsLeft)},
+		{title: "REASON", value: n.Reason},
+		{title: "EVENT ID", value: n.EventID, wide: true},
+	}
+}
+
+func (a *app) inboxCommand() *cobra.Command {
+	var request applock.InboxRequest
+	after, limit := number{max: math.MaxInt64}, number{max: applock.MaxPageSize}
+	command := &cobra.Command{
+		Use:   "inbox --operator O [--after N]",
+		Short: "Tell what concerns an operator: taken, handed over, awaited, expiring",
+		Long: `Prints what somebody should know who holds locks. First what others did, oldest first: what was taken from
+the operator (TAKEN, by WHO), handed over to it (HANDED, from WHO), and released on its behalf (RELEASED, by
+WHO). Then how it is now: who waits for what it holds (AWAITED, since TIME), and what ends within the hour
+(EXPIRING, at TIME). Nothing to tell is an answer: exit code 0.
+
+Events come again until --after has the event_id of the last one that was seen, which --output json tells,
+or --wide. "applockctl history" has them all. At most 1000 lines are printed, or --limit.
+
+With --output json each is an object on a line of its own.`,
+		Example: `  applockctl inbox --operator jdoe
+  applockctl inbox --operator jdoe --after 1234 --output json`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			request.After, request.PageSize = after.value, int(limit.value)
+			return a.inbox(ctx, request)
+		}),
+	}
+	a.operatorFlag(command, &request.Operator, "whom it concerns")
+	command.Flags().Var(&after, "after", "only what happened after this event, and how it is now")
+	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	offers(command, "operator", a.completeOperator)
+	return command
+}
+
+func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
+	return a.printList(ctx, "inbox", "notice", listedNotice{}, func(ctx context.Context, s session, p *printer) error {
+		notices, err := s.Inbox(ctx, request)
+		if err != nil {
+			return err
+		}
+		return printRows(s, p, each(notices), 0, nil, func(notice applock.Notice) (record, error) {
+			return listedNoticeOf(notice), nil
+		})
+	})
+}

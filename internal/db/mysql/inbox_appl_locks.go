@@ -1,0 +1,33 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// InboxApplLocks calls inbox_appl_locks.
+func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
+	var notices []db.Notice
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.InboxApplLocks(ctx, queries.InboxApplLocksParams{
+			OperatorID:   params.OperatorID,
+			AfterEventID: nullIfZero(params.AfterEventID),
+			MaxRows:      params.MaxRows,
+		})
+	}, func(row *sql.Rows) error {
+		var notice db.Notice
+		err := row.Scan(
+			&notice.Kind, &notice.EventID, &notice.ObjectType, &notice.ObjectID, &notice.OtherOperatorID,
+			&notice.OtherDepartmentID, db.UTC(&notice.EventTS), &notice.SecondsLeft, &notice.Reason,
+		)
+		notices = append(notices, notice)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return notices, nil
+}

@@ -1,0 +1,35 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// InboxApplLocks calls inbox_appl_locks.
+func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
+	rows, err := call(ctx, d, (*queries.Queries).InboxApplLocks, queries.InboxApplLocksParams{
+		OperatorID:   params.OperatorID,
+		AfterEventID: nullIfZero(params.AfterEventID),
+		MaxRows:      params.MaxRows,
+	})
+	if err != nil {
+		return nil, err
+	}
+	notices := make([]db.Notice, len(rows))
+	for i, row := range rows {
+		notices[i] = db.Notice{
+			Kind:              db.NoticeKind(row.Kind),
+			EventID:           row.EventID,
+			ObjectType:        row.ObjectType,
+			ObjectID:          row.ObjectID,
+			OtherOperatorID:   row.OtherOperatorID,
+			OtherDepartmentID: row.OtherDepartmentID,
+			EventTS:           utc(row.EventTs),
+			SecondsLeft:       row.SecondsLeft,
+			Reason:            row.Reason,
+		}
+	}
+	return notices, nil
+}

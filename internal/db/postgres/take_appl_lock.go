@@ -1,0 +1,33 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// TakeApplLock calls take_appl_lock_row.
+func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
+	row, err := call(ctx, d, (*queries.Queries).TakeApplLock, queries.TakeApplLockParams{
+		ObjectType:    params.ObjectType,
+		ObjectID:      params.ObjectID,
+		OperatorID:    params.OperatorID,
+		DepartmentID:  params.DepartmentID,
+		Reason:        params.Reason,
+		ExpectedFence: nullIfZero(params.ExpectedFence),
+		TtlSeconds:    nullIfZero(params.TTLSeconds),
+	})
+	if err != nil {
+		return db.TakeApplLockResult{}, err
+	}
+	return db.TakeApplLockResult{
+		ReturnCD:        db.Flag(row.ReturnCd),
+		Outcome:         db.Outcome(row.Outcome),
+		OldOperatorID:   row.OldOperatorID,
+		OldDepartmentID: row.OldDepartmentID,
+		Fence:           row.Fence,
+		ExpiresTS:       utc(row.ExpiresTs),
+		SecondsLeft:     row.SecondsLeft,
+	}, nil
+}

@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// InboxApplLocks runs the statement of inbox_appl_locks.
+func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.InboxApplLocksRow, error) {
+		return d.queries().InboxApplLocks(ctx, queries.InboxApplLocksParams{
+			OperatorID:   params.OperatorID,
+			AfterEventID: params.AfterEventID,
+			MaxRows:      params.MaxRows,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	notices := make([]db.Notice, len(rows))
+	for i, row := range rows {
+		notices[i] = db.Notice{
+			Kind:              db.NoticeKind(row.Kind),
+			EventID:           row.EventID,
+			ObjectType:        row.ObjectType,
+			ObjectID:          row.ObjectID,
+			OtherOperatorID:   row.OtherOperatorID,
+			OtherDepartmentID: row.OtherDepartmentID,
+			EventTS:           utc(row.EventTs),
+			SecondsLeft:       row.SecondsLeft,
+			Reason:            row.Reason,
+		}
+	}
+	return notices, nil
+}

@@ -1,0 +1,16 @@
+-- name: InboxApplLocks :many
+SELECT
+    kind::text AS kind,
+    event_id::bigint AS event_id,
+    object_type::text AS object_type,
+    object_id::text AS object_id,
+    other_operator_id::text AS other_operator_id,
+    other_department_id::text AS other_department_id,
+    event_ts::timestamptz AS event_ts,
+    seconds_left::bigint AS seconds_left,
+    reason::text AS reason
+FROM inbox_appl_locks(
+    @operator_id::text,
+    sqlc.narg('after_event_id')::bigint,
+    @max_rows::bigint
+);

@@ -1,0 +1,18 @@
+-- name: TakeApplLock :one
+SELECT
+    p_return_cd::text AS return_cd,
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id,
+    p_fence::bigint AS fence,
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
+FROM take_appl_lock_row(
+    @object_type::text,
+    @object_id::text,
+    @operator_id::text,
+    @department_id::text,
+    @reason::text,
+    sqlc.narg('expected_fence')::bigint,
+    sqlc.narg('ttl_seconds')::bigint
+);

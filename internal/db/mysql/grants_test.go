@@ -145,14 +145,14 @@ func TestGrants(t *testing.T) {
 	operator := []string{
 		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "note_appl_lock", "inquire_appl_lock", "list_appl_locks",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
-		"poll_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "appl_lock_version",
+		"poll_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "inbox_appl_locks", "appl_lock_version",
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
 		for role, allowed := range map[string][]string{
 			"operator":   operator,
-			"supervisor": append([]string{"transfer_appl_lock", "stats_appl_locks"}, operator...),
+			"supervisor": append([]string{"transfer_appl_lock", "take_appl_lock", "stats_appl_locks"}, operator...),
 			"auditor": {
 				"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks",
 				"appl_lock_version",

@@ -16,6 +16,7 @@ import (
 
 const (
 	keepingGet      = "CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL)"
+	keepingTake     = "CALL take_appl_lock_row('customer', '1', 'BROWN', '', 'why', NULL, NULL)"
 	keepingTransfer = "CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BROWN', '', NULL, NULL, NULL)"
 )
 
@@ -91,6 +92,38 @@ func TestKeptTransferIsOfThisGrant(t *testing.T) {
 			}
 			undo()
 			mustQuery(t, handle, "DELETE FROM appl_lock")
+		}
+	})
+}
+
+// Goal: the same of a take, which ends whichever grant there is, and whose answer and event name whom it has displaced. Method: as above.
+func TestKeptTakeIsOfThisGrant(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		for name, test := range map[string]struct{ change, want, event string }{
+			"nobody":      {"DO 0;", "TAKEN by JDOE of CS", "JDOE/CS"},
+			"released":    {released, "FREE, no fence, 0 left", ""},
+			"handed over": {handedOver, "TAKEN by ASMITH of CS", "ASMITH/CS"},
+			"renewed":     {renewed, "TAKEN by JDOE of CS", "JDOE/CS"},
+		} {
+			undo := interrupt(t, handle, "take_appl_lock_core", "-- S2:", "IF v_round = 1 THEN "+test.change+" END IF;")
+			fence := granted(t, handle, "1", "JDOE").Fence
+			answer := mustQuery(t, handle, keepingTake)[0]
+			if got := inWords(t, answer, fence); got != test.want {
+				t.Errorf("%s: %s, want %s", name, got, test.want)
+			}
+			if left := fmt.Sprint(answer["p_seconds_left"]); name == "renewed" && left != "7200" {
+				t.Errorf("%s: %s s left, want 7200", name, left)
+			}
+			displaced := value(t, handle, "SELECT COALESCE(MAX(CONCAT(from_operator_id, '/', from_department_id)), '') FROM appl_lock_event WHERE event = 'TAKEN'")
+			if displaced != test.event {
+				t.Errorf("%s: the event names %s, want %s", name, displaced, test.event)
+			}
+			undo()
+			mustQuery(t, handle, "DELETE FROM appl_lock")
+			mustQuery(t, handle, "DELETE FROM appl_lock_event")
 		}
 	})
 }
@@ -197,6 +230,7 @@ func TestKeptDefaultTTLIsCheap(t *testing.T) {
 		for _, call := range []string{
 			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, ?)",
 			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', NULL, ?, NULL, NULL)",
+			"CALL take_appl_lock_row('customer', '1', 'JDOE', NULL, 'why', NULL, ?)",
 		} {
 			given, kept := lookUps(call, 604800), lookUps(call, nil)
 			if kept != given || given == 0 {

@@ -105,6 +105,7 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 		{"list of a type", "CALL list_appl_locks('customer', NULL, NULL, 'customer', '10000', ?)", []any{plannedPage}, plannedPage},
 		{"waiters", "CALL list_appl_lock_waiters(NULL, NULL, NULL, NULL, 'customer', '10000', 'A', 'p', ?)", []any{plannedPage}, plannedPage},
 		{"stats", "CALL stats_appl_locks(NULL, NULL)", nil, 2 * plannedRows},
+		{"inbox", "CALL inbox_appl_locks('JDOE', NULL, 10000)", nil, 2 * plannedRows},
 		{"stats of a type that is not there", "CALL stats_appl_locks('order', NULL)", nil, 0},
 		{"let all end", "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
 		{"let all waiters end", "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
@@ -118,6 +119,67 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 			t.Errorf("%s reads %d rows, want at most %d", test.name, reads, atMost)
 		}
 	}
+}
+
+// Goal: an inbox reads of the history what an operator lost or got behind the event that it has seen, and as many of these as it
+// answers, whatever the statistics say. Method: a history in which most events are others', and one in which all are the operator's,
+// with statistics of an empty table and of worthless keys; count the rows that the session reads.
+func TestInboxReadsTheOperatorsEvents(t *testing.T) {
+	t.Parallel()
+	const fillEvents = `INSERT INTO appl_lock_event
+			(event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
+			to_operator_id, to_department_id, from_fence, to_fence, reason)
+		SELECT UTC_TIMESTAMP(6), 'customer', slot, 'TRANSFERRED', 'BOSS', '', '', IF(slot MOD ? = 0, 'JDOE', 'OTHER'), '',
+			IF(slot MOD ? = 1, 'JDOE', 'ANOTHER'), '', slot, slot + 1, 'why' FROM appl_lock_serialize WHERE slot < ? ORDER BY slot`
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, worthless := range []bool{false, true} {
+			handle := newPlace(t, product).SQL
+			mustQuery(t, handle, "ALTER TABLE appl_lock_event STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")
+			mustQuery(t, handle, "ANALYZE TABLE appl_lock_event")
+			if worthless {
+				mustQuery(t, handle, "UPDATE mysql.innodb_table_stats SET n_rows = 1000000000 WHERE database_name = DATABASE()")
+				mustQuery(t, handle, "UPDATE mysql.innodb_index_stats SET stat_value = 1 WHERE database_name = DATABASE() AND stat_name LIKE 'n\\_diff%'")
+				mustQuery(t, handle, "FLUSH TABLES appl_lock_event")
+			}
+			conn, err := handle.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }() // gives it back to the pool
+			for _, history := range []struct {
+				what           string
+				everyNth       int
+				fromTheEnd     int
+				maxRows        int
+				answers, reads int
+			}{
+				{"few of many", 2000, plannedRows, 100, 20, 300},
+				{"one of many", 2000, 1999, 100, 1, 40},
+				{"a page of half", 2, plannedRows, 10, 10, 150},
+				{"none of half", 2, 0, 10, 0, 40},
+				{"two of half", 2, 2, 10, 2, 40},
+			} {
+				mustQuery(t, conn, "DELETE FROM appl_lock_event")
+				mustQuery(t, conn, fillEvents, history.everyNth, history.everyNth, plannedRows)
+				last, err := strconv.Atoi(value(t, conn, "SELECT MAX(event_id) FROM appl_lock_event"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var seen any
+				if seenID := last - history.fromTheEnd; seenID > 0 {
+					seen = seenID
+				}
+				const inbox = "CALL inbox_appl_locks('JDOE', ?, ?)"
+				mustQuery(t, conn, inbox, seen, history.maxRows) // then its text is in the caches
+				before := handledReads(t, conn)
+				answers := mustQuery(t, conn, inbox, seen, history.maxRows)
+				if reads := handledReads(t, conn) - before; len(answers) != history.answers || reads > history.reads {
+					t.Errorf("%s: %d answers, %d rows read, want %d, at most %d", history.what, len(answers), reads, history.answers, history.reads)
+				}
+			}
+		}
+	})
 }
 
 // handledReads counts the rows that the session has read, in whatever way.
@@ -255,6 +317,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Com_update 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Com_update 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		// A renewal of a grant with a note: the note is read behind it.

@@ -294,6 +294,11 @@ func TestOrderIsNotForgotten(t *testing.T) {
 		}
 		mustQuery(t, place.SQL, "CALL get_appl_lock_row('a', '1', 'JDOE', '', 60)")
 		mustQuery(t, place.SQL, "CALL get_appl_lock_row('a', '9', 'JDOE', 'CS', 60)")
+		for _, id := range []string{"2", "1"} {
+			mustQuery(t, place.SQL, "CALL get_appl_lock_row('c', ?, 'JDOE', 'CS', 60)", id)
+			mustQuery(t, place.SQL, "CALL take_appl_lock_row('c', ?, 'BOSS', 'HQ', 'why', NULL, NULL)", id)
+		}
+		mustQuery(t, place.SQL, "CALL transfer_appl_lock_row('c', '2', 'BOSS', 'JDOE', 'CS', 30, 'BOSS', 'why')")
 		conn, err := place.SQL.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -313,7 +318,7 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			for _, row := range mustQuery(t, conn, "CALL stats_appl_locks(NULL, NULL)") {
 				got = append(got, fmt.Sprintf("%s/%s=%v/%v", row["object_type"], row["department_id"], row["live"], row["waiters"]))
 			}
-			if strings.Join(got, " ") != "a/=1/8 a/CS=1/0 b/=0/6 customer/CS=3/0" {
+			if strings.Join(got, " ") != "a/=1/8 a/CS=1/0 b/=0/6 c/CS=1/0 c/HQ=1/0 customer/CS=3/0" {
 				t.Errorf("stats: %q", got)
 			}
 			got = nil
@@ -322,6 +327,17 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			}
 			if strings.Join(got, " ") != "a/2 b/1 b/2 a/1" {
 				t.Errorf("poll: %q", got)
+			}
+			got = nil
+			for _, row := range mustQuery(t, conn, "CALL inbox_appl_locks('JDOE', NULL, NULL)") {
+				if row["object_type"] == "customer" { // which is renewed below
+					continue
+				}
+				got = append(got, fmt.Sprintf("%s/%s/%s/%s", row["kind"], row["object_type"], row["object_id"], row["other_operator_id"]))
+			}
+			if strings.Join(got, " ") != "TAKEN/c/2/BOSS TAKEN/c/1/BOSS HANDED/c/2/BOSS AWAITED/a/1/Z AWAITED/a/1/Z AWAITED/a/1/B AWAITED/a/1/B "+
+				"EXPIRING/c/2/ EXPIRING/a/1/ EXPIRING/a/9/" {
+				t.Errorf("inbox: %q", got)
 			}
 			if got := outcomes(t, conn, grants...); got != "1=RENEWED 2=RENEWED 3=RENEWED" {
 				t.Errorf("renew: %q", got)
@@ -341,6 +357,11 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			"stats_appl_locks('b', '')",
 			"stats_appl_locks(NULL, '')",
 			"stats_appl_locks('x', 'x')",
+			"inbox_appl_locks('x', NULL, NULL)",
+			"inbox_appl_locks('x', 1, 1)",
+			"inbox_appl_locks('JDOE', 9223372036854775807, 10000)",
+			"inbox_appl_locks('JDOE', NULL, 1)",
+			"inbox_appl_locks('BOSS', NULL, 100)",
 			"poll_appl_locks('p', 1)",
 			"poll_appl_locks('nobody', NULL)",
 			"renew_appl_locks('[]')",

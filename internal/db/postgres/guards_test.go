@@ -70,6 +70,9 @@ func TestRefusalWritesNothing(t *testing.T) {
 		{"release of a free object", "CALL applock.release_appl_lock('customer', '2', 'JDOE', NULL, NULL, NULL)"},
 		{"transfer from a stranger", "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'BROWN', '', NULL, NULL, NULL)"},
 		{"transfer of a free object", "CALL applock.transfer_appl_lock('customer', '2', 'JDOE', 'BROWN', '', NULL, NULL, NULL)"},
+		{"take of another grant", fmt.Sprintf("CALL applock.take_appl_lock('customer', '1', 'BOSS', '', 'why', %d, NULL)", grant.Fence-1)},
+		{"take of a free object", "CALL applock.take_appl_lock('customer', '2', 'BOSS', '', 'why', NULL, NULL)"},
+		{"inbox", "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, NULL)"},
 		{"note by a stranger", "CALL applock.note_appl_lock('customer', '1', 'ASMITH', NULL, 'why')"},
 		{"note of a free object", "CALL applock.note_appl_lock('customer', '2', 'JDOE', NULL, 'why')"},
 		{"inquire", "CALL applock.inquire_appl_lock('customer', '1')"},
@@ -99,11 +102,13 @@ func TestUpdatesAreHOT(t *testing.T) {
 			execute(t, tx, releaseCall, "1", "JDOE")
 			execute(t, tx, getCall, "1", "ASMITH")
 			execute(t, tx, "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'JDOE', '', NULL, NULL, NULL)")
+			execute(t, tx, "CALL applock.take_appl_lock('customer', '1', 'BOSS', '', 'why', NULL, NULL)")
+			execute(t, tx, "CALL applock.take_appl_lock('customer', '1', 'JDOE', '', 'why', NULL, NULL)")
 		}
 		updates := value[int](t, tx, "SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
 		hot := value[int](t, tx, "SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
-		if updates != 20 || hot != updates {
-			t.Errorf("%d of %d updates are HOT, want 20 of 20", hot, updates)
+		if updates != 30 || hot != updates {
+			t.Errorf("%d of %d updates are HOT, want 30 of 30", hot, updates)
 		}
 	})
 }

@@ -149,6 +149,9 @@ func TestGrants(t *testing.T) {
 		"renew":        "SELECT * FROM applock.renew_appl_locks('[]')",
 		"version":      "SELECT applock.appl_lock_version()",
 		"transfer":     "CALL applock.transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
+		"take":         "CALL applock.take_appl_lock('customer', '1', 'BOSS', '', 'why', NULL, NULL)",
+		"take row":     "SELECT * FROM applock.take_appl_lock_row('customer', '1', 'BOSS', '', 'why', NULL, NULL)",
+		"inbox":        "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, NULL)",
 		"purge":        "CALL applock.purge_appl_locks(NULL, NULL)",
 		"table":        "SELECT * FROM applock.appl_lock",
 		"write":        "DELETE FROM applock.appl_lock",
@@ -162,11 +165,11 @@ func TestGrants(t *testing.T) {
 	}
 	operator := []string{
 		"get", "get row", "release", "note", "inquire", "list", "serialize", "version",
-		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "renew",
+		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "inbox", "renew",
 	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,
-		"supervisor": append([]string{"transfer", "stats"}, operator...),
+		"supervisor": append([]string{"transfer", "take", "take row", "stats"}, operator...),
 		"auditor":    {"inquire", "list", "waiters", "history", "stats", "version"},
 		"janitor":    {"purge", "stats", "version"},
 		"nobody":     nil,

@@ -25,6 +25,7 @@ func TestKeptTTLIsOfWholeSeconds(t *testing.T) {
 	} {
 		for _, call := range []string{
 			"SELECT p_outcome = 'RENEWED', p_seconds_left FROM applock.get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL)",
+			"SELECT p_outcome = 'TAKEN', p_seconds_left FROM applock.take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)",
 			"SELECT p_outcome = 'TRANSFERRED', p_seconds_left FROM applock.transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', NULL, NULL, NULL, NULL)",
 		} {
 			inTx(t, pool, func(tx pgx.Tx) {

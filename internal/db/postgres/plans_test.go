@@ -149,7 +149,9 @@ func probes() []probe {
 			`SELECT * FROM applock.renew_appl_locks('[{"object_type": "customer", "object_id": "500", "operator_id": "JDOE", "fence": 500, "ttl_seconds": 60}]')`,
 			4, 11, 131,
 		},
-		{"transfer", grant, "SELECT * FROM applock.transfer_appl_lock_row('customer', '500', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)", 4, 6, 684},
+		{"transfer", grant, "SELECT * FROM applock.transfer_appl_lock_row('customer', '500', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)", 4, 9, 971},
+		{"take", grant, "SELECT * FROM applock.take_appl_lock_row('customer', '500', 'BOSS', '', 'why', 500, NULL)", 4, 9, 971},
+		{"refused take", grant, "SELECT * FROM applock.take_appl_lock_row('customer', '500', 'BOSS', '', 'why', 1, NULL)", 1, 3, 0},
 		{"note", grant, "SELECT * FROM applock.note_appl_lock_row('customer', '500', 'JDOE', NULL, 'why')", 1, 6, 77},
 		{"release", grant, free, 1, 6, 76},
 		{"refused release", grant, "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'ASMITH', NULL, NULL, NULL)", 2, 3, 0},
@@ -216,6 +218,7 @@ func measuredCalls(t *testing.T) []measuredCall {
 		},
 		{"stats", 8 * plannedRows, "SELECT * FROM applock.stats_appl_locks(NULL, NULL)", nil, ""},
 		{"stats of a type that is not there", once, "SELECT * FROM applock.stats_appl_locks('order', NULL)", nil, ""},
+		{"inbox", 16 * plannedRows, "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, 10000)", nil, ""},
 		{"permit", perRow*plannedGrants + once, "SELECT * FROM applock.get_appl_lock_permit('room', 'desk', $1, 'JDOE', '', 60)", []any{plannedGrants}, ""},
 		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
 		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},
@@ -227,6 +230,63 @@ func measuredCalls(t *testing.T) []measuredCall {
 			"purge of waiters", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants},
 			"UPDATE applock.appl_lock_waiter SET expires_ts = now() - interval '60 d'",
 		},
+	}
+}
+
+// Goal: an inbox reads of the history what an operator lost or got behind the event that it has seen, and as many of these as it
+// answers, whatever the statistics say. Method: a history in which most events are others', and one in which all are the operator's;
+// count the rows that the statements inside handle.
+func TestInboxReadsTheOperatorsEvents(t *testing.T) {
+	t.Parallel()
+	const fillEvents = `INSERT INTO applock.appl_lock_event
+			(event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
+			to_operator_id, to_department_id, from_fence, to_fence, reason)
+		SELECT now(), 'customer', n, $3, 'BOSS', '', '', CASE WHEN n % $2 = 0 THEN 'JDOE' ELSE 'OTHER' END, '',
+			CASE WHEN n % $2 = 1 THEN 'JDOE' ELSE 'ANOTHER' END, '', n, n + 1, 'why' FROM generate_series(1, $1::int) AS n`
+	for name, prepare := range map[string]func(t *testing.T, pool *pgxpool.Pool){
+		"none": func(*testing.T, *pgxpool.Pool) {},
+		"of one": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			call(t, pool, "UPDATE pg_class SET relpages = 1, reltuples = 1 WHERE relname LIKE 'appl_lock_event%' AND relkind IN ('r', 'i')")
+		},
+		"right": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			call(t, pool, "ANALYZE applock.appl_lock_event")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.Postgres(t)
+			newPlace(t, dsn)
+			e := newExplained(t, dsn)
+			call(t, e.pool, "ALTER TABLE applock.appl_lock_event SET (autovacuum_enabled = off)")
+			for _, history := range []struct {
+				what           string
+				everyNth       int
+				event          string
+				after, maxRows int64
+				answers, reads int
+			}{
+				{"few of many", 2000, "TRANSFERRED", 1, 100, 19, 200},
+				{"one of many", 2000, "TRANSFERRED", plannedRows - 1, 100, 1, 20},
+				{"a page of half", 2, "TRANSFERRED", 1, 10, 10, 200},
+				{"none of half", 2, "TRANSFERRED", plannedRows, 10, 0, 20},
+				{"one of half", 2, "TRANSFERRED", plannedRows - 1, 10, 1, 20},
+			} {
+				call(t, e.pool, "TRUNCATE applock.appl_lock_event RESTART IDENTITY")
+				call(t, e.pool, fillEvents, plannedRows, history.everyNth, history.event)
+				prepare(t, e.pool)
+				const inbox = "SELECT * FROM applock.inbox_appl_locks('JDOE', $1, $2)"
+				var answers int
+				count := e.pool.QueryRow(t.Context(), "SELECT count(*) FROM applock.inbox_appl_locks('JDOE', $1, $2)", history.after, history.maxRows)
+				if err := count.Scan(&answers); err != nil || answers != history.answers {
+					t.Errorf("%s: %d answers, %v, want %d", history.what, answers, err, history.answers)
+				}
+				if rows := e.handledRows(t, inbox, history.after, history.maxRows); rows > history.reads {
+					t.Errorf("%s: the inbox handles %d rows, want at most %d", history.what, rows, history.reads)
+				}
+			}
+		})
 	}
 }
 

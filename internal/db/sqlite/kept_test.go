@@ -16,6 +16,10 @@ func TestKeptTTLIsOfWholeSeconds(t *testing.T) {
 			result, err := driver.GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE"})
 			return result.SecondsLeft, err
 		},
+		"take": func() (int64, error) {
+			result, err := driver.TakeApplLock(t.Context(), db.TakeApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "BOSS", Reason: "why"})
+			return result.SecondsLeft, err
+		},
 		"transfer": func() (int64, error) {
 			result, err := driver.TransferApplLock(t.Context(), db.TransferApplLockParams{
 				ObjectType: "customer", ObjectID: "1", FromOperatorID: "JDOE", ToOperatorID: "ASMITH",

@@ -62,6 +62,14 @@ func probes() []operation {
 			return wanted(result.Outcome, outcome, err)
 		}
 	}
+	take := func(expected int64, outcome db.Outcome) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			result, err := driver.TakeApplLock(ctx, db.TakeApplLockParams{
+				ObjectType: "customer", ObjectID: "500", OperatorID: "ASMITH", Reason: "why", ExpectedFence: expected,
+			})
+			return wanted(result.Outcome, outcome, err)
+		}
+	}
 	assert := func(kind db.Kind) func(context.Context, db.Driver) error {
 		return func(ctx context.Context, driver db.Driver) error {
 			err := driver.AssertApplLock(ctx, db.AssertApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE", Fence: fence})
@@ -84,6 +92,8 @@ func probes() []operation {
 		{name: "assert", statements: 1, call: assert(db.KindOther)},
 		{name: "refused transfer", statements: 1, call: transfer("ASMITH", db.Held)},
 		{name: "transfer", statements: 6, prepared: 5, call: transfer("JDOE", db.Transferred)},
+		{name: "refused take", statements: 1, call: take(1, db.Held)},
+		{name: "take", statements: 6, prepared: 5, call: take(0, db.Taken)},
 		{name: "refused assert", statements: 2, call: assert(db.KindAssertion)},
 		{name: "refused release", statements: 1, call: release("JDOE", db.Held)},
 		{name: "release", statements: 2, call: release("ASMITH", db.Released)},
@@ -233,13 +243,34 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 				if isRange && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s sorts: %s", operation.name, plan)
 				}
-				if isRange || slices.Contains([]string{"poll", "stats", "permit"}, operation.name) {
+				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "permit"}, operation.name) {
 					continue // its plan is of those who wait, of all there are, or of all slots: not of one row
 				}
 				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
 					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
 				}
 			}
+		}
+	}
+}
+
+// Goal: an inbox finds what an operator lost and got in the indexes of the history, behind the event that it has seen. Method: EXPLAIN QUERY PLAN
+// of what SQLite is given.
+func TestInboxReadsTheOperatorsEvents(t *testing.T) {
+	t.Parallel()
+	recorder, handle, driver := recorded(t)
+	recorder.forget()
+	if _, err := driver.InboxApplLocks(t.Context(), db.InboxApplLocksParams{OperatorID: "JDOE", AfterEventID: 7, MaxRows: 10}); err != nil {
+		t.Fatal(err)
+	}
+	plan := planOf(t, handle, recorder.ran[0])
+	for _, want := range []string{
+		"SEARCH e USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id>?)",
+		"SEARCH e USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id>?)",
+		"SEARCH l USING PRIMARY KEY (object_type=? AND object_id=?)",
+	} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan has no %s: %s", want, plan)
 		}
 	}
 }
@@ -319,6 +350,10 @@ func others() []operation {
 		{name: "stats", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			stats, err := driver.StatsApplLocks(ctx, db.StatsApplLocksParams{ObjectType: waiter.ObjectType})
 			return wanted(len(stats), 1, err)
+		}},
+		{name: "inbox", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "NOBODY", MaxRows: 10})
+			return err
 		}},
 		{name: "retract", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			return driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{

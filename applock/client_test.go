@@ -385,6 +385,8 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 	_, errs["get"] = client.Get(ctx, request)
 	_, errs["release"] = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator})
 	_, errs["inquire"] = client.Inquire(ctx, applock.InquireRequest{Object: object})
+	_, errs["take"] = client.Take(ctx, applock.TakeRequest{Object: object, Owner: request.Owner, Reason: "why"})
+	_, errs["inbox"] = client.Inbox(ctx, applock.InboxRequest{Operator: operator})
 	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator, To: request.Owner})
 	for _, err := range client.List(ctx, applock.ListRequest{}) {
 		errs["list"] = err

@@ -268,6 +268,65 @@ func ExampleClient_Events() {
 	// TRANSFERRED by BOSS: JDOE (CS) to ASMITH (CS), "on holiday"
 }
 
+// A supervisor takes a customer whose holder has gone home, and says why. The former holder reads it in the inbox.
+func ExampleClient_Take() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	shown, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE", Department: "CS"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	request := applock.TakeRequest{
+		Object: object, Owner: applock.Owner{Operator: "BOSS"}, Reason: "the customer is on the telephone", ExpectedFence: shown.Fence,
+	}
+	taken, err := client.Take(ctx, request)
+	fmt.Println(taken.Outcome, "by", taken.Owner, "from", taken.From, err)
+	_, err = client.Take(ctx, request)
+	fmt.Println("that grant has ended:", errors.Is(err, applock.ErrHeld))
+	// Output:
+	// TAKEN by BOSS from JDOE (CS) <nil>
+	// that grant has ended: true
+}
+
+// Each heartbeat of a program asks for news of its operator, behind the last event that it has seen.
+func ExampleClient_Inbox() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	jdoe, boss := applock.Owner{Operator: "JDOE", Department: "CS"}, applock.Owner{Operator: "BOSS"}
+	for id, ttl := range map[string]time.Duration{"42": 7 * 24 * time.Hour, "43": 30 * time.Minute} {
+		if _, err := client.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "customer", ID: id}, Owner: jdoe, TTL: ttl}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	request := applock.TakeRequest{Object: applock.Object{Type: "customer", ID: "42"}, Owner: boss, Reason: "the customer is on the telephone"}
+	if _, err := client.Take(ctx, request); err != nil {
+		log.Fatal(err)
+	}
+
+	var seen int64
+	for range 2 {
+		notices, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE", After: seen})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, notice := range notices {
+			fmt.Printf("%s %s %s %q\n", notice.Kind, notice.Object, notice.Other, notice.Reason)
+			seen = max(seen, notice.Event)
+		}
+		fmt.Println("that is all")
+	}
+	// Output:
+	// TAKEN customer:42 BOSS "the customer is on the telephone"
+	// EXPIRING customer:43  ""
+	// that is all
+	// EXPIRING customer:43  ""
+	// that is all
+}
+
 // A refusal says who has the object, and until when.
 func ExampleHeldError() {
 	ctx := context.Background()

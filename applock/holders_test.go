@@ -122,6 +122,42 @@ func TestConflictIsAHeldError(t *testing.T) {
 	}
 }
 
+// Goal: a lease whose object somebody takes is lost, and its loss names who has it now; the new grant stays. Method: a take by another
+// client, and the next renewal of the lease.
+func TestTakenLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := leasePlace(t, product)
+		lease, err := onPlace(t, dsn).Acquire(t.Context(), applock.AcquireRequest{
+			Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, TTL: 3 * time.Second, MaxHold: time.Hour,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		supervisor := onPlace(t, dsn)
+		boss := applock.Owner{Operator: "BOSS", Department: "HQ"}
+		taken, err := supervisor.Take(t.Context(), applock.TakeRequest{
+			Object: nightly, Owner: boss, Reason: "it hangs", ExpectedFence: lease.Fence(), TTL: time.Hour,
+		})
+		if err != nil || taken.From.Operator != "etl-7" || taken.Fence <= lease.Fence() {
+			t.Fatalf("take: %+v, %v, want a greater fence than %d, from etl-7", taken, err, lease.Fence())
+		}
+		<-lease.Context().Done()
+		var lost *applock.LostError
+		if cause := context.Cause(lease.Context()); !errors.As(cause, &lost) || lost.Holder.Owner != boss {
+			t.Errorf("the lease ended with %v, want a *LostError with %s", cause, boss)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		lock, err := supervisor.Inquire(t.Context(), applock.InquireRequest{Object: nightly})
+		if err != nil || lock.Fence != taken.Fence || lock.Owner != boss {
+			t.Errorf("inquire: %+v, %v, want %s by %d", lock, err, boss, taken.Fence)
+		}
+	})
+}
+
 // Goal: a lease that is over does not hand away the grant of a successor with the same operator. Method: the lock expires,
 // another client of the operator takes it, and the former one transfers.
 func TestTransferSparesASuccessor(t *testing.T) {

@@ -55,6 +55,7 @@ func exerciseLeases(t *testing.T, dsn string) {
 			"Expiry":      expire,
 			"Release":     releaseAsSupervisor,
 			"TransferOut": transferOut,
+			"Take":        takeOut,
 		},
 		Expire:  expire,
 		Waiters: countWaiters,
@@ -107,6 +108,16 @@ func transferOut(t testing.TB, dsn string, object applock.Object) {
 	to := applock.Owner{Operator: "ASMITH"}
 	request := applock.TransferRequest{Object: object, From: lock.Owner.Operator, To: to}
 	if _, err := client.Transfer(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	releaseAsSupervisor(t, dsn, object)
+}
+
+// takeOut takes the object, and releases it then.
+func takeOut(t testing.TB, dsn string, object applock.Object) {
+	t.Helper()
+	request := applock.TakeRequest{Object: object, Owner: applock.Owner{Operator: "BOSS"}, Reason: "urgent"}
+	if _, err := onPlace(t, dsn).Take(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
 	releaseAsSupervisor(t, dsn, object)

@@ -359,7 +359,8 @@ DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 --            a holder that lost its lock without noticing. Under autocommit it is a check only.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_return_cd 'Y'. It leaves the grant in @appl_lock_asserted, which the session
+--            keeps, for the guards of docs/guard.md.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
 --            LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
@@ -391,6 +392,9 @@ main: BEGIN
     DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_operator_id, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_grant LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
+        CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), v_operator_id, CHAR(9 USING utf8mb4), v_object_type, ':', v_object_id
+    );
     DECLARE v_live BOOLEAN DEFAULT FALSE;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT 'assert_appl_lock: nobody holds it';
@@ -412,9 +416,16 @@ main: BEGIN
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: is this grant live?
-    SELECT TRUE
-    INTO v_live
+    -- S1: is this grant live? If so it becomes a line for guards, newest first: one that is cut off loses its end, by which
+    -- a guard would find it.
+    SELECT
+        TRUE,
+        IF(
+            LOCATE(CONCAT(v_grant, CHAR(10 USING utf8mb4)), @appl_lock_asserted) > 0,
+            @appl_lock_asserted,
+            LEFT(CONCAT(v_grant, COALESCE(@appl_lock_asserted, CHAR(10 USING utf8mb4))), 16000)
+        )
+    INTO v_live, @appl_lock_asserted
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -1154,8 +1165,7 @@ main: BEGIN
                 ) AS department_id,
                 v_fence AS fence,
                 v_expires_ts AS expires_ts,
-                v_seconds_left AS seconds_left,
-                v_note AS note;
+                v_seconds_left AS seconds_left;
             LEAVE main;
         END IF;
         SET v_tried = CONCAT(v_tried, v_slot, ',');
@@ -1170,8 +1180,7 @@ main: BEGIN
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,
         l.expires_ts,
-        COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left,
-        COALESCE(l.note, '') AS note
+        COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left
     FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = v_object_type

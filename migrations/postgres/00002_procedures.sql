@@ -337,7 +337,8 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --            a holder that lost its lock without noticing. Under autocommit it is a check only.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_return_cd 'Y'. It leaves the grant in the setting applock.asserted, which
+--            the transaction's end empties, for the guards of docs/guard.md.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
@@ -362,6 +363,8 @@ DECLARE
     v_object_type text := rtrim(p_object_type, ' ');
     v_object_id text := rtrim(p_object_id, ' ');
     v_operator_id text := rtrim(p_operator_id, ' ');
+    v_asserted text;
+    v_grant text;
     v_holder text;
 BEGIN
     -- S1: is this grant live?
@@ -375,6 +378,12 @@ BEGIN
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
+        -- Newest first, a line for each: what is cut off loses its end, by which a guard would find it.
+        v_grant := E'\n' || p_fence || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
+        v_asserted := coalesce(nullif(current_setting('applock.asserted', true), ''), E'\n');
+        IF strpos(v_asserted, v_grant || E'\n') = 0 THEN
+            v_asserted := set_config('applock.asserted', left(v_grant || v_asserted, 16000), true);
+        END IF;
         RETURN;
     END IF;
 
@@ -678,8 +687,8 @@ REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character,
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
 --            1..315360000, NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
--- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
---            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
+-- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts).
+--            Of a slot that has become free the last four are empty, 0, NULL and 0.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.
 -- Locks      S1 and S3 read without a lock, so FULL locks nothing. S2 is get_appl_lock for one slot, with its locks.
 -- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
@@ -705,8 +714,7 @@ CREATE OR REPLACE FUNCTION get_appl_lock_permit(
     OUT department_id text,
     OUT fence bigint,
     OUT expires_ts timestamptz,
-    OUT seconds_left bigint,
-    OUT note text
+    OUT seconds_left bigint
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -765,7 +773,6 @@ BEGIN
             fence := v_got.p_fence;
             expires_ts := v_got.p_expires_ts;
             seconds_left := v_got.p_seconds_left;
-            note := v_got.p_note;
             RETURN NEXT;
             RETURN;
         END IF;
@@ -782,11 +789,10 @@ BEGIN
         coalesce(l.department_id, '')::text,
         coalesce(l.fence, 0),
         l.expires_ts,
-        CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END,
-        coalesce(l.note, '')::text
+        CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END
     FROM generate_series(1, v_permits) AS s (slot)
     LEFT JOIN LATERAL (
-        SELECT h.operator_id, h.department_id, h.fence, h.expires_ts, h.note
+        SELECT h.operator_id, h.department_id, h.fence, h.expires_ts
         FROM appl_lock AS h
         WHERE h.object_type = v_object_type
             AND h.object_id = v_prefix || s.slot

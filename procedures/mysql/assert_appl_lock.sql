@@ -6,7 +6,8 @@
 --            a holder that lost its lock without noticing. Under autocommit it is a check only.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_return_cd 'Y'. It leaves the grant in @appl_lock_asserted, which the session
+--            keeps, for the guards of docs/guard.md.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
 --            LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
@@ -40,6 +41,9 @@ main: BEGIN
     DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_operator_id, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_grant LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
+        CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), v_operator_id, CHAR(9 USING utf8mb4), v_object_type, ':', v_object_id
+    );
     DECLARE v_live BOOLEAN DEFAULT FALSE;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT 'assert_appl_lock: nobody holds it';
@@ -61,9 +65,16 @@ main: BEGIN
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: is this grant live?
-    SELECT TRUE
-    INTO v_live
+    -- S1: is this grant live? If so it becomes a line for guards, newest first: one that is cut off loses its end, by which
+    -- a guard would find it.
+    SELECT
+        TRUE,
+        IF(
+            LOCATE(CONCAT(v_grant, CHAR(10 USING utf8mb4)), @appl_lock_asserted) > 0,
+            @appl_lock_asserted,
+            LEFT(CONCAT(v_grant, COALESCE(@appl_lock_asserted, CHAR(10 USING utf8mb4))), 16000)
+        )
+    INTO v_live, @appl_lock_asserted
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id

@@ -6,7 +6,8 @@
 --            a holder that lost its lock without noticing. Under autocommit it is a check only.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_return_cd 'Y'. It leaves the grant in the setting applock.asserted, which
+--            the transaction's end empties, for the guards of docs/guard.md.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
@@ -31,6 +32,8 @@ DECLARE
     v_object_type text := rtrim(p_object_type, ' ');
     v_object_id text := rtrim(p_object_id, ' ');
     v_operator_id text := rtrim(p_operator_id, ' ');
+    v_asserted text;
+    v_grant text;
     v_holder text;
 BEGIN
     -- S1: is this grant live?
@@ -44,6 +47,12 @@ BEGIN
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
+        -- Newest first, a line for each: what is cut off loses its end, by which a guard would find it.
+        v_grant := E'\n' || p_fence || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
+        v_asserted := coalesce(nullif(current_setting('applock.asserted', true), ''), E'\n');
+        IF strpos(v_asserted, v_grant || E'\n') = 0 THEN
+            v_asserted := set_config('applock.asserted', left(v_grant || v_asserted, 16000), true);
+        END IF;
         RETURN;
     END IF;
 

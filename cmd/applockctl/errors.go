@@ -111,6 +111,8 @@ func inFlags(err error) string {
 		"Schema":           "--schema",
 		"Dialect":          "--dialect",
 		"Platform":         "--platform",
+		"Table":            "--table",
+		"IDColumn":         "--id-column",
 		"Version":          "VERSION",
 		"dsn":              "the DSN",
 	}[invalid.Argument]

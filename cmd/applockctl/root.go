@@ -134,6 +134,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.verifyCommand(),
 		a.grantCommand(),
 		a.revokeCommand(),
+		a.guardCommand(),
 		a.demoCommand(),
 		a.pingCommand(),
 		a.versionCommand(),

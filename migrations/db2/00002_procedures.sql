@@ -722,7 +722,8 @@ BEGIN
                     COALESCE(v_department_id, CASE WHEN v_outcome = 'RENEWED' THEN v_own_department_id END, '') AS department_id,
                     v_fence AS fence,
                     v_expires_ts AS expires_ts,
-                    v_seconds_left AS seconds_left
+                    v_seconds_left AS seconds_left,
+                    v_note AS note
                 FROM SYSIBM.SYSDUMMY1;
             OPEN granted;
         END;
@@ -764,7 +765,8 @@ BEGIN
                             + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
                             + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
                         ELSE 0
-                    END AS seconds_left
+                    END AS seconds_left,
+                    COALESCE(l.note, '') AS note
                 FROM told AS t
                 LEFT OUTER JOIN appl_lock AS l
                     ON l.object_type = v_object_type

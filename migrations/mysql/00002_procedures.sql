@@ -1165,7 +1165,8 @@ main: BEGIN
                 ) AS department_id,
                 v_fence AS fence,
                 v_expires_ts AS expires_ts,
-                v_seconds_left AS seconds_left;
+                v_seconds_left AS seconds_left,
+                v_note AS note;
             LEAVE main;
         END IF;
         SET v_tried = CONCAT(v_tried, v_slot, ',');
@@ -1180,7 +1181,8 @@ main: BEGIN
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,
         l.expires_ts,
-        COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left
+        COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left,
+        COALESCE(l.note, '') AS note
     FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = v_object_type

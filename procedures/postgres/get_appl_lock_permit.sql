@@ -13,8 +13,8 @@
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
 --            1..315360000, NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
--- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts).
---            Of a slot that has become free the last four are empty, 0, NULL and 0.
+-- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
+--            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.
 -- Locks      S1 and S3 read without a lock, so FULL locks nothing. S2 is get_appl_lock for one slot, with its locks.
 -- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
@@ -40,7 +40,8 @@ CREATE OR REPLACE FUNCTION get_appl_lock_permit(
     OUT department_id text,
     OUT fence bigint,
     OUT expires_ts timestamptz,
-    OUT seconds_left bigint
+    OUT seconds_left bigint,
+    OUT note text
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -99,6 +100,7 @@ BEGIN
             fence := v_got.p_fence;
             expires_ts := v_got.p_expires_ts;
             seconds_left := v_got.p_seconds_left;
+            note := v_got.p_note;
             RETURN NEXT;
             RETURN;
         END IF;
@@ -115,10 +117,11 @@ BEGIN
         coalesce(l.department_id, '')::text,
         coalesce(l.fence, 0),
         l.expires_ts,
-        CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END
+        CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END,
+        coalesce(l.note, '')::text
     FROM generate_series(1, v_permits) AS s (slot)
     LEFT JOIN LATERAL (
-        SELECT h.operator_id, h.department_id, h.fence, h.expires_ts
+        SELECT h.operator_id, h.department_id, h.fence, h.expires_ts, h.note
         FROM appl_lock AS h
         WHERE h.object_type = v_object_type
             AND h.object_id = v_prefix || s.slot

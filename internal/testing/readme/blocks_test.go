@@ -58,6 +58,8 @@ func executions() []execution {
 		{"docs/from-the-article.md", "Copy on PRODUCT", "sql", 3, "docs/from-the-article testCopy"},
 		{"docs/from-the-article.md", "Copy on MySQL and MariaDB", "sh", 1, "docs/from-the-article testCopy"},
 		{"docs/from-the-article.md", "Copy on Db2", "sh", 1, nobody},
+		{"docs/guard.md", "Guards", "sh", 1, "docs/guard TestGuardPage"},
+		{"docs/guard.md", "Guards", "sql", 1, "docs/guard TestGuardPage"},
 		{"docs/oracle.md", "Install", "sh", 1, nobody},
 		{"docs/oracle.md", "Install", "sql", 1, nobody},
 		{"docs/oracle.md", "Call", "sql", 1, nobody},

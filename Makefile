@@ -23,7 +23,7 @@ CONCURRENT := ./applock/... ./internal/db/...
 # -short ten thousand leases are one thousand.
 SINGLE := ^Test(Lint.*|.*OnHSQLDB|EachStatementIsOneProbe)$$
 # Each is a module of its own, so that what it adapts is no business of other users.
-ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock
+ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
 	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.

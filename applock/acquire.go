@@ -246,7 +246,7 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 		})
 		return err
 	})
-	l.events.waited(wanted.object, began, err)
+	l.events.waited(ctx, wanted.object, began, err)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (l *Leases) acquireAll(ctx context.Context, request AcquireAllRequest, maxW
 		err = a.wait(ctx, wanted[0], maxWait)
 	}
 	for _, claim := range wanted {
-		l.events.waited(claim.object, began, err)
+		l.events.waited(ctx, claim.object, began, err)
 	}
 	if err != nil {
 		return nil, err

@@ -175,6 +175,8 @@ type hold struct {
 	leases  *Leases
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed by itself
+	// asker is the context that acquired it, whose values its end is told with.
+	asker context.Context //nolint:containedctx // it outlives the call
 
 	// turn lets in one call at a time that changes the grant: what two leave behind would depend on chance.
 	turn chan struct{}
@@ -203,6 +205,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 		leases:  l,
 		maxHold: claim.maxHold,
 		ttl:     claim.ttl,
+		asker:   ctx,
 		turn:    make(chan struct{}, 1),
 		grant:   grant,
 		began:   time.Now(),

@@ -369,3 +369,16 @@ func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
 		})
 	}
 }
+
+// Goal: leases whose events nobody asks for cost nothing for them. Method: allocations of telling nobody.
+// It is not parallel: allocations are those of the whole program.
+func TestEventsForNobodyAllocateNothing(t *testing.T) {
+	h := &hold{asker: t.Context()}
+	if allocated := testing.AllocsPerRun(100, func() {
+		Events{}.waited(h.asker, h.grant.Object, h.began, nil)
+		Events{}.ended(h, false)
+		Events{}.ended(h, true)
+	}); allocated != 0 {
+		t.Errorf("%g allocations", allocated)
+	}
+}

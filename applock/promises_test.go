@@ -708,8 +708,11 @@ func TestTryDo(t *testing.T) {
 	})
 }
 
-// Goal: events tell how long callers wait, how long leases are held, and which are lost. Method: one of each, and a refusal; a
-// program without events beside it.
+// traceKey is what a context of a test carries.
+type traceKey struct{}
+
+// Goal: events tell how long callers wait, how long leases are held, and which are lost, with the values of the context that
+// the object was acquired with, which may have ended. Method: one of each, and a refusal.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -722,12 +725,14 @@ func TestEvents(t *testing.T) {
 			told = append(told, fmt.Sprintf(format, values...))
 		}
 		leases := applock.NewLeases(fakebackend.Program{Backend: backend}, applock.LeasesConfig{Events: applock.Events{
-			Waited: func(object applock.Object, waited time.Duration, err error) {
-				tell("waited %s for %s: held %t", object, waited, errors.Is(err, applock.ErrHeld))
+			Waited: func(ctx context.Context, object applock.Object, waited time.Duration, err error) {
+				tell("%v waited %s for %s: held %t", ctx.Value(traceKey{}), object, waited, errors.Is(err, applock.ErrHeld))
 			},
-			Held: func(object applock.Object, held time.Duration) { tell("held %s for %s", object, held) },
-			Lost: func(object applock.Object, held time.Duration, cause error) {
-				tell("lost %s after %s: %t", object, held, errors.Is(cause, applock.ErrLost))
+			Held: func(ctx context.Context, object applock.Object, held time.Duration) {
+				tell("%v held %s for %s", ctx.Value(traceKey{}), object, held)
+			},
+			Lost: func(ctx context.Context, object applock.Object, held time.Duration, cause error) {
+				tell("%v lost %s after %s: %t", ctx.Value(traceKey{}), object, held, errors.Is(cause, applock.ErrLost))
 			},
 		}})
 		defer func() { _ = leases.Close() }()
@@ -742,20 +747,25 @@ func TestEvents(t *testing.T) {
 			}
 			told = nil
 		}
-		lease := p.acquire(t, anHour(nightly))
-		expect("waited job:nightly for 0s: held false")
-		request := within(10 * time.Second)
-		_, _ = p.TryAcquire(t.Context(), request)
-		expect("waited job:nightly for 10s: held true")
+		// The context of each call ends with the call.
+		acquire := func(trace string, request applock.AcquireRequest) (*applock.Lease, error) {
+			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), traceKey{}, trace))
+			defer cancel()
+			return p.TryAcquire(ctx, request)
+		}
+		lease, _ := acquire("a", anHour(nightly))
+		expect("a waited job:nightly for 0s: held false")
+		_, _ = acquire("b", within(10*time.Second))
+		expect("b waited job:nightly for 10s: held true")
 		release(t, lease)
-		expect("held job:nightly for 10s")
-		lease = p.acquire(t, anHour(nightly))
-		expect("waited job:nightly for 0s: held false")
+		expect("a held job:nightly for 10s")
+		lease, _ = acquire("c", anHour(nightly))
+		expect("c waited job:nightly for 0s: held false")
 		backend.End(nightly)
 		time.Sleep(time.Minute)
 		if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
 			t.Error(err)
 		}
-		expect("lost job:nightly after 1m0s: true")
+		expect("c lost job:nightly after 1m0s: true")
 	})
 }

@@ -1,0 +1,181 @@
+// Package otelapplock tells OpenTelemetry of leases: how many are acquired, refused and lost, how long callers wait for them, and how
+// long they are held. [Events] makes what a client, or another backend, takes as its Events.
+//
+// The names follow the semantic conventions 1.43.0 of OpenTelemetry: units and error.type those of metrics and of recording errors
+// (https://opentelemetry.io/docs/specs/semconv/general/metrics/,
+// https://opentelemetry.io/docs/specs/semconv/general/recording-errors/), and db.system.name and db.namespace, for
+// Config.Attributes, those of database clients (https://opentelemetry.io/docs/specs/semconv/db/database-metrics/). There is no convention
+// for locks: the rest is named applock. A lease is no call of a database, so db.client.operation.duration is not recorded here: what
+// instruments the driver does that, such as otelpgx or otelsql.
+//
+// Instruments, each with applock.object.type:
+//
+//	applock.acquisitions   {acquisition}  counter: objects that were acquired
+//	applock.refusals       {refusal}      counter: calls that gave up because somebody else held the object
+//	applock.losses         {loss}         counter: leases that were lost, or have run out
+//	applock.wait.duration  s              histogram: from the call until it had the object, or gave up: with error.type then
+//	applock.hold.duration  s              histogram: from then until the release, or the loss: with error.type then
+//
+// The types of objects are the program's own: have few. Ids are in spans only. Re-entering is neither an acquisition nor a wait, and what is
+// got and released by Get and Release, for people, is no lease: "applockctl stats" counts those.
+//
+// Spans are made when they are over, below the span of the context that acquired: "applock.acquire" of each wait, and "applock.hold" of
+// each hold, which may end long after its parent. A refusal is no error of the span: its error.type is held.
+package otelapplock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/applock/applock/applock"
+)
+
+// Config says whom to tell. Its zero value is usable.
+type Config struct {
+	// MeterProvider and TracerProvider get the measurements and the spans; nil is OpenTelemetry's global one. Those of the packages
+	// go.opentelemetry.io/otel/metric/noop and trace/noop are for who wants only the other.
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
+	// Attributes are added to all measurements and spans. For a database semconv.DBSystemNamePostgreSQL is one, for example.
+	Attributes []attribute.KeyValue
+}
+
+// scope is the name of the meter and of the tracer.
+const scope = "github.com/applock/applock/applock/adapters/otelapplock"
+
+// The attributes that no convention has.
+const (
+	objectTypeKey = attribute.Key("applock.object.type")
+	objectIDKey   = attribute.Key("applock.object.id")
+	operationHold = "applock.hold"
+	operationWait = "applock.acquire"
+)
+
+// Events returns what tells OpenTelemetry of leases, for the field Events of the configuration of a client or of a backend. It may be
+// used for several. The error is that of a meter that refuses an instrument.
+func Events(config Config) (applock.Events, error) {
+	if config.MeterProvider == nil {
+		config.MeterProvider = otel.GetMeterProvider()
+	}
+	if config.TracerProvider == nil {
+		config.TracerProvider = otel.GetTracerProvider()
+	}
+	r := recorder{
+		tracer:     config.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
+		attributes: slices.Clone(config.Attributes),
+	}
+	meter := config.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	var errs [5]error
+	r.acquisitions, errs[0] = meter.Int64Counter("applock.acquisitions",
+		metric.WithUnit("{acquisition}"), metric.WithDescription("Objects that were acquired."))
+	r.refusals, errs[1] = meter.Int64Counter("applock.refusals",
+		metric.WithUnit("{refusal}"), metric.WithDescription("Calls that gave up because somebody else held the object."))
+	r.losses, errs[2] = meter.Int64Counter("applock.losses",
+		metric.WithUnit("{loss}"), metric.WithDescription("Leases that were lost, or have run out."))
+	r.waits, errs[3] = meter.Float64Histogram("applock.wait.duration", metric.WithUnit("s"),
+		metric.WithDescription("From the call until it had the object, or gave up."),
+		metric.WithExplicitBucketBoundaries(.001, .005, .01, .05, .1, .5, 1, 5, 10, 60, 600, 3600))
+	r.holds, errs[4] = meter.Float64Histogram("applock.hold.duration", metric.WithUnit("s"),
+		metric.WithDescription("From the acquisition until the release, or the loss."),
+		metric.WithExplicitBucketBoundaries(.01, .1, 1, 10, 60, 600, 3600, 8*3600, 24*3600, 7*24*3600))
+	return applock.Events{Waited: r.waited, Held: r.held, Lost: r.lost}, errors.Join(errs[:]...)
+}
+
+// recorder is what Events returns. It is safe for concurrent use.
+type recorder struct {
+	tracer                         trace.Tracer
+	attributes                     []attribute.KeyValue
+	acquisitions, refusals, losses metric.Int64Counter
+	waits, holds                   metric.Float64Histogram
+}
+
+func (r recorder) waited(ctx context.Context, object applock.Object, waited time.Duration, err error) {
+	plain := metric.WithAttributeSet(attribute.NewSet(r.with(object)...))
+	switch {
+	case err == nil:
+		r.acquisitions.Add(ctx, 1, plain)
+	case errors.Is(err, applock.ErrHeld):
+		r.refusals.Add(ctx, 1, plain)
+	}
+	attributes := r.with(object, errorType(err)...)
+	r.waits.Record(ctx, waited.Seconds(), metric.WithAttributeSet(attribute.NewSet(attributes...)))
+	r.span(ctx, span{name: operationWait, object: object, length: waited, err: err, attributes: attributes})
+}
+
+func (r recorder) held(ctx context.Context, object applock.Object, held time.Duration) {
+	r.ended(ctx, object, held, nil)
+}
+
+func (r recorder) lost(ctx context.Context, object applock.Object, held time.Duration, cause error) {
+	r.losses.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(r.with(object)...)))
+	r.ended(ctx, object, held, cause)
+}
+
+func (r recorder) ended(ctx context.Context, object applock.Object, held time.Duration, cause error) {
+	attributes := r.with(object, errorType(cause)...)
+	r.holds.Record(ctx, held.Seconds(), metric.WithAttributeSet(attribute.NewSet(attributes...)))
+	r.span(ctx, span{name: operationHold, object: object, length: held, err: cause, attributes: attributes})
+}
+
+// with returns the attributes of an object, and more.
+func (r recorder) with(object applock.Object, more ...attribute.KeyValue) []attribute.KeyValue {
+	return append(append(slices.Clip(r.attributes), objectTypeKey.String(object.Type)), more...)
+}
+
+// span is one that is over now.
+type span struct {
+	name       string
+	object     applock.Object
+	length     time.Duration
+	err        error
+	attributes []attribute.KeyValue
+}
+
+func (r recorder) span(ctx context.Context, s span) {
+	end := time.Now()
+	_, made := r.tracer.Start(ctx, s.name,
+		trace.WithTimestamp(end.Add(-s.length)),
+		trace.WithAttributes(s.attributes...), trace.WithAttributes(objectIDKey.String(s.object.ID)))
+	if s.err != nil && !errors.Is(s.err, applock.ErrHeld) || errors.Is(s.err, applock.ErrLost) {
+		made.SetStatus(codes.Error, s.err.Error())
+	}
+	made.End(trace.WithTimestamp(end))
+}
+
+// errorType returns error.type, one of few words, or nothing for no error.
+func errorType(err error) []attribute.KeyValue {
+	if err == nil {
+		return nil
+	}
+	word := semconv.ErrorTypeOther.Value.AsString()
+	for _, known := range []struct {
+		err  error
+		word string
+	}{
+		{applock.ErrLost, "lost"}, // before what has ended it
+		{applock.ErrHeld, "held"}, // also where ctx has ended meanwhile
+		{applock.ErrBusy, "busy"},
+		{applock.ErrUnreachable, "unreachable"},
+		{applock.ErrOutcomeUnknown, "outcome_unknown"},
+		{applock.ErrPrivilege, "privilege"},
+		{applock.ErrSchema, "schema"},
+		{applock.ErrClosed, "closed"},
+		{context.DeadlineExceeded, "timeout"},
+		{context.Canceled, "canceled"},
+	} {
+		if errors.Is(err, known.err) {
+			word = known.word
+			break
+		}
+	}
+	return []attribute.KeyValue{semconv.ErrorTypeKey.String(word)}
+}

@@ -211,6 +211,23 @@ func TestGuardAsksForTheAssertion(t *testing.T) {
 		}
 		s.desk(t).done(asserting("1", "JDOE", fence), asserting("2", "ASMITH", other), write2, write1)
 
+		tx, err := s.pool.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.client.WithSQLTx(tx).Assert(t.Context(), applock.AssertRequest{
+			Object: applock.Object{Type: "document", ID: "2"}, Operator: "ASMITH", Fence: applock.Fence(other),
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), write2); err != nil {
+			t.Error(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+
 		d := s.desk(t)
 		d.does("BEGIN", asserting("1", "JDOE", fence), "UPDATE appl_lock SET expires_ts = acquired_ts WHERE object_id = '1'")
 		d.mayNot(write1)
@@ -456,4 +473,32 @@ func TestGuardScriptEqualsGolden(t *testing.T) {
 		}
 		contract.Golden(t, filepath.Join("testdata", "guard_"+dialect+".golden"), up+"\n"+down)
 	}
+}
+
+// Goal: the page's table of ways past a guard is true, and what is none is refused. Method: each of them, on a child table of documents.
+func TestWaysPastAGuard(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s site) {
+		t.Helper()
+		s.paste(t, `CREATE TABLE document (id VARCHAR(40) PRIMARY KEY);
+			INSERT INTO document VALUES ('1'), ('2');
+			CREATE TABLE line (document_id VARCHAR(40) NOT NULL, n INTEGER NOT NULL, body VARCHAR(100), PRIMARY KEY (document_id, n),
+				CONSTRAINT line_fk FOREIGN KEY (document_id) REFERENCES document (id) ON DELETE CASCADE);
+			INSERT INTO line VALUES ('1', 1, 'old'), ('2', 1, 'old'), ('2', 2, 'old');`)
+		s.guard(t, migrate.GuardScriptRequest{Table: "line", ObjectType: "document", IDColumn: "document_id"})
+		upsert := "INSERT INTO line VALUES ('2', 1, 'new') ON DUPLICATE KEY UPDATE body = 'new'"
+		if s.forgets {
+			upsert = "INSERT INTO line VALUES ('2', 1, 'new') ON CONFLICT (document_id, n) DO UPDATE SET body = 'new'"
+			s.desk(t).refused("DELETE FROM document WHERE id = '1'")
+			s.desk(t).done("SET LOCAL session_replication_role = replica", "UPDATE line SET body = 'new'")
+		} else {
+			s.desk(t).refused("REPLACE INTO line VALUES ('2', 1, 'new')")
+			s.desk(t).done("DELETE FROM document WHERE id = '1'")
+			if n := s.desk(t).count("SELECT count(*) FROM line"); n != 2 {
+				t.Errorf("%d lines, want 2", n)
+			}
+		}
+		s.desk(t).refused(upsert)
+		s.desk(t).does("TRUNCATE TABLE line")
+	})
 }

@@ -251,6 +251,10 @@ func TestGuardOfAPooledSession(t *testing.T) {
 		fence := s.get(t, "1", "JDOE")
 		d.done(asserting("1", "JDOE", fence), write1)
 		write(write1)
+		if !s.forgets {
+			d.refused("SET @appl_lock_asserted = NULL", write1)
+			d.done(asserting("1", "JDOE", fence), write1)
+		}
 		write("SAVEPOINT a", asserting("1", "JDOE", fence), "ROLLBACK TO SAVEPOINT a", write1)
 		d.done("SAVEPOINT a", asserting("1", "JDOE", fence), "RELEASE SAVEPOINT a", write1)
 		d.done(asserting("1", "JDOE", fence), "SAVEPOINT a", write1, "ROLLBACK TO SAVEPOINT a", write1)

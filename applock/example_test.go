@@ -131,6 +131,51 @@ func ExampleClient_GetPermit() {
 	// BROWN waits for JDOE or ASMITH
 }
 
+// A colleague leaves: what she holds is looked at, then handed over, each object with the same reason.
+func ExampleClient_TransferAll() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	for _, id := range []string{"1", "2"} {
+		order := applock.Object{Type: "order", ID: id}
+		if _, err := client.Get(ctx, applock.GetRequest{Object: order, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	request := applock.TransferAllRequest{
+		From: "JDOE", To: applock.Owner{Operator: "ASMITH"}, Actor: "MLEE", Reason: "JDOE has left",
+	}
+	for _, request.DryRun = range []bool{true, false} {
+		for change, err := range client.TransferAll(ctx, request) {
+			fmt.Println(change.Object, change.Outcome, err)
+		}
+	}
+	// Output:
+	// order:1 WOULD_TRANSFER <nil>
+	// order:2 WOULD_TRANSFER <nil>
+	// order:1 TRANSFERRED <nil>
+	// order:2 TRANSFERRED <nil>
+}
+
+// What is left on a desk that is closed becomes free. The objects that another transaction is changing are told, and left.
+func ExampleClient_ReleaseAll() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	order := applock.Object{Type: "order", ID: "1"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: order, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		fmt.Println(err)
+	}
+	for change, err := range client.ReleaseAll(ctx, applock.ReleaseAllRequest{Operator: "JDOE", Actor: "MLEE", Reason: "closed"}) {
+		fmt.Println(change.Object, change.Outcome, err)
+	}
+	_, err := client.Inquire(ctx, applock.InquireRequest{Object: order})
+	fmt.Println(errors.Is(err, applock.ErrNotHeld))
+	// Output:
+	// order:1 RELEASED <nil>
+	// true
+}
+
 // A release that names the fence ends that grant and no other, and may be repeated.
 func ExampleClient_Release() {
 	ctx := context.Background()

@@ -72,10 +72,15 @@ func (k keyRange) startAfter(object Object) (objectType, id string, err error) {
 		objectType, id = k.after()
 		return objectType, id, nil
 	}
-	if objectType, err = checkOptionalText("After.Type", object.Type, MaxObjectTypeLength); err != nil {
+	return checkAfter(object)
+}
+
+// checkAfter checks an object to go on behind, which may be left out.
+func checkAfter(after Object) (objectType, id string, err error) {
+	if objectType, err = checkOptionalText("After.Type", after.Type, MaxObjectTypeLength); err != nil {
 		return "", "", err
 	}
-	id, err = checkOptionalText("After.ID", object.ID, MaxObjectIDLength)
+	id, err = checkOptionalText("After.ID", after.ID, MaxObjectIDLength)
 	return objectType, id, err
 }
 

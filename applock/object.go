@@ -96,6 +96,10 @@ const (
 	OutcomeHeld        Outcome = Outcome(db.Held)
 	OutcomeNoted       Outcome = Outcome(db.Noted)
 	OutcomeFull        Outcome = Outcome(db.Full)
+	// The next ones are those of TransferAll and ReleaseAll alone.
+	OutcomeBusy          Outcome = Outcome(db.Busy)
+	OutcomeWouldTransfer Outcome = Outcome(db.WouldTransfer)
+	OutcomeWouldRelease  Outcome = Outcome(db.WouldRelease)
 )
 
 // Fence is the fencing token of a grant. It is greater for every later grant of the same object, for

@@ -71,6 +71,38 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
+      * One page of what IN-OPERATOR-ID holds, to IN-TO-OPERATOR-ID of
+      * IN-DEPARTMENT-ID. APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-TRANSFER-ALL" USING APPLOCK.
+           MOVE "transfer_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-OBJECT-TYPE
+           MOVE IN-TO-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-TTL-SECONDS
+           PERFORM ADD-ACTOR-AND-REASON
+           PERFORM ADD-AFTER-OBJECT
+           PERFORM ADD-MAX-ROWS
+           PERFORM ADD-DRY-RUN-FL
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
+      * One page of what IN-OPERATOR-ID holds. APPLOCK-FETCH gets the
+      * rows.
+       ENTRY "APPLOCK-RELEASE-ALL" USING APPLOCK.
+           MOVE "release_appl_locks" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-OBJECT-TYPE
+           PERFORM ADD-ACTOR-AND-REASON
+           PERFORM ADD-AFTER-OBJECT
+           PERFORM ADD-MAX-ROWS
+           PERFORM ADD-DRY-RUN-FL
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
       * Says why the operator holds it; a NULL takes that back.
        ENTRY "APPLOCK-NOTE" USING APPLOCK.
            MOVE "note_appl_lock_row" TO ROUTINE
@@ -297,6 +329,10 @@
            MOVE IN-ACTOR-ID TO GIVEN-TEXT
            PERFORM ADD-TEXT
            MOVE IN-REASON TO GIVEN-TEXT
+           PERFORM ADD-TEXT.
+
+       ADD-DRY-RUN-FL.
+           MOVE IN-DRY-RUN-FL TO GIVEN-TEXT
            PERFORM ADD-TEXT.
 
        ADD-FENCE.

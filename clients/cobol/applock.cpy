@@ -58,6 +58,9 @@
                10  IN-MAX-ROWS             PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-MAX-ROWS-NULL    VALUE -999999999999999999.
+      *        Y to only tell what would be done.
+               10  IN-DRY-RUN-FL           PIC X(4) VALUE LOW-VALUES.
+                   88  IN-DRY-RUN-FL-NULL  VALUE LOW-VALUES.
       *        The last row of the page before.
                10  IN-AFTER-TYPE           PIC X(260) VALUE LOW-VALUES.
                    88  IN-AFTER-TYPE-NULL  VALUE LOW-VALUES.
@@ -79,7 +82,7 @@
                10  OUT-FLAG                PIC X.
                    88  APPLOCK-YES         VALUE "Y".
                    88  APPLOCK-NO          VALUE "N".
-               10  OUT-OUTCOME             PIC X(12).
+               10  OUT-OUTCOME             PIC X(16).
                10  OUT-OBJECT-TYPE         PIC X(256).
       *        OBJECT_ID and SLOT_ID.
                10  OUT-OBJECT-ID           PIC X(1020).

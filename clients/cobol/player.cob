@@ -90,6 +90,10 @@
                    PERFORM PLAY-ASSERT
                WHEN "serialize_appl_lock"
                    PERFORM PLAY-SERIALIZE
+               WHEN "transfer_appl_locks"
+                   PERFORM PLAY-TRANSFER-ALL
+               WHEN "release_appl_locks"
+                   PERFORM PLAY-RELEASE-ALL
                WHEN "renew_appl_locks"
                    PERFORM PLAY-RENEW
                WHEN "announce_appl_lock_waiter"
@@ -232,6 +236,55 @@
                PERFORM PUT-SECONDS-LEFT
                PERFORM END-ROW
            END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-TRANSFER-ALL.
+           MOVE FIELD(2) TO IN-OPERATOR-ID
+           MOVE FIELD(3) TO IN-OBJECT-TYPE
+           MOVE FIELD(4) TO IN-TO-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           IF FIELD(6) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(6)) TO IN-TTL-SECONDS
+           END-IF
+           MOVE FIELD(7) TO IN-ACTOR-ID
+           MOVE FIELD(8) TO IN-REASON
+           MOVE FIELD(9) TO IN-AFTER-TYPE
+           MOVE FIELD(10) TO IN-AFTER-ID
+           IF FIELD(11) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(11)) TO IN-MAX-ROWS
+           END-IF
+           MOVE FIELD(12) TO IN-DRY-RUN-FL
+           CALL "APPLOCK-TRANSFER-ALL" USING APPLOCK
+           PERFORM PUT-CHANGED-LOCKS.
+
+       PLAY-RELEASE-ALL.
+           MOVE FIELD(2) TO IN-OPERATOR-ID
+           MOVE FIELD(3) TO IN-OBJECT-TYPE
+           MOVE FIELD(4) TO IN-ACTOR-ID
+           MOVE FIELD(5) TO IN-REASON
+           MOVE FIELD(6) TO IN-AFTER-TYPE
+           MOVE FIELD(7) TO IN-AFTER-ID
+           IF FIELD(8) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(8)) TO IN-MAX-ROWS
+           END-IF
+           MOVE FIELD(9) TO IN-DRY-RUN-FL
+           CALL "APPLOCK-RELEASE-ALL" USING APPLOCK
+           PERFORM PUT-CHANGED-LOCKS.
+
+       PUT-CHANGED-LOCKS.
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               MOVE OUT-OUTCOME TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
            PERFORM END-ANSWER.
 
        PLAY-NOTE.

@@ -4,6 +4,7 @@ import com.github.applock.ApplLocks;
 import com.github.applock.ApplObject;
 import com.github.applock.DerbyLocks;
 import com.github.applock.HeldLock;
+import com.github.applock.LockChange;
 import com.github.applock.Owner;
 import com.github.applock.Renewal;
 import com.github.applock.Waiter;
@@ -115,6 +116,11 @@ class Player {
                 return List.of();
             case "serialize_appl_lock":
                 return serialize(object(a));
+            case "transfer_appl_locks":
+                return changed(locks.transferAll(a.get(0), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), a.get(5), a.get(6),
+                        page(a.get(1), a.subList(7, 11))));
+            case "release_appl_locks":
+                return changed(locks.releaseAll(a.get(0), a.get(2), a.get(3), page(a.get(1), a.subList(4, 8))));
             case "renew_appl_locks":
                 return renew(a);
             default:
@@ -251,6 +257,15 @@ class Player {
         return locks.renew(grants).stream().<List<?>>map(result -> Arrays.asList(result.object().type(), result.object().id(),
                 result.outcome(), result.holder().operator(), result.holder().department(), result.expires(), result.secondsLeft()))
                 .toList();
+    }
+
+    private static LockChange.Page page(String type, List<String> a) {
+        return new LockChange.Page(type, object(a), number(a.get(2)), a.get(3));
+    }
+
+    private static List<List<?>> changed(List<LockChange> changes) {
+        return changes.stream().<List<?>>map(c -> Arrays.asList(c.object().type(), c.object().id(), c.outcome(),
+                c.holder().operator(), c.holder().department(), c.fence(), c.expires(), c.secondsLeft())).toList();
     }
 
     /** increment is not atomic, but for the lock. */

@@ -50,6 +50,17 @@ class Locks {
     return this.#one("take_appl_lock_row", objectType, text(objectId), operator, department, reason, expectedFence, ttl);
   }
 
+  // Hand over one page of what an operator holds: a row for each lock. Fewer than maxRows are the last page. dryRun is "Y" to only
+  // tell what would be done.
+  transferAll(from, to, { objectType, department, ttl, actor, reason, afterType, afterId, maxRows, dryRun } = {}) {
+    return this.#call("transfer_appl_locks", from, objectType, to, department, ttl, actor, reason, afterType, text(afterId), maxRows, dryRun);
+  }
+
+  // Release one page of what an operator holds, likewise.
+  releaseAll(operator, { objectType, actor, reason, afterType, afterId, maxRows, dryRun } = {}) {
+    return this.#call("release_appl_locks", operator, objectType, actor, reason, afterType, text(afterId), maxRows, dryRun);
+  }
+
   // Say why the operator holds it, for whoever asks; no note takes that back.
   note(objectType, objectId, operator, note, { fence } = {}) {
     return this.#one("note_appl_lock_row", objectType, text(objectId), operator, fence, note);

@@ -88,6 +88,15 @@ async function play(connection, locks, lines, operation, a) {
     case "purge_appl_locks": return [[await locks.purge({ olderThan: number(a[0]), maxRows: number(a[1]) })]];
     case "assert_appl_lock": await locks.assert(a[0], a[1], a[2], number(a[3])); return [];
     case "serialize_appl_lock": await locks.serialize(a[0], a[1]); return [];
+    case "transfer_appl_locks":
+      return locks.transferAll(a[0], a[2], {
+        objectType: a[1], department: a[3], ttl: number(a[4]), actor: a[5], reason: a[6],
+        afterType: a[7], afterId: a[8], maxRows: number(a[9]), dryRun: a[10],
+      });
+    case "release_appl_locks":
+      return locks.releaseAll(a[0], {
+        objectType: a[1], actor: a[2], reason: a[3], afterType: a[4], afterId: a[5], maxRows: number(a[6]), dryRun: a[7],
+      });
     case "renew_appl_locks": return renew(locks, a);
     case "announce_appl_lock_waiter": await locks.announce(a[0], a[1], a[2], a[4], { department: a[3], wait: number(a[5]) }); return [];
     case "retract_appl_lock_waiter": await locks.retract(a[0], a[1], a[2], a[3]); return [];

@@ -54,6 +54,22 @@ sub take {
     return $self->_one('take_appl_lock_row', $type, $id, $operator, $more{department}, $reason, @more{qw(expected_fence ttl)});
 }
 
+# Hands over one page of what an operator holds: a row for each lock. Fewer than max_rows are the last page. dry_run is 'Y' to
+# only tell what would be done.
+sub transfer_all {
+    my ($self, $from, $to, %more) = @_;
+    return $self->_call(
+        'transfer_appl_locks', $from, $more{type}, $to,
+        @more{qw(department ttl actor reason after_type after_id max_rows dry_run)},
+    );
+}
+
+# Releases one page of what an operator holds, likewise.
+sub release_all {
+    my ($self, $operator, %more) = @_;
+    return $self->_call('release_appl_locks', $operator, @more{qw(type actor reason after_type after_id max_rows dry_run)});
+}
+
 # Says why the operator holds it, for whoever asks; no note takes that back.
 sub note {
     my ($self, $type, $id, $operator, $note, %more) = @_;

@@ -18,6 +18,7 @@ my $locks  = Applock->new($dbh);
 
 # The columns of each answer, in order: a hash has none.
 my @list    = qw(object_type object_id operator_id department_id);
+my @changed = qw(object_type object_id outcome old_operator_id old_department_id fence expires_ts seconds_left);
 my %columns = (
     versions               => [qw(language driver)],
     get_appl_lock          => [qw(lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
@@ -29,6 +30,8 @@ my %columns = (
     note_appl_lock         => [qw(return_cd outcome old_operator_id old_department_id)],
     list_appl_locks        => [@list, qw(fence acquired_ts lock_ts expires_ts seconds_left note)],
     purge_appl_locks       => [qw(purged)],
+    transfer_appl_locks    => [@changed],
+    release_appl_locks     => [@changed],
     renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
     list_appl_lock_waiters => [@list, qw(client_id since_ts until_ts expires_ts seconds_left)],
@@ -52,6 +55,17 @@ my %play = (
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
     assert_appl_lock   => sub { $locks->assert(@_) },
     serialize_appl_lock       => sub { $locks->serialize(@_) },
+    transfer_appl_locks => sub {
+        my ($from, $type, $to, @more) = @_;
+        $locks->transfer_all(
+            $from, $to, type => $type,
+            named([qw(department ttl actor reason after_type after_id max_rows dry_run)], @more),
+        );
+    },
+    release_appl_locks => sub {
+        my ($operator, @more) = @_;
+        $locks->release_all($operator, named([qw(type actor reason after_type after_id max_rows dry_run)], @more));
+    },
     renew_appl_locks          => sub { $locks->renew(grants(@_)) },
     announce_appl_lock_waiter => sub { $locks->announce(@_[ 0 .. 2, 4 ], department => $_[3], wait => $_[5]) },
     retract_appl_lock_waiter  => sub { $locks->retract(@_) },

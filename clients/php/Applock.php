@@ -78,6 +78,27 @@ final class Locks
         return $this->one('take_appl_lock_row', $type, $id, $operator, $department, $reason, $expectedFence, $ttl);
     }
 
+    /**
+     * Hands over one page of what an operator holds: a row for each lock. Fewer than $maxRows are the last page. $dryRun is 'Y' to
+     * only tell what would be done.
+     */
+    public function transferAll(
+        ?string $from, ?string $to, ?string $toDepartment = null, ?int $ttl = null, ?string $actor = null, ?string $reason = null,
+        ?string $type = null, ?string $afterType = null, $afterId = null, ?int $maxRows = null, ?string $dryRun = null,
+    ): array {
+        return $this->call(
+            'transfer_appl_locks', $from, $type, $to, $toDepartment, $ttl, $actor, $reason, $afterType, $afterId, $maxRows, $dryRun,
+        );
+    }
+
+    /** Releases one page of what an operator holds, likewise. */
+    public function releaseAll(
+        ?string $operator, ?string $actor = null, ?string $reason = null,
+        ?string $type = null, ?string $afterType = null, $afterId = null, ?int $maxRows = null, ?string $dryRun = null,
+    ): array {
+        return $this->call('release_appl_locks', $operator, $type, $actor, $reason, $afterType, $afterId, $maxRows, $dryRun);
+    }
+
     /** Says why the operator holds it, for whoever asks; no note takes that back. */
     public function note($type, $id, ?string $operator, ?string $note, ?int $fence = null): array
     {

@@ -93,6 +93,10 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'purge_appl_locks' => [[$locks->purge(number($a[0]), number($a[1]))]],
         'assert_appl_lock' => nothing($locks->assert($a[0], $a[1], $a[2], number($a[3]))),
         'serialize_appl_lock' => nothing($locks->serialize(...$a)),
+        'transfer_appl_locks' => $locks->transferAll(
+            $a[0], $a[2], $a[3], number($a[4]), $a[5], $a[6], $a[1], $a[7], $a[8], number($a[9]), $a[10],
+        ),
+        'release_appl_locks' => $locks->releaseAll($a[0], $a[2], $a[3], $a[1], $a[4], $a[5], number($a[6]), $a[7]),
         'renew_appl_locks' => $locks->renew(grants($a)),
         'announce_appl_lock_waiter' => nothing($locks->announce($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]))),
         'retract_appl_lock_waiter' => nothing($locks->retract(...$a)),

@@ -58,6 +58,18 @@ class Locks:
         """Take it from whoever holds it, or from the grant expected_fence only; the former holder reads why in its inbox."""
         return self._one("take_appl_lock_row", object_type, str_or_none(object_id), operator, department, reason, expected_fence, ttl)
 
+    def transfer_all(self, from_operator, to_operator, to_department=None, ttl=None, actor=None, reason=None,
+                     object_type=None, after_type=None, after_id=None, max_rows=None, dry_run=None):
+        """Hand over one page of what an operator holds: a row for each lock. Fewer than max_rows are the last page."""
+        return self._call("transfer_appl_locks", from_operator, object_type, to_operator, to_department, ttl, actor, reason,
+                          after_type, str_or_none(after_id), max_rows, dry_run)
+
+    def release_all(self, operator, actor=None, reason=None,
+                    object_type=None, after_type=None, after_id=None, max_rows=None, dry_run=None):
+        """Release one page of what an operator holds: a row for each lock. Fewer than max_rows are the last page."""
+        return self._call("release_appl_locks", operator, object_type, actor, reason,
+                          after_type, str_or_none(after_id), max_rows, dry_run)
+
     def note(self, object_type, object_id, operator, fence=None, note=None):
         """Say why the operator holds it, for whoever asks; no note takes that back."""
         return self._one("note_appl_lock_row", object_type, str_or_none(object_id), operator, fence, note)

@@ -52,6 +52,10 @@ def number(text):
     return None if text is None else int(text)
 
 
+def page(a):
+    return {"after_type": a[0], "after_id": a[1], "max_rows": number(a[2]), "dry_run": a[3]}
+
+
 def say(*fields):
     print("\t".join(map(encode, fields)), flush=True)
 
@@ -102,6 +106,9 @@ class Player:
             case "purge_appl_locks": return [[locks.purge(number(a[0]), number(a[1]))]]
             case "assert_appl_lock": return [locks.assert_held(*a[:3], number(a[3]))]
             case "serialize_appl_lock": return [locks.serialize(*a)]
+            case "transfer_appl_locks":
+                return locks.transfer_all(a[0], *a[2:4], number(a[4]), *a[5:7], object_type=a[1], **page(a[7:]))
+            case "release_appl_locks": return locks.release_all(a[0], *a[2:4], object_type=a[1], **page(a[4:]))
             case "renew_appl_locks": return self.renew(*a)
             case "announce_appl_lock_waiter": return [locks.announce(*a[:5], number(a[5]))]
             case "retract_appl_lock_waiter": return [locks.retract(*a)]

@@ -63,6 +63,18 @@ module Applock
       one("take_appl_lock_row", type, id, operator, department, reason, expected_fence, ttl)
     end
 
+    # Hands over one page of what an operator holds: a row for each lock. Fewer than max_rows are the last page. dry_run is "Y" to
+    # only tell what would be done.
+    def transfer_all(from:, to:, type: nil, department: nil, ttl: nil, actor: nil, reason: nil,
+                     after_type: nil, after_id: nil, max_rows: nil, dry_run: nil)
+      call("transfer_appl_locks", from, type, to, department, ttl, actor, reason, after_type, after_id, max_rows, dry_run)
+    end
+
+    # Releases one page of what an operator holds, likewise.
+    def release_all(operator, type: nil, actor: nil, reason: nil, after_type: nil, after_id: nil, max_rows: nil, dry_run: nil)
+      call("release_appl_locks", operator, type, actor, reason, after_type, after_id, max_rows, dry_run)
+    end
+
     # Says why the operator holds it, for whoever asks; no note takes that back.
     def note(type, id, operator, note, fence: nil)
       one("note_appl_lock_row", type, id, operator, fence, note)

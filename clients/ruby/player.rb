@@ -78,6 +78,12 @@ def play(connection, locks, operation, a)
   when "purge_appl_locks" then [[locks.purge(older_than: number(a[0]), max_rows: number(a[1]))]]
   when "assert_appl_lock" then [locks.assert(*a[0..2], number(a[3]))]
   when "serialize_appl_lock" then [locks.serialize(*a)]
+  when "transfer_appl_locks"
+    locks.transfer_all(from: a[0], type: a[1], to: a[2], department: a[3], ttl: number(a[4]), actor: a[5], reason: a[6],
+                       after_type: a[7], after_id: a[8], max_rows: number(a[9]), dry_run: a[10])
+  when "release_appl_locks"
+    locks.release_all(a[0], type: a[1], actor: a[2], reason: a[3],
+                      after_type: a[4], after_id: a[5], max_rows: number(a[6]), dry_run: a[7])
   when "renew_appl_locks" then locks.renew(grants(a))
   when "announce_appl_lock_waiter" then [locks.announce(*a[0..2], a[4], department: a[3], wait: number(a[5]))]
   when "retract_appl_lock_waiter" then [locks.retract(*a)]

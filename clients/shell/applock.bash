@@ -26,6 +26,9 @@ applock_serialize() { _applock_one "return_cd" serialize_appl_lock_row 2 "$@"; }
 
 # One row with the slot of the permit, or one for each slot, whose outcome is FULL.
 applock_permit() { _applock_rows "- - - - - ts - -" get_appl_lock_permit 6 "$@"; }
+# One page of what an operator holds: a row for each lock. Fewer than max_rows are the last page.
+applock_transfer_all() { _applock_rows "- - - - - - ts -" transfer_appl_locks 11 "$@"; }
+applock_release_all() { _applock_rows "- - - - - - ts -" release_appl_locks 8 "$@"; }
 applock_list() { _applock_rows "- - - - - ts ts ts - -" list_appl_locks 6 "$@"; }
 applock_renew() { _applock_rows "- - - - - ts -" renew_appl_locks 1 "$@"; }
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }

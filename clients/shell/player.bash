@@ -120,6 +120,8 @@ play() {
     purge_appl_locks) one purged applock_purge "$@" ;;
     assert_appl_lock) one return_cd applock_assert "$@" ;;
     serialize_appl_lock) one return_cd applock_serialize "$@" ;;
+    transfer_appl_locks) many applock_transfer_all "$@" ;;
+    release_appl_locks) many applock_release_all "$@" ;;
     renew_appl_locks) renew "$@" ;;
     announce_appl_lock_waiter) one return_cd applock_announce "$@" ;;
     retract_appl_lock_waiter) one return_cd applock_retract "$@" ;;

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -29,34 +28,29 @@ func (i inquireAnswer) fields() []field {
 
 func (a *app) inquireCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "inquire OBJECT",
+		Use:   "inquire OBJECT...",
 		Short: "Tell who holds an object",
-		Long: `Tells who holds an object, since when and until when, and what the holder has noted. It changes nothing
+		Long: `Tells who holds an object, or each of several, since when and until when, and what the holder has noted. It changes nothing
 and never waits.
 
-Prints HELD with the lock (exit code 0), or FREE (exit code 1).`,
+Prints HELD with the lock (exit code 0), or FREE (exit code 1). Of several objects each has its line, in order,
+and the exit code is the worst of theirs.`,
 		Example: `  applockctl inquire customer:42
   applockctl inquire customer:42 --output json`,
-		Args:                  oneObject,
+		Args:                  someObjects,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			return a.inquire(ctx, args[0])
+			return a.inquire(ctx, args)
 		}),
 	}
 }
 
-func (a *app) inquire(ctx context.Context, text string) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("inquire: %w", err)
-	}
-	return a.call(ctx, "inquire "+object.String(), func(ctx context.Context, s session) error {
-		answer := inquireAnswer{newAnswer(object, applock.Owner{})}
-		held, err := answer.lookUp(ctx, s, object)
-		if err != nil {
-			return err
-		}
-		return a.answer(held, answer)
-	})
+func (a *app) inquire(ctx context.Context, texts []string) error {
+	return a.eachObject(ctx, "inquire", texts, inquireAnswer{},
+		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
+			answer := inquireAnswer{newAnswer(object, applock.Owner{})}
+			held, err := answer.lookUp(ctx, s, object)
+			return answer, held, err
+		})
 }

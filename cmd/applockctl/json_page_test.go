@@ -169,6 +169,12 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "release", "customer:42", "--operator", "jdoe", "--by", "mlee")
 	run(u, "inbox", "--operator", "jdoe")
 	run(u, "inquire", "customer:42")
+	for _, more := range []string{"--dry-run", "--quiet=false"} {
+		run(u, "transfer --all", "--from", "jdoe", "--to", "mlee", "--reason", "left", more)
+	}
+	for _, more := range []string{"--dry-run", "--quiet=false"} {
+		run(u, "release --all", "--operator", "mlee", "--reason", "left", more)
+	}
 	run(u, "stats")
 	run(u, "purge")
 	run(u, "get", "customer:50", "--operator", "jdoe", "--ttl", "1s")
@@ -276,6 +282,13 @@ func unplayed() map[string]string {
 		"version OUTDATED 4": "there is no contract older than the first",
 		"grant GRANTED 0":    "SQLite has no users; TestGrant grants",
 		"revoke REVOKED 0":   "SQLite has no users; TestRevoke revokes",
+
+		"transfer --all BUSY 1": "SQLite has one writer; TestAllTellsWhatIsLeft, and the interleavings of transfers",
+		"transfer --all HELD 1": "the same",
+		"transfer --all FREE 0": "the same",
+		"release --all BUSY 1":  "the same",
+		"release --all HELD 1":  "the same",
+		"release --all FREE 0":  "the same",
 
 		"migrate repair REPAIRED 0": "SQLite has no procedures; TestStatusFindsAndRepairMends repairs",
 	}

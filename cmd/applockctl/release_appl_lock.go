@@ -14,14 +14,21 @@ import (
 func (a *app) releaseCommand() *cobra.Command {
 	var operator, by, reason string
 	fence := number{max: math.MaxInt64}
+	var flags allFlags
 	command := &cobra.Command{
-		Use:   "release OBJECT --operator O [--fence N] [--by O --reason R]",
-		Short: "Release the lock on an object",
+		Use:   "release OBJECT... | --all [--type T] [--dry-run] --operator O [--fence N] [--by O --reason R]",
+		Short: "Release the lock on objects",
 		Long: `Ends the operator's lock on an object. With --fence only this very grant is ended, which a program
 should always ask for: after expiry and take-over the same operator name may hold another one.
 
 Prints RELEASED or FREE, which means that nobody held the object (exit code 0), or HELD with the
-holder when somebody else, or another grant than --fence, holds it (exit code 1).
+holder when somebody else, or another grant than --fence, holds it (exit code 1). Of several objects each
+has its line, in order, and the exit code is the worst of theirs.
+
+With --all it releases all that the operator holds, or all of a --type, in the order of the objects; the
+reason is mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It
+works in pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C the same
+command goes on. --dry-run only prints what would be done.
 
 With --by, who is not the operator, or with a reason the history keeps the release. Where
 $APPLOCK_OPERATOR says who you are, and --operator is somebody else, that is --by.
@@ -29,20 +36,24 @@ $APPLOCK_OPERATOR says who you are, and --operator is somebody else, that is --b
 The operator is the one of the get: "$(hostname):$$" is the same in all commands of one script.`,
 		Example: `  applockctl release customer:42 --operator jdoe
   applockctl release job:nightly --operator "$(hostname):$$" --fence 1795785256123456
-  applockctl release customer:42 --operator jdoe --by mlee --reason "ill until Friday"`,
-		Args:                  oneObject,
+  applockctl release customer:42 --operator jdoe --by mlee --reason "ill until Friday"
+  applockctl release --all --operator jdoe --type order --by mlee --reason "jdoe has left"`,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			return a.release(ctx, args[0], applock.ReleaseRequest{
-				Operator: operator, Fence: applock.Fence(fence.value), Actor: by, Reason: reason,
-			})
+			request := applock.ReleaseRequest{Operator: operator, Fence: applock.Fence(fence.value), Actor: by, Reason: reason}
+			if flags.all {
+				return a.releaseAll(ctx, flags, request)
+			}
+			return a.release(ctx, args, request)
 		}),
 	}
 	a.operatorFlag(command, &operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
 	a.actorFlags(command, &by, &reason)
+	flags.add(command, &reason)
+	command.MarkFlagsMutuallyExclusive("all", "fence")
 	return command
 }
 
@@ -53,25 +64,25 @@ func (a *app) actorFlags(command *cobra.Command, by, reason *string) {
 	offers(command, "by", a.completeOperator)
 }
 
-func (a *app) release(ctx context.Context, text string, request applock.ReleaseRequest) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("release: %w", err)
+func (a *app) release(ctx context.Context, texts []string, request applock.ReleaseRequest) error {
+	if request.Fence != 0 && len(texts) > 1 {
+		return fmt.Errorf("release: %w", &applock.InvalidError{Argument: "Fence", Reason: "is that of one object"})
 	}
-	request.Object = object
-	return a.call(ctx, "release "+object.String(), func(ctx context.Context, s session) error {
-		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
-		result, err := s.Release(ctx, request)
-		var held *applock.HeldError
-		switch {
-		case errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-			a.noteOwnGrant(answer)
-		case err != nil:
-			return err
-		default:
-			answer.Outcome = result.Outcome
-		}
-		return a.answer(held == nil, answer)
-	})
+	return a.eachObject(ctx, "release", texts, lockAnswer{},
+		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
+			request.Object = object
+			answer := newAnswer(object, applock.Owner{Operator: request.Operator})
+			result, err := s.Release(ctx, request)
+			var held *applock.HeldError
+			switch {
+			case errors.As(err, &held):
+				answer.refusedBy(held.Holder)
+				a.noteOwnGrant(answer)
+			case err != nil:
+				return nil, false, err
+			default:
+				answer.Outcome = result.Outcome
+			}
+			return answer, held == nil, nil
+		})
 }

@@ -254,7 +254,7 @@ func noSuchCommand(command *cobra.Command, args []string) error {
 func oneObject(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
+		return errNoObject
 	case 1:
 		return nil
 	default:

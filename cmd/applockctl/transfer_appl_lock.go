@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +19,10 @@ type transferAnswer struct {
 func (a *app) transferCommand() *cobra.Command {
 	var request applock.TransferRequest
 	var ttl duration
+	var flags allFlags
 	command := &cobra.Command{
-		Use:   "transfer OBJECT --from O --to O [--to-department D] [--ttl 7d] [--by O --reason R]",
-		Short: "Hand an object from one operator to another",
+		Use:   "transfer OBJECT... | --all [--type T] [--dry-run] --from O --to O [--to-department D] [--ttl 7d] [--by O --reason R]",
+		Short: "Hand objects from one operator to another",
 		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder
 can neither renew nor release any more. Without --ttl it lasts as long from now on as the lock that ends
 did when it was got or renewed.
@@ -30,15 +30,24 @@ did when it was got or renewed.
 The history keeps who has done it, and the reason: see "applockctl history".
 
 Prints TRANSFERRED with the fence and the end of the new lock (exit code 0), HELD with the holder
-when somebody else than --from holds the object, or FREE when nobody does (exit code 1).`,
+when somebody else than --from holds the object, or FREE when nobody does (exit code 1). Of several objects
+each has its line, in order, and the exit code is the worst of theirs.
+
+With --all it hands over all that --from holds, or all of a --type, in the order of the objects; the reason is
+mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It works in
+pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C the same command goes
+on, since what is done is not --from's any more. --dry-run only prints what would be done.`,
 		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service
-  applockctl transfer customer:42 --from jdoe --to asmith --ttl 2d --by mlee --reason "jdoe is ill"`,
-		Args:                  oneObject,
+  applockctl transfer customer:42 --from jdoe --to asmith --ttl 2d --by mlee --reason "jdoe is ill"
+  applockctl transfer --all --from jdoe --to asmith --by mlee --reason "jdoe has left" --dry-run`,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.TTL = time.Duration(ttl)
-			return a.transfer(ctx, args[0], request)
+			if flags.all {
+				return a.transferAll(ctx, flags, request)
+			}
+			return a.transfer(ctx, args, request)
 		}),
 	}
 	command.Flags().StringVar(&request.From, "from", "", "who holds the object now")
@@ -46,33 +55,31 @@ when somebody else than --from holds the object, or FREE when nobody does (exit 
 	command.Flags().StringVar(&request.To.Department, "to-department", "", "where the new holder works")
 	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
 	a.actorFlags(command, &request.Actor, &request.Reason)
+	flags.add(command, &request.Reason)
 	require(command, "from", "to")
 	offers(command, "from", a.completeHolder)
 	offers(command, "to", a.completeOperator)
 	return command
 }
 
-func (a *app) transfer(ctx context.Context, text string, request applock.TransferRequest) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("transfer: %w", err)
-	}
-	request.Object = object
-	return a.call(ctx, "transfer "+object.String(), func(ctx context.Context, s session) error {
-		answer := transferAnswer{lockAnswer: newAnswer(object, request.To)}
-		grant, err := s.Transfer(ctx, request)
-		var held *applock.HeldError
-		switch {
-		case errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
-		case err != nil:
-			return err
-		default:
-			answer.grantedTo(grant)
-			answer.FormerHolder = trim(request.From)
-		}
-		return a.answer(err == nil, answer)
-	})
+func (a *app) transfer(ctx context.Context, texts []string, request applock.TransferRequest) error {
+	return a.eachObject(ctx, "transfer", texts, transferAnswer{},
+		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
+			request.Object = object
+			answer := transferAnswer{lockAnswer: newAnswer(object, request.To)}
+			grant, err := s.Transfer(ctx, request)
+			var held *applock.HeldError
+			switch {
+			case errors.As(err, &held):
+				answer.refusedBy(held.Holder)
+			case errors.Is(err, applock.ErrNotHeld):
+				answer.Outcome = applock.OutcomeFree
+			case err != nil:
+				return nil, false, err
+			default:
+				answer.grantedTo(grant)
+				answer.FormerHolder = trim(request.From)
+			}
+			return answer, err == nil, nil
+		})
 }

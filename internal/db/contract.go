@@ -105,11 +105,19 @@ func Contract() []Operation {
 	oldOperatorID := Parameter{"p_old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
 	oldDepartmentID := Parameter{"p_old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"}
 	reason := Parameter{"p_reason", In, Text, "why, for the history, up to 255 characters; NULL = empty"}
+	onlyType := Parameter{"p_object_type", In, Text, "only this type; NULL = any"}
+	afterType := Parameter{"p_after_type", In, Text, "type of the last row of the page before; NULL = from the start"}
+	afterID := Parameter{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"}
+	maxRows := Parameter{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"}
+	dryRun := Parameter{"p_dry_run_fl", In, Text, "`Y` = only say what would be done; `N`, empty or NULL = do it"}
 	clientID := Parameter{"p_client_id", In, Text, "the waiting program, 1 to 64 characters, unique to it"}
 	rowType := Parameter{"object_type", Out, Text, "kind of object"}
 	rowID := Parameter{"object_id", Out, Text, "which object"}
 	rowOperatorID := Parameter{"operator_id", Out, Text, "the operator"}
 	rowDepartmentID := Parameter{"department_id", Out, Text, "the operator's department; may be empty"}
+	rowOutcome := Parameter{"outcome", Out, Text, "the answer in one word"}
+	rowOldOperatorID := Parameter{"old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
+	rowOldDepartmentID := Parameter{"old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"}
 	return []Operation{
 		{
 			Name:    "get_appl_lock",
@@ -175,6 +183,29 @@ func Contract() []Operation {
 			},
 		},
 		{
+			Name:    "release_appl_locks",
+			Summary: "Release what an operator holds, all or of a type, page by page.",
+			Parameters: []Parameter{
+				{"p_operator_id", In, Text, "whose locks, 1 to 64 characters"},
+				onlyType,
+				{"p_actor_id", In, Text, "who releases them, 1 to 64 characters; NULL = p_operator_id"},
+				reason, afterType, afterID, maxRows, dryRun,
+			},
+			Columns: []Parameter{
+				rowType, rowID, rowOutcome, rowOldOperatorID, rowOldDepartmentID,
+				{"fence", Out, Number, "fencing token of the operator's grant; 0 when `HELD` or `FREE`"},
+				{"expires_ts", Out, Timestamp, "when the lock ends; NULL when `RELEASED` or `FREE`"},
+				rowSecondsLeft,
+			},
+			Answers: []string{
+				"a row for each lock of the page, fewer than p_max_rows are the last page",
+				"`RELEASED`: it is free now",
+				"`BUSY`: another transaction has locked it, and it is left as it was; not on Db2",
+				"`HELD`, `FREE`: it has changed hands since the page was read, and is left as it was",
+				"`WOULD_RELEASE`: nothing was done",
+			},
+		},
+		{
 			Name:    "inquire_appl_lock",
 			Summary: "Who holds an object, since when and until when.",
 			Parameters: []Parameter{
@@ -234,6 +265,32 @@ func Contract() []Operation {
 				"`Y TAKEN`: it was held, and p_operator_id holds it; a new grant, also of what p_operator_id held itself",
 				"`N HELD`: another grant than p_expected_fence holds it",
 				"`N FREE`: nobody holds it; get_appl_lock gets it",
+			},
+		},
+		{
+			Name:    "transfer_appl_locks",
+			Summary: "Hand over what an operator holds, all or of a type, page by page.",
+			Parameters: []Parameter{
+				{"p_from_operator_id", In, Text, "who holds them, 1 to 64 characters"},
+				onlyType,
+				{"p_to_operator_id", In, Text, "who shall hold them, 1 to 64 characters"},
+				{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
+				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of each grant that it ends"},
+				{"p_actor_id", In, Text, "who hands them over, 1 to 64 characters; NULL = p_from_operator_id"},
+				reason, afterType, afterID, maxRows, dryRun,
+			},
+			Columns: []Parameter{
+				rowType, rowID, rowOutcome, rowOldOperatorID, rowOldDepartmentID,
+				{"fence", Out, Number, "fencing token of the new grant; of the old one when `BUSY` or `WOULD_TRANSFER`; 0 when `HELD` or `FREE`"},
+				{"expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
+				rowSecondsLeft,
+			},
+			Answers: []string{
+				"a row for each lock of the page, fewer than p_max_rows are the last page",
+				"`TRANSFERRED`: the new operator holds it; a new grant",
+				"`BUSY`: another transaction has locked it, and it is left as it was; not on Db2",
+				"`HELD`, `FREE`: it has changed hands since the page was read, and is left as it was",
+				"`WOULD_TRANSFER`: nothing was done",
 			},
 		},
 		{

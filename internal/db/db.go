@@ -41,6 +41,10 @@ const (
 	Taken       Outcome = "TAKEN"
 	Noted       Outcome = "NOTED"
 	Full        Outcome = "FULL"
+	Busy        Outcome = "BUSY"
+	// WouldTransfer and WouldRelease are those of a dry run.
+	WouldTransfer Outcome = "WOULD_TRANSFER"
+	WouldRelease  Outcome = "WOULD_RELEASE"
 )
 
 // Lock is one live row of appl_lock.
@@ -71,9 +75,11 @@ type Driver interface {
 	GetApplLocks(ctx context.Context, params []GetApplLockParams) ([]GetApplLockResult, error)
 	GetApplLockPermit(ctx context.Context, params GetApplLockPermitParams) ([]Permit, error)
 	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
+	ReleaseApplLocks(ctx context.Context, params ReleaseApplLocksParams) ([]ChangedLock, error)
 	InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error)
 	TransferApplLock(ctx context.Context, params TransferApplLockParams) (TransferApplLockResult, error)
 	TakeApplLock(ctx context.Context, params TakeApplLockParams) (TakeApplLockResult, error)
+	TransferApplLocks(ctx context.Context, params TransferApplLocksParams) ([]ChangedLock, error)
 	NoteApplLock(ctx context.Context, params NoteApplLockParams) (NoteApplLockResult, error)
 	ListApplLocks(ctx context.Context, params ListApplLocksParams) ([]Lock, error)
 	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)

@@ -27,7 +27,7 @@ func (r Role) May(operation Operation) bool {
 		return r != Janitor
 	case "stats_appl_locks":
 		return r != Operator // it reads the tables from end to end
-	case "transfer_appl_lock", "take_appl_lock":
+	case "transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks":
 		return r == Supervisor
 	case "purge_appl_locks":
 		return r == Janitor

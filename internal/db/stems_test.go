@@ -33,6 +33,11 @@ func permittedGaps() map[string]string {
 		"cmd/applockctl/poll_appl_locks.go":           "get --wait does it",
 		"testdata/scenarios/serialize_appl_lock.txt":  "it answers nothing; see testdata/interleavings",
 		"testdata/scenarios/appl_lock_version.txt":    "it is a constant",
+
+		"queries/sqlite/transfer_appl_locks.sql":                "its statements are those of list_appl_locks and transfer_appl_lock",
+		"queries/sqlite/release_appl_locks.sql":                 "its statements are those of list_appl_locks and release_appl_lock",
+		"internal/db/sqlite/queries/transfer_appl_locks.sql.go": "the same",
+		"internal/db/sqlite/queries/release_appl_locks.sql.go":  "the same",
 	}
 }
 

@@ -98,6 +98,21 @@ func RenewAnswer(renewed []db.RenewedGrant) Answer {
 	return orNone(answer)
 }
 
+// ChangesAnswer has one word for each row: what became of the lock.
+func ChangesAnswer(changes []db.ChangedLock) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range changes {
+		answer.Words = append(answer.Words, string(row.Outcome))
+		answer.Values[nth("object", i+1)] = row.ObjectType + ":" + row.ObjectID
+		answer.Values[nth("old_operator_id", i+1)] = row.OldOperatorID
+		answer.Values[nth("old_department_id", i+1)] = row.OldDepartmentID
+		answer.Values[nth("fence", i+1)] = strconv.FormatInt(row.Fence, 10)
+		answer.Values[nth("expires_ts", i+1)] = timestamp(row.ExpiresTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+	}
+	return orNone(answer)
+}
+
 // PermitAnswer has one word for each row: what became of the call, or FULL for each slot.
 func PermitAnswer(permits []db.Permit) Answer {
 	answer := Answer{Values: map[string]string{}}

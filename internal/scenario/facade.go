@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -28,6 +29,10 @@ func Facade(client *applock.Client) Executor {
 			return transferThroughFacade(ctx, client, args)
 		case "take":
 			return takeThroughFacade(ctx, client, args)
+		case "transfers":
+			return transferAllThroughFacade(ctx, client, args)
+		case "releases":
+			return releaseAllThroughFacade(ctx, client, args)
 		case "note":
 			return noteThroughFacade(ctx, client, args)
 		case "list":
@@ -137,6 +142,56 @@ func takeThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 	}
 	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(taken.Outcome), taken.From.Operator, taken.From.Department, int64(taken.Fence),
 		end{at: taken.ExpiresAt, left: taken.Left}), err)
+}
+
+func transferAllThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	return changesAnswer(args, client.TransferAll(ctx, applock.TransferAllRequest{
+		From:       args["from_operator_id"],
+		ObjectType: args["object_type"],
+		To:         applock.Owner{Operator: args["to_operator_id"], Department: args["to_department_id"]},
+		TTL:        seconds(args, "ttl_seconds"),
+		Actor:      args["actor_id"],
+		Reason:     args["reason"],
+		DryRun:     args["dry_run_fl"] == "Y",
+		After:      applock.Object{Type: args["after_type"], ID: args["after_id"]},
+		PageSize:   int(number(args, "max_rows")),
+	}))
+}
+
+func releaseAllThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	return changesAnswer(args, client.ReleaseAll(ctx, applock.ReleaseAllRequest{
+		Operator:   args["operator_id"],
+		ObjectType: args["object_type"],
+		Actor:      args["actor_id"],
+		Reason:     args["reason"],
+		DryRun:     args["dry_run_fl"] == "Y",
+		After:      applock.Object{Type: args["after_type"], ID: args["after_id"]},
+		PageSize:   int(number(args, "max_rows")),
+	}))
+}
+
+// changesAnswer takes no more than one page, as the procedures do.
+func changesAnswer(args Args, changes iter.Seq2[applock.LockChange, error]) (Answer, error) {
+	var rows []db.ChangedLock
+	for change, err := range changes {
+		if err != nil {
+			return AnswerOrError(Answer{}, err)
+		}
+		rows = append(rows, db.ChangedLock{
+			ObjectType:      change.Object.Type,
+			ObjectID:        change.Object.ID,
+			Outcome:         db.Outcome(change.Outcome),
+			OldOperatorID:   change.Holder.Operator,
+			OldDepartmentID: change.Holder.Department,
+			Fence:           int64(change.Fence),
+			ExpiresTS:       change.ExpiresAt,
+			SecondsLeft:     wholeSeconds(change.Left),
+		})
+		if int64(len(rows)) == number(args, "max_rows") {
+			break
+		}
+	}
+	return ChangesAnswer(rows), nil
 }
 
 func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -429,6 +484,8 @@ func parameterOf(field string) string {
 		"Reason":           "reason",
 		"Since":            "since_seconds",
 		"After":            "after_event_id",
+		"After.Type":       "after_type",
+		"After.ID":         "after_id",
 		"TTL":              "ttl_seconds",
 		"OlderThan":        "older_than_seconds",
 		"Batch":            "max_rows",

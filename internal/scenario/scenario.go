@@ -47,6 +47,10 @@ func Word(operation db.Operation) string {
 		return "permit"
 	case "list_appl_lock_events":
 		return "events"
+	case "transfer_appl_locks":
+		return "transfers"
+	case "release_appl_locks":
+		return "releases"
 	}
 	verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
 	return verb

@@ -74,7 +74,7 @@ func TestScratchPlaysEachOperation(t *testing.T) {
 		}
 	}
 	slices.Sort(none)
-	want := []string{"get_appl_lock_blank", "invalid_null", "invalid_waiters", "list_appl_lock_waiters_pages", "list_appl_locks_pages", "stats_appl_locks_waiters"}
+	want := []string{"get_appl_lock_blank", "invalid_null", "invalid_sets_flag", "invalid_waiters", "list_appl_lock_waiters_pages", "list_appl_locks_pages", "stats_appl_locks_waiters"}
 	if !slices.Equal(none, want) {
 		t.Errorf("nothing is played of %q, want %q", none, want)
 	}

@@ -15,12 +15,12 @@ $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- appl_lock_text, appl_lock_number: check one argument of an operation. Internal: nobody is granted
+-- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument of an operation. Internal: nobody is granted
 -- these; each operation calls them with its owner's rights.
 --
 -- Contract   appl_lock_text returns the value without trailing blanks (callers pad CHAR(8)), and an
 --            empty string for a NULL that is allowed. appl_lock_number returns the value, or
---            p_default for NULL.
+--            p_default for NULL. appl_lock_yes returns whether the value is Y; N, NULL and blanks are no.
 -- Raises     LK001 with the routine and the argument in the message and the argument alone in the
 --            error's COLUMN field.
 -- Locks      Nothing.
@@ -88,6 +88,33 @@ COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
     'Internal to applock: checks one number argument and applies its default.';
 
 REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION appl_lock_yes(
+    p_routine text,
+    p_argument text,
+    p_value text
+) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    v_value text := coalesce(rtrim(p_value, ' '), '');
+BEGIN
+    IF v_value IN ('Y', 'N', '') THEN
+        RETURN v_value = 'Y';
+    END IF;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK001',
+        MESSAGE = format('%s: %s must be Y or N', p_routine, p_argument),
+        COLUMN = p_argument;
+END
+$$;
+
+COMMENT ON FUNCTION appl_lock_yes(text, text, text) IS
+    'Internal to applock: checks one flag argument, which is N unless it is Y.';
+
+REVOKE ALL ON FUNCTION appl_lock_yes(text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1861,6 +1888,124 @@ REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- release_appl_locks: release what an operator holds, all or of a type, page by page.
+--
+-- Contract   A page is at most p_max_rows live locks of p_operator whose key is greater than (p_after_type, p_after_id), with a row
+--            for each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
+--            RELEASED: it is free now, with an event of the history and a notification, as release_appl_lock has them.
+--            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
+--            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
+--            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
+-- In         p_operator_id 1..64; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..64, NULL = p_operator_id;
+--            p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255, NULL = from the start; p_max_rows
+--            1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks are trimmed first.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the operator's
+--            grant; 0 when HELD or FREE), expires_ts (NULL when RELEASED or FREE), seconds_left, ordered by object_type,
+--            object_id as bytes.
+-- Raises     LK001 invalid argument: nothing is done. 40001 and 40P01 as the engine has them: the page is undone.
+-- Locks      S1, which is list_appl_locks, nothing. S2 locks one row after the other in the order of the keys, and waits for none;
+--            S3 is release_appl_lock on that row. All are held to the end of the caller's transaction.
+-- Race-free  Against get, renewal, take-over or transfer: S3 decides, as it does alone, on a row that S2 has locked and nobody
+--            changes any more. What was got after S1 is not in the page.
+--            Two at once: one finds the other's rows BUSY, or FREE, and neither waits.
+--            Begun again after a page: nothing is done twice, because what is done is nobody's any more.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION release_appl_locks(
+    p_operator_id text,
+    p_object_type text,
+    p_actor_id text,
+    p_reason text,
+    p_after_type text,
+    p_after_id text,
+    p_max_rows bigint,
+    p_dry_run_fl text,
+    OUT object_type text,
+    OUT object_id text,
+    OUT outcome text,
+    OUT old_operator_id text,
+    OUT old_department_id text,
+    OUT fence bigint,
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+    v_operator_id text := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_object_type text := appl_lock_text('release_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
+    v_dry_run boolean;
+    v_lock record;
+    v_row record;
+    v_done record;
+BEGIN
+    PERFORM appl_lock_text('release_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    PERFORM appl_lock_text('release_appl_locks', 'p_reason', p_reason, 255, false);
+    PERFORM appl_lock_text('release_appl_locks', 'p_after_type', p_after_type, 64, false);
+    PERFORM appl_lock_text('release_appl_locks', 'p_after_id', p_after_id, 255, false);
+    PERFORM appl_lock_number('release_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
+    v_dry_run := appl_lock_yes('release_appl_locks', 'p_dry_run_fl', p_dry_run_fl);
+
+    -- S1: the page. It is read to its end before the first lock changes.
+    FOR v_lock IN
+        SELECT p.object_type, p.object_id, p.fence, p.expires_ts, p.seconds_left
+        FROM list_appl_locks(
+            CASE WHEN p_object_type IS NOT NULL THEN v_object_type END, v_operator_id, NULL,
+            p_after_type, p_after_id, p_max_rows
+        ) AS p
+    LOOP
+        object_type := v_lock.object_type;
+        object_id := v_lock.object_id;
+        old_operator_id := '';
+        old_department_id := '';
+        fence := v_lock.fence;
+        expires_ts := v_lock.expires_ts;
+        seconds_left := v_lock.seconds_left;
+        IF v_dry_run THEN
+            outcome := 'WOULD_RELEASE';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+
+        -- S2: is the row at hand, and what grant does it have?
+        SELECT l.fence, l.expires_ts
+        INTO v_row
+        FROM appl_lock AS l
+        WHERE l.object_type = v_lock.object_type
+            AND l.object_id = v_lock.object_id
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN
+            outcome := 'BUSY';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+
+        -- S3: end it.
+        SELECT *
+        INTO v_done
+        FROM release_appl_lock_row(v_lock.object_type, v_lock.object_id, v_operator_id, NULL, p_actor_id, p_reason);
+        outcome := v_done.p_outcome;
+        old_operator_id := v_done.p_old_operator_id;
+        old_department_id := v_done.p_old_department_id;
+        fence := CASE WHEN outcome = 'RELEASED' THEN v_row.fence ELSE 0 END;
+        expires_ts := CASE WHEN outcome = 'HELD' THEN v_row.expires_ts END;
+        seconds_left := CASE WHEN outcome = 'HELD' THEN appl_lock_seconds_left(v_row.expires_ts) ELSE 0 END;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION release_appl_locks(text, text, text, text, text, text, bigint, text) IS
+    'Release what an operator holds, all or of a type, page by page.';
+
+REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bigint, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
@@ -2632,6 +2777,133 @@ COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, te
 REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+-- transfer_appl_locks: hand over what an operator holds, all or of a type, page by page.
+--
+-- Contract   A page is at most p_max_rows live locks of p_from whose key is greater than (p_after_type, p_after_id), with a row for
+--            each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
+--            TRANSFERRED: a new grant of p_to, and an event of the history, as transfer_appl_lock has it.
+--            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
+--            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
+--            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
+-- In         p_from_operator_id and p_to_operator_id 1..64, may be equal; p_object_type 1..64 without ":", NULL = any;
+--            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
+--            p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
+--            NULL = from the start; p_max_rows 1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks
+--            are trimmed first.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the new grant;
+--            of the old one when BUSY or WOULD_TRANSFER; 0 when HELD or FREE), expires_ts (NULL when FREE), seconds_left,
+--            ordered by object_type, object_id as bytes.
+-- Raises     LK001 invalid argument: nothing is done. 40001 and 40P01 as the engine has them: the page is undone.
+-- Locks      S1, which is list_appl_locks, nothing. S2 locks one row after the other in the order of the keys, and waits for none;
+--            S3 is transfer_appl_lock on that row. All are held to the end of the caller's transaction.
+-- Race-free  Against get, release, take-over or another transfer: S3 decides, as it does alone, on a row that S2 has locked and
+--            nobody changes any more. What was got after S1 is not in the page.
+--            Two at once: one finds the other's rows BUSY, or HELD by p_to, and neither waits.
+--            Begun again after a page: nothing is done twice, because what is done is not p_from's any more.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION transfer_appl_locks(
+    p_from_operator_id text,
+    p_object_type text,
+    p_to_operator_id text,
+    p_to_department_id text,
+    p_ttl_seconds bigint,
+    p_actor_id text,
+    p_reason text,
+    p_after_type text,
+    p_after_id text,
+    p_max_rows bigint,
+    p_dry_run_fl text,
+    OUT object_type text,
+    OUT object_id text,
+    OUT outcome text,
+    OUT old_operator_id text,
+    OUT old_department_id text,
+    OUT fence bigint,
+    OUT expires_ts timestamptz,
+    OUT seconds_left bigint
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+-- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+    v_from_operator_id text := appl_lock_text('transfer_appl_locks', 'p_from_operator_id', p_from_operator_id, 64, true);
+    v_object_type text := appl_lock_text('transfer_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
+    v_to_operator_id text := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 64, true);
+    v_to_department_id text := appl_lock_text('transfer_appl_locks', 'p_to_department_id', p_to_department_id, 64, false);
+    v_dry_run boolean;
+    v_lock record;
+    v_done record;
+BEGIN
+    PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', coalesce(p_ttl_seconds, 1), NULL, 315360000);
+    PERFORM appl_lock_text('transfer_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    PERFORM appl_lock_text('transfer_appl_locks', 'p_reason', p_reason, 255, false);
+    PERFORM appl_lock_text('transfer_appl_locks', 'p_after_type', p_after_type, 64, false);
+    PERFORM appl_lock_text('transfer_appl_locks', 'p_after_id', p_after_id, 255, false);
+    PERFORM appl_lock_number('transfer_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
+    v_dry_run := appl_lock_yes('transfer_appl_locks', 'p_dry_run_fl', p_dry_run_fl);
+
+    -- S1: the page. It is read to its end before the first lock changes.
+    FOR v_lock IN
+        SELECT p.object_type, p.object_id, p.fence, p.expires_ts, p.seconds_left
+        FROM list_appl_locks(
+            CASE WHEN p_object_type IS NOT NULL THEN v_object_type END, v_from_operator_id, NULL,
+            p_after_type, p_after_id, p_max_rows
+        ) AS p
+    LOOP
+        object_type := v_lock.object_type;
+        object_id := v_lock.object_id;
+        old_operator_id := '';
+        old_department_id := '';
+        fence := v_lock.fence;
+        expires_ts := v_lock.expires_ts;
+        seconds_left := v_lock.seconds_left;
+        IF v_dry_run THEN
+            outcome := 'WOULD_TRANSFER';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+
+        -- S2: is the row at hand?
+        PERFORM
+        FROM appl_lock AS l
+        WHERE l.object_type = v_lock.object_type
+            AND l.object_id = v_lock.object_id
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN
+            outcome := 'BUSY';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+
+        -- S3: hand it over.
+        SELECT *
+        INTO v_done
+        FROM transfer_appl_lock_row(
+            v_lock.object_type, v_lock.object_id, v_from_operator_id, v_to_operator_id, v_to_department_id, p_ttl_seconds,
+            p_actor_id, p_reason
+        );
+        outcome := v_done.p_outcome;
+        old_operator_id := v_done.p_old_operator_id;
+        old_department_id := v_done.p_old_department_id;
+        fence := v_done.p_fence;
+        expires_ts := v_done.p_expires_ts;
+        seconds_left := v_done.p_seconds_left;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION transfer_appl_locks(text, text, text, text, bigint, text, text, text, text, bigint, text) IS
+    'Hand over what an operator holds, all or of a type, page by page.';
+
+REVOKE ALL ON FUNCTION transfer_appl_locks(text, text, text, text, bigint, text, text, text, text, bigint, text) FROM PUBLIC;
+-- +goose StatementEnd
+
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
 
 -- +goose Down
@@ -2648,6 +2920,7 @@ END
 $$;
 -- +goose StatementEnd
 
+DROP FUNCTION IF EXISTS transfer_appl_locks;
 DROP PROCEDURE IF EXISTS transfer_appl_lock;
 DROP FUNCTION IF EXISTS transfer_appl_lock_row;
 DROP PROCEDURE IF EXISTS take_appl_lock;
@@ -2658,6 +2931,7 @@ DROP FUNCTION IF EXISTS serialize_appl_lock_row;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
 DROP FUNCTION IF EXISTS retract_appl_lock_waiter_row;
 DROP FUNCTION IF EXISTS renew_appl_locks;
+DROP FUNCTION IF EXISTS release_appl_locks;
 DROP PROCEDURE IF EXISTS release_appl_lock;
 DROP FUNCTION IF EXISTS release_appl_lock_row;
 DROP PROCEDURE IF EXISTS purge_appl_locks;
@@ -2682,6 +2956,7 @@ DROP FUNCTION IF EXISTS appl_lock_seconds_left;
 DROP FUNCTION IF EXISTS appl_lock_record;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP FUNCTION IF EXISTS announce_appl_lock_waiter_row;
+DROP FUNCTION IF EXISTS appl_lock_yes;
 DROP FUNCTION IF EXISTS appl_lock_number;
 DROP FUNCTION IF EXISTS appl_lock_text;
 

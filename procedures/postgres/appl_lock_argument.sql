@@ -1,9 +1,9 @@
--- appl_lock_text, appl_lock_number: check one argument of an operation. Internal: nobody is granted
+-- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument of an operation. Internal: nobody is granted
 -- these; each operation calls them with its owner's rights.
 --
 -- Contract   appl_lock_text returns the value without trailing blanks (callers pad CHAR(8)), and an
 --            empty string for a NULL that is allowed. appl_lock_number returns the value, or
---            p_default for NULL.
+--            p_default for NULL. appl_lock_yes returns whether the value is Y; N, NULL and blanks are no.
 -- Raises     LK001 with the routine and the argument in the message and the argument alone in the
 --            error's COLUMN field.
 -- Locks      Nothing.
@@ -60,10 +60,33 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION appl_lock_yes(
+    p_routine text,
+    p_argument text,
+    p_value text
+) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    v_value text := coalesce(rtrim(p_value, ' '), '');
+BEGIN
+    IF v_value IN ('Y', 'N', '') THEN
+        RETURN v_value = 'Y';
+    END IF;
+    RAISE EXCEPTION USING
+        ERRCODE = 'LK001',
+        MESSAGE = format('%s: %s must be Y or N', p_routine, p_argument),
+        COLUMN = p_argument;
+END
+$$;
+
 COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
     'Internal to applock: checks one text argument and trims its trailing blanks.';
 COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
     'Internal to applock: checks one number argument and applies its default.';
+COMMENT ON FUNCTION appl_lock_yes(text, text, text) IS
+    'Internal to applock: checks one flag argument, which is N unless it is Y.';
 
 REVOKE ALL ON FUNCTION appl_lock_text(text, text, text, integer, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION appl_lock_yes(text, text, text) FROM PUBLIC;

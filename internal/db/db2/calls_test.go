@@ -419,6 +419,14 @@ func TestAnswersWithoutLock(t *testing.T) {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60)},
 			[]db.Permit{{Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: moment("expires_ts"), SecondsLeft: 60}},
 		},
+		"transfer_appl_locks": {
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			[]db.ChangedLock{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},
+		},
+		"release_appl_locks": {
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("RELEASED"), none, none, int64(7), nil, int64(0)},
+			[]db.ChangedLock{{ObjectType: "customer", ObjectID: "42", Outcome: db.Released, Fence: 7}},
+		},
 		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
 		"list_appl_locks":  {nil, []db.Lock(nil)},
 		"renew_appl_locks": {

@@ -48,6 +48,7 @@ func TestContractOnHSQLDB(t *testing.T) {
 			"assert_keeps_from_transfer": noClause,
 			"assert_keeps_grant":         noClause,
 			"renew_passes_over_assert":   noClause,
+			"transfers_pass_over_assert": noClause,
 			"renew_against_takeover":     "it waits for what is lost elsewhere: TestRoutinesOnHSQLDB plays it",
 		},
 	})

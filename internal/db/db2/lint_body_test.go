@@ -250,6 +250,8 @@ func permittedTimes() (assigned map[string][]string, selected []string) {
 		"l.expires_ts, " + secondsLeft("l.expires_ts") + " AS seconds_left",
 		"l.expires_ts, CASE WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
 		"m.event_ts, CASE WHEN m.expires_ts > v_now THEN " + secondsLeft("m.expires_ts") + " ELSE 0 END AS seconds_left",
+		"CASE WHEN l.expires_ts > v_now THEN l.expires_ts END AS expires_ts, CASE WHEN l.expires_ts > v_now THEN " +
+			secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
 		"w.expires_ts, " + secondsLeft("w.expires_ts") + " AS seconds_left",
 		"MAX(CASE WHEN l.is_live = 1 AND l.acquired_ts < v_now THEN " + secondsSince("l.acquired_ts") + " ELSE 0 END) AS oldest_seconds, " +
 			"COALESCE(MIN(CASE WHEN l.is_live = 1 THEN " + secondsLeft("l.expires_ts") + " END), 0) AS next_expiry_seconds",

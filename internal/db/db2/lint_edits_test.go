@@ -37,7 +37,9 @@ func lintEdits() []lintEdit {
 		transfer  = "procedures/db2/transfer_appl_lock.sql"
 		version   = "procedures/db2/appl_lock_version.sql"
 		waiters   = "procedures/db2/list_appl_lock_waiters.sql"
+		releases  = "procedures/db2/release_appl_locks.sql"
 		stats     = "procedures/db2/stats_appl_locks.sql"
+		transfers = "procedures/db2/transfer_appl_locks.sql"
 
 		listZOS      = "procedures/db2/zos/list_appl_locks.sql"
 		purgeZOS     = "procedures/db2/zos/purge_appl_locks.sql"
@@ -158,6 +160,10 @@ func lintEdits() []lintEdit {
 		edit(purge, "(v_older_than_seconds) SECOND", "COALESCE(v_older_than_seconds, 1) SECOND", "durations: a duration is written as (x) SECOND"),
 
 		edit(permit, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400"),
+		edit(transfers, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400"),
+		edit(transfers, "        WITH CS\n    DO", "    DO", "isolation: a SELECT of a table ends in"),
+		edit(releases, "            WITH CS;", ";", "isolation: a SELECT of a table ends in"),
+		edit(releases, "refuse_text('release_appl_locks', 'p_after_id'", "refuse_text('release_appl_locks', 'p_object_id'", "refusals: refuses"),
 		edit(poll, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400000000"),
 		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts))",
 			"bigint: set v_ttl_us =(days(v_old_expires_ts)"),

@@ -18,7 +18,10 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	grants := readme.Under(string(page), "On Db2")
-	roles := map[string]string{"transfer_appl_lock": "supervisor", "take_appl_lock": "supervisor", "purge_appl_locks": "janitor", "stats_appl_locks": "auditor"}
+	roles := map[string]string{
+		"transfer_appl_lock": "supervisor", "take_appl_lock": "supervisor", "transfer_appl_locks": "supervisor", "release_appl_locks": "supervisor",
+		"purge_appl_locks": "janitor", "stats_appl_locks": "auditor",
+	}
 	for _, operation := range db.Contract() {
 		role := "operator"
 		if other := roles[operation.Name]; other != "" {

@@ -185,6 +185,8 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	calls := map[string]string{
 		"get_appl_lock_permit":   "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
+		"transfer_appl_locks":    "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"release_appl_locks":     "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_locks":        "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_lock_waiters": "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"list_appl_lock_events":  "CALL applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",

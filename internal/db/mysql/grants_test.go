@@ -152,7 +152,7 @@ func TestGrants(t *testing.T) {
 		place := newPlace(t, product)
 		for role, allowed := range map[string][]string{
 			"operator":   operator,
-			"supervisor": append([]string{"transfer_appl_lock", "take_appl_lock", "stats_appl_locks"}, operator...),
+			"supervisor": append([]string{"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks", "stats_appl_locks"}, operator...),
 			"auditor": {
 				"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks",
 				"appl_lock_version",

@@ -15,7 +15,7 @@ import (
 
 // internalRoutines are in the catalogue but not in the contract: nobody is granted them.
 func internalRoutines() []string {
-	return []string{"appl_lock_number", "appl_lock_record", "appl_lock_seconds_left", "appl_lock_text", "appl_lock_ttl"}
+	return []string{"appl_lock_number", "appl_lock_record", "appl_lock_seconds_left", "appl_lock_text", "appl_lock_ttl", "appl_lock_yes"}
 }
 
 func typeName(parameterType db.Type) string {

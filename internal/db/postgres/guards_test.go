@@ -75,6 +75,9 @@ func TestRefusalWritesNothing(t *testing.T) {
 		{"inbox", "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, NULL)"},
 		{"note by a stranger", "CALL applock.note_appl_lock('customer', '1', 'ASMITH', NULL, 'why')"},
 		{"note of a free object", "CALL applock.note_appl_lock('customer', '2', 'JDOE', NULL, 'why')"},
+		{"transfers of nothing", "SELECT * FROM applock.transfer_appl_locks('ASMITH', NULL, 'KIM', '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"},
+		{"a dry run of transfers", "SELECT * FROM applock.transfer_appl_locks('JDOE', NULL, 'KIM', '', NULL, NULL, NULL, NULL, NULL, NULL, 'Y')"},
+		{"a dry run of releases", "SELECT * FROM applock.release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, 'Y')"},
 		{"inquire", "CALL applock.inquire_appl_lock('customer', '1')"},
 		{"list", "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)"},
 	} {

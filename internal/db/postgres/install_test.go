@@ -152,6 +152,8 @@ func TestGrants(t *testing.T) {
 		"take":         "CALL applock.take_appl_lock('customer', '1', 'BOSS', '', 'why', NULL, NULL)",
 		"take row":     "SELECT * FROM applock.take_appl_lock_row('customer', '1', 'BOSS', '', 'why', NULL, NULL)",
 		"inbox":        "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, NULL)",
+		"transfers":    "SELECT * FROM applock.transfer_appl_locks('JDOE', 'none', 'ASMITH', '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"releases":     "SELECT * FROM applock.release_appl_locks('JDOE', 'none', NULL, NULL, NULL, NULL, NULL, NULL)",
 		"purge":        "CALL applock.purge_appl_locks(NULL, NULL)",
 		"table":        "SELECT * FROM applock.appl_lock",
 		"write":        "DELETE FROM applock.appl_lock",
@@ -169,7 +171,7 @@ func TestGrants(t *testing.T) {
 	}
 	for role, allowed := range map[string][]string{
 		"operator":   operator,
-		"supervisor": append([]string{"transfer", "take", "take row", "stats"}, operator...),
+		"supervisor": append([]string{"transfer", "take", "take row", "transfers", "releases", "stats"}, operator...),
 		"auditor":    {"inquire", "list", "waiters", "history", "stats", "version"},
 		"janitor":    {"purge", "stats", "version"},
 		"nobody":     nil,

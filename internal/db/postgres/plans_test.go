@@ -223,6 +223,14 @@ func measuredCalls(t *testing.T) []measuredCall {
 		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
 		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},
 		{
+			"transfers", perRow*page + once,
+			"SELECT * FROM applock.transfer_appl_locks('JDOE', NULL, 'ASMITH', '', NULL, NULL, NULL, 'customer', '5', $1, NULL)", []any{page}, "",
+		},
+		{
+			"releases", perRow*page + once,
+			"SELECT * FROM applock.release_appl_locks('ASMITH', 'customer', 'BOSS', 'ill', 'customer', '5', $1, NULL)", []any{page}, "",
+		},
+		{
 			"purge", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants},
 			"UPDATE applock.appl_lock SET expires_ts = now() - interval '60 d'",
 		},

@@ -9,15 +9,17 @@ import (
 
 // ListApplLocks runs the statement of list_appl_locks.
 func (d *Driver) ListApplLocks(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
-	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ListApplLocksRow, error) {
-		return d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
-			AfterType:    params.AfterType,
-			AfterID:      params.AfterID,
-			ObjectType:   nullIfEmpty(params.ObjectType),
-			OperatorID:   nullIfEmpty(params.OperatorID),
-			DepartmentID: nullIfNil(params.DepartmentID),
-			MaxRows:      params.MaxRows,
-		})
+	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]db.Lock, error) { return d.list(ctx, params) })
+}
+
+func (d *Driver) list(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
+	rows, err := d.queries().ListApplLocks(ctx, queries.ListApplLocksParams{
+		AfterType:    params.AfterType,
+		AfterID:      params.AfterID,
+		ObjectType:   nullIfEmpty(params.ObjectType),
+		OperatorID:   nullIfEmpty(params.OperatorID),
+		DepartmentID: nullIfNil(params.DepartmentID),
+		MaxRows:      params.MaxRows,
 	})
 	if err != nil {
 		return nil, err

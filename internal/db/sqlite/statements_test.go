@@ -243,8 +243,8 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 				if isRange && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s sorts: %s", operation.name, plan)
 				}
-				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "permit"}, operation.name) {
-					continue // its plan is of those who wait, of all there are, or of all slots: not of one row
+				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "permit", "transfers", "releases"}, operation.name) {
+					continue // its plan is of those who wait, of all there are, of all slots, or of a page: not of one row
 				}
 				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
 					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
@@ -346,6 +346,18 @@ func others() []operation {
 		{name: "list of waiters", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			waiters, err := driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{MaxRows: 10})
 			return wanted(len(waiters), 1, err)
+		}},
+		{name: "transfers", statements: beginAndCommit + 1 + 2*3, prepared: beginAndCommit + 1 + 3, call: func(ctx context.Context, driver db.Driver) error {
+			answers, err := driver.TransferApplLocks(ctx, db.TransferApplLocksParams{
+				FromOperatorID: "JDOE", ToOperatorID: "JDOE", AfterType: "customer", AfterID: "7", MaxRows: 2,
+			})
+			return wanted(len(answers), 2, err)
+		}},
+		{name: "releases", statements: beginAndCommit + 1 + 3, prepared: beginAndCommit + 1 + 3, call: func(ctx context.Context, driver db.Driver) error {
+			answers, err := driver.ReleaseApplLocks(ctx, db.ReleaseApplLocksParams{
+				OperatorID: "JDOE", Reason: "ill", AfterType: "customer", AfterID: "8", MaxRows: 1,
+			})
+			return wanted(len(answers), 1, err)
 		}},
 		{name: "stats", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			stats, err := driver.StatsApplLocks(ctx, db.StatsApplLocksParams{ObjectType: waiter.ObjectType})

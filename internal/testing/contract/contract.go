@@ -66,7 +66,7 @@ type Place struct {
 	// RepeatsCalls is true where the engine, after a wait, now and then runs a call a second time on top of the
 	// first: a file in which a call that waited is answered wrongly is played once more, and must pass then.
 	RepeatsCalls bool
-	// RenewalsWait is true where a renewal of many, and so a poll, waits for a row that another transaction has locked,
+	// RenewalsWait is true where a renewal, transfer or release of many, and so a poll, waits for a row that another transaction has locked,
 	// PollsWait where a poll alone does; elsewhere they pass over it.
 	RenewalsWait, PollsWait bool
 	// PurgesWait is true where a purge waits for a transaction that is changing a row it wants.
@@ -101,6 +101,8 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Migrations", func(t *testing.T) { migrations(t, backend) })
 	t.Run("Transactions", func(t *testing.T) { transactions(t, backend) })
 	t.Run("Permits", func(t *testing.T) { permits(t, backend) })
+	t.Run("Desks", func(t *testing.T) { desks(t, backend) })
+	t.Run("DesksAtOnce", func(t *testing.T) { desksAtOnce(t, backend) })
 	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })

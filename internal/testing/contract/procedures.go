@@ -151,6 +151,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.RenewAnswer(eachRow(rows, renewedGrant))
 	case "permit":
 		return scenario.PermitAnswer(eachRow(rows, permit))
+	case "transfers", "releases":
+		return scenario.ChangesAnswer(eachRow(rows, changedLock))
 	case "poll":
 		return scenario.PollAnswer(eachRow(rows, awaitedObject))
 	case "waiters":
@@ -228,6 +230,19 @@ func permit(row map[string]any) db.Permit {
 		ExpiresTS:    instant(row["expires_ts"]),
 		SecondsLeft:  whole(row["seconds_left"]),
 		Note:         scenario.Text(row["note"]),
+	}
+}
+
+func changedLock(row map[string]any) db.ChangedLock {
+	return db.ChangedLock{
+		ObjectType:      scenario.Text(row["object_type"]),
+		ObjectID:        scenario.Text(row["object_id"]),
+		Outcome:         db.Outcome(scenario.Text(row["outcome"])),
+		OldOperatorID:   scenario.Text(row["old_operator_id"]),
+		OldDepartmentID: scenario.Text(row["old_department_id"]),
+		Fence:           whole(row["fence"]),
+		ExpiresTS:       instant(row["expires_ts"]),
+		SecondsLeft:     whole(row["seconds_left"]),
 	}
 }
 

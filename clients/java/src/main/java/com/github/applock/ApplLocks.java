@@ -208,6 +208,46 @@ public final class ApplLocks {
     }
 
     /**
+     * Hands over one page of what an operator holds, in the order of the keys.
+     *
+     * @param from the operator who holds them
+     * @param to who is to hold them
+     * @param ttl as for get; null keeps the ttl of each
+     * @param actor who does it; null is from
+     * @param reason why, up to 255 characters, or null
+     * @param page which of them, and whether only to tell
+     * @return what became of each; fewer than the size of the page are the last page
+     * @throws SQLException as the class says
+     */
+    public List<LockChange> transferAll(String from, Owner to, Duration ttl, String actor, String reason, LockChange.Page page)
+            throws SQLException {
+        return call("transfer_appl_locks(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ApplLocks::changed,
+                from, page.type(), to.operator(), to.department(), seconds(ttl), actor, reason,
+                page.after().type(), page.after().id(), page.size(), page.dryRun());
+    }
+
+    /**
+     * Releases one page of what an operator holds, in the order of the keys.
+     *
+     * @param operator who holds them
+     * @param actor who does it; null is the operator
+     * @param reason why, up to 255 characters, or null
+     * @param page which of them, and whether only to tell
+     * @return what became of each; fewer than the size of the page are the last page
+     * @throws SQLException as the class says
+     */
+    public List<LockChange> releaseAll(String operator, String actor, String reason, LockChange.Page page) throws SQLException {
+        return call("release_appl_locks(?, ?, ?, ?, ?, ?, ?, ?)", ApplLocks::changed,
+                operator, page.type(), actor, reason, page.after().type(), page.after().id(), page.size(), page.dryRun());
+    }
+
+    private static LockChange changed(ResultSet row) throws SQLException {
+        return new LockChange(object(row), row.getString("outcome"),
+                new Owner(row.getString("old_operator_id"), row.getString("old_department_id")), row.getLong("fence"),
+                instant(row, "expires_ts"), row.getLong("seconds_left"));
+    }
+
+    /**
      * Says why an operator holds a lock, for whoever asks. The note lasts as long as the grant, through renewals.
      *
      * @param object what is locked

@@ -1,0 +1,153 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// TransferAllRequest hands over what an operator holds.
+type TransferAllRequest struct {
+	// From is the operator who holds the objects now.
+	From string
+	// ObjectType selects the objects of one type; empty is all.
+	ObjectType string
+	// To is the operator who shall hold them; may be the same.
+	To Owner
+	// TTL is how long the locks outlive this call, as in GetRequest; zero keeps that of each grant that ends.
+	TTL time.Duration
+	// Actor is who hands them over, for the history; empty is From. Reason says why: up to MaxReasonLength characters.
+	Actor  string
+	Reason string
+	// DryRun only tells what would be done.
+	DryRun bool
+	// After goes on behind this object, the last one of an earlier call.
+	After Object
+	// PageSize is how many locks one call to the database changes: 1 to MaxPageSize, zero is DefaultPageSize. It does not limit
+	// what is changed in all.
+	PageSize int
+}
+
+// LockChange is what became of one lock of a TransferAll or ReleaseAll.
+type LockChange struct {
+	Object Object
+	// Outcome is OutcomeTransferred or OutcomeReleased. It is OutcomeBusy where another transaction has locked the object, and
+	// OutcomeHeld or OutcomeFree where it has changed hands meanwhile: such an object is left as it is. In a dry run it is
+	// OutcomeWouldTransfer or OutcomeWouldRelease.
+	Outcome Outcome
+	// Holder is who holds the object, when the outcome is OutcomeHeld; else empty.
+	Holder Owner
+	// Fence is that of the grant that was begun or ended, or that is left as it was; zero for OutcomeHeld and OutcomeFree.
+	Fence Fence
+	// ExpiresAt is when the lock ends; zero for OutcomeReleased and OutcomeFree. Left is how long that was from the answer on, by the
+	// database's clock.
+	ExpiresAt time.Time
+	Left      time.Duration
+}
+
+// TransferAll hands over what an operator holds, in the order of the objects' bytes, and yields what became of each. It calls the
+// database page by page while the caller iterates, and holds no connection in between.
+//
+// Each page is one transaction, done when its first lock is yielded; on a client that is made by WithTx or its like all are in the
+// caller's. An object that cannot be handed over stops nothing and is yielded with its outcome. An error ends the iteration and comes
+// with a zero LockChange: what was yielded before is done. Then, or when the caller stops, begin again, which does nothing twice,
+// or go on with After. ErrOutcomeUnknown: the page may be done; begin again behind the last object that was yielded.
+// On Db2 there is no OutcomeBusy: an object that is locked for more than 1 s is ErrBusy or ErrRetry, and its page is not done.
+func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) iter.Seq2[LockChange, error] {
+	o := c.operations
+	params, err := request.params()
+	return o.changeAll(ctx, "transfer_appl_locks", "transfer all", err, params.MaxRows, func(after db.ChangedLock) ([]db.ChangedLock, error) {
+		next := params
+		if after.ObjectType != "" {
+			next.AfterType, next.AfterID = after.ObjectType, after.ObjectID
+		}
+		return o.driver.TransferApplLocks(ctx, next)
+	})
+}
+
+func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
+	params := db.TransferApplLocksParams{DryRunFL: dryRunFlag(r.DryRun)}
+	var err error
+	if params.FromOperatorID, err = checkText("From", r.From, MaxOperatorLength); err != nil {
+		return params, err
+	}
+	if params.ObjectType, err = checkAnyType(r.ObjectType); err != nil {
+		return params, err
+	}
+	to, err := r.To.trim("To")
+	if err != nil {
+		return params, err
+	}
+	params.ToOperatorID, params.ToDepartmentID = to.Operator, to.Department
+	if params.TTLSeconds, err = checkTTL(r.TTL); err != nil {
+		return params, err
+	}
+	if params.ActorID, params.Reason, err = checkActor(r.Actor, r.Reason); err != nil {
+		return params, err
+	}
+	if params.AfterType, params.AfterID, err = checkAfter(r.After); err != nil {
+		return params, err
+	}
+	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	return params, err
+}
+
+// changeAll yields the rows of page after page. The call is told the last row of the page before, none for the first page.
+func (o operations) changeAll(
+	ctx context.Context, operation, what string, invalid error, maxRows int64, page func(after db.ChangedLock) ([]db.ChangedLock, error),
+) iter.Seq2[LockChange, error] {
+	return func(yield func(LockChange, error) bool) {
+		if invalid != nil {
+			yield(LockChange{}, fmt.Errorf("%s: %w", what, invalid))
+			return
+		}
+		var last db.ChangedLock
+		for {
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.ChangedLock, error) { return page(last) })
+			if err != nil {
+				yield(LockChange{}, fmt.Errorf("%s: %w", what, o.changeError(err)))
+				return
+			}
+			o.log(ctx, operation, slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				if !yield(lockChangeOf(row), nil) {
+					return
+				}
+			}
+			if int64(len(rows)) < maxRows {
+				return
+			}
+			last = rows[len(rows)-1]
+		}
+	}
+}
+
+func lockChangeOf(row db.ChangedLock) LockChange {
+	return LockChange{
+		Object:    Object{Type: row.ObjectType, ID: row.ObjectID},
+		Outcome:   Outcome(row.Outcome),
+		Holder:    Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
+		Fence:     Fence(row.Fence),
+		ExpiresAt: row.ExpiresTS,
+		Left:      time.Duration(row.SecondsLeft) * time.Second,
+	}
+}
+
+func dryRunFlag(dryRun bool) db.Flag {
+	if dryRun {
+		return db.Yes
+	}
+	return ""
+}
+
+// checkAnyType checks a type that may be left out.
+func checkAnyType(objectType string) (string, error) {
+	if objectType == "" {
+		return "", nil
+	}
+	return checkObjectType("ObjectType", objectType)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// someObjects accepts one argument or more, the objects.
+func someObjects(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errNoObject
+	}
+	return nil
+}
+
+var errNoObject = errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
+
+// eachObject does something with one object after the other, and prints the answer of each. An answer no is that of all of them; an
+// error ends them. Nothing is done before all objects can be read.
+func (a *app) eachObject(
+	ctx context.Context, verb string, texts []string, like record,
+	do func(ctx context.Context, s session, object applock.Object) (answer record, yes bool, err error),
+) error {
+	objects := make([]applock.Object, len(texts))
+	for i, text := range texts {
+		var err error
+		if objects[i], err = applock.ParseObject(text); err != nil {
+			return fmt.Errorf("%s: %w", verb, err)
+		}
+	}
+	operation := verb + " " + objects[0].String()
+	if len(objects) > 1 {
+		operation = verb
+	}
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		printer := a.newPrinter(like)
+		all := true
+		for _, object := range objects {
+			answer, yes, err := do(ctx, s, object)
+			if quiet := yes && a.quiet; err == nil && !quiet {
+				err = printer.print(answer)
+			}
+			if err != nil {
+				_ = printer.flush() // what is done is worth printing, but the error is the one to tell
+				return err
+			}
+			all = all && yes
+			s.restart()
+		}
+		if err := printer.end(); err != nil {
+			return err
+		}
+		if !all {
+			return errNo
+		}
+		return nil
+	})
+}

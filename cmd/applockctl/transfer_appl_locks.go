@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// allFlags are what selects all that an operator holds.
+type allFlags struct {
+	all        bool
+	objectType string
+	dryRun     bool
+}
+
+// add makes the flags. With --all there is no object, and the history is told why.
+func (f *allFlags) add(command *cobra.Command, reason *string) {
+	command.Flags().BoolVar(&f.all, "all", false, "all that the operator holds, instead of objects")
+	command.Flags().StringVar(&f.objectType, "type", "", "with --all: only objects of this type")
+	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --all: only print what would be done")
+	command.Args = func(_ *cobra.Command, args []string) error {
+		switch {
+		case !f.all && command.Flags().Changed("type"):
+			return errors.New("--type is for --all")
+		case !f.all && f.dryRun:
+			return errors.New("--dry-run is for --all")
+		case !f.all:
+			return someObjects(command, args)
+		case len(args) > 0:
+			return fmt.Errorf("unexpected argument %q: --all is for no single object", args[0])
+		case trim(*reason) == "":
+			return errors.New("--all needs a --reason, which the history keeps")
+		}
+		return nil
+	}
+}
+
+// changeAll prints what became of all that an operator holds, and how many that were. A signal ends it between two pages, so that
+// what is done is known.
+func (a *app) changeAll(
+	ctx context.Context, operation, done string, like record, answer func(applock.LockChange) record,
+	changes func(context.Context, session) iter.Seq2[applock.LockChange, error],
+) error {
+	var counted tally
+	err := a.call(ctx, operation, func(limited context.Context, s session) error {
+		printer := a.newPrinter(like)
+		whole, cancel := withoutSignals(limited)
+		defer cancel()
+		shown := 0
+		for change, err := range changes(whole, s) {
+			a.eraseProgress(shown)
+			shown = 0
+			if err != nil {
+				_ = printer.flush() // what is done is worth printing, but the error is the one to tell
+				return err
+			}
+			counted.add(change)
+			if !a.quiet || counted.left[change.Outcome] > 0 { // quiet prints no yes
+				s.pause()
+				if err := printer.print(answer(change)); err != nil {
+					return err
+				}
+			}
+			s.restart()
+			if counted.rows%applock.DefaultPageSize > 0 {
+				continue
+			}
+			if err := printer.flush(); err != nil {
+				return err
+			}
+			if limited.Err() != nil {
+				return context.Cause(limited)
+			}
+			shown = a.progress(fmt.Sprintf("%d locks %s...", counted.changed, done))
+		}
+		a.eraseProgress(shown)
+		return printer.end()
+	})
+	if err != nil {
+		if counted.rows > 0 {
+			return fmt.Errorf("%w (%s %s before, the last one %s; the same command goes on)",
+				err, count(counted.changed, "lock"), done, printable(counted.last.String()))
+		}
+		return err
+	}
+	a.noteTally(counted, done)
+	if counted.refused() {
+		return errNo
+	}
+	return nil
+}
+
+// withoutSignals returns a context that ends when a call takes too long, but by no signal.
+func withoutSignals(limited context.Context) (context.Context, context.CancelFunc) {
+	whole, cancel := context.WithCancelCause(context.WithoutCancel(limited))
+	stop := context.AfterFunc(limited, func() {
+		var late *timeoutError
+		if cause := context.Cause(limited); errors.As(cause, &late) {
+			cancel(cause)
+		}
+	})
+	return whole, func() { stop(); cancel(nil) }
+}
+
+// tally counts what became of the locks.
+type tally struct {
+	rows, changed int
+	// left are those that could not be changed, by outcome.
+	left map[applock.Outcome]int
+	last applock.Object
+}
+
+func (t *tally) add(change applock.LockChange) {
+	t.rows++
+	t.last = change.Object
+	switch change.Outcome {
+	case applock.OutcomeTransferred, applock.OutcomeReleased, applock.OutcomeWouldTransfer, applock.OutcomeWouldRelease:
+		t.changed++
+	default:
+		if t.left == nil {
+			t.left = map[applock.Outcome]int{}
+		}
+		t.left[change.Outcome]++
+	}
+}
+
+// refused reports whether anything was left as it was. What is free needs nobody's transfer or release.
+func (t *tally) refused() bool { return t.left[applock.OutcomeBusy]+t.left[applock.OutcomeHeld] > 0 }
+
+// noteTally says how many there were.
+func (a *app) noteTally(counted tally, done string) {
+	if a.output != formatTable {
+		return
+	}
+	text := count(counted.changed, "lock") + " " + done
+	for _, outcome := range []applock.Outcome{applock.OutcomeBusy, applock.OutcomeHeld, applock.OutcomeFree} {
+		if number := counted.left[outcome]; number > 0 {
+			text += fmt.Sprintf(", %d %s", number, outcome)
+		}
+	}
+	if counted.left[applock.OutcomeBusy] > 0 {
+		text += "; the same command tries again what was busy"
+	}
+	a.note("%s", text)
+}
+
+// changedLock is the answer for one lock of many. The holder is who has it after the change.
+func changedLock(change applock.LockChange, asked, before applock.Owner) lockAnswer {
+	answer := newAnswer(change.Object, asked)
+	answer.Outcome, answer.Fence = change.Outcome, change.Fence
+	answer.ExpiresTS, answer.SecondsLeft = timestamp(change.ExpiresAt), wholeSeconds(change.Left)
+	switch change.Outcome {
+	case applock.OutcomeTransferred:
+		answer.Holder, answer.HolderDepartment = trim(asked.Operator), trim(asked.Department)
+	case applock.OutcomeHeld:
+		answer.Holder, answer.HolderDepartment = change.Holder.Operator, change.Holder.Department
+	case applock.OutcomeBusy, applock.OutcomeWouldTransfer, applock.OutcomeWouldRelease:
+		answer.Holder = trim(before.Operator)
+	}
+	return answer
+}
+
+// transferAll is transfer --all.
+func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.TransferRequest) error {
+	return a.changeAll(ctx, "transfer --all", whatIsDone(flags, "transferred"), transferAnswer{},
+		func(change applock.LockChange) record {
+			answer := transferAnswer{lockAnswer: changedLock(change, request.To, applock.Owner{Operator: request.From})}
+			if change.Outcome == applock.OutcomeTransferred {
+				answer.FormerHolder = trim(request.From)
+			}
+			return answer
+		},
+		func(ctx context.Context, s session) iter.Seq2[applock.LockChange, error] {
+			return s.TransferAll(ctx, applock.TransferAllRequest{
+				From:       request.From,
+				ObjectType: flags.objectType,
+				To:         request.To,
+				TTL:        request.TTL,
+				Actor:      request.Actor,
+				Reason:     request.Reason,
+				DryRun:     flags.dryRun,
+			})
+		})
+}
+
+// whatIsDone is the word for what a command does, or would do.
+func whatIsDone(flags allFlags, done string) string {
+	if flags.dryRun {
+		return "would be " + done
+	}
+	return done
+}

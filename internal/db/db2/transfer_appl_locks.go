@@ -1,0 +1,43 @@
+package db2
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// TransferApplLocks calls transfer_appl_locks.
+func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
+	return d.changeLocks(ctx, "transfer_appl_locks", []any{
+		params.FromOperatorID,
+		nullIfZero(params.ObjectType),
+		params.ToOperatorID,
+		params.ToDepartmentID,
+		nullIfZero(params.TTLSeconds),
+		nullIfZero(params.ActorID),
+		nullIfZero(params.Reason),
+		params.AfterType,
+		params.AfterID,
+		params.MaxRows,
+		nullIfZero(params.DryRunFL),
+	})
+}
+
+// changeLocks makes a call whose rows are changed locks.
+func (d *Driver) changeLocks(ctx context.Context, operation string, arguments []any) ([]db.ChangedLock, error) {
+	var locks []db.ChangedLock
+	err := d.call(ctx, operation, arguments, func(row *sql.Rows) error {
+		var lock db.ChangedLock
+		err := row.Scan(
+			&lock.ObjectType, &lock.ObjectID, &lock.Outcome, &lock.OldOperatorID, &lock.OldDepartmentID, &lock.Fence,
+			db.UTC(&lock.ExpiresTS), &lock.SecondsLeft,
+		)
+		locks = append(locks, lock)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return locks, nil
+}

@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// TransferApplLocks calls transfer_appl_locks.
+func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
+	rows, err := call(ctx, d, (*queries.Queries).TransferApplLocks, queries.TransferApplLocksParams{
+		FromOperatorID: params.FromOperatorID,
+		ObjectType:     nullIfEmpty(params.ObjectType),
+		ToOperatorID:   params.ToOperatorID,
+		ToDepartmentID: params.ToDepartmentID,
+		TtlSeconds:     nullIfZero(params.TTLSeconds),
+		ActorID:        nullIfEmpty(params.ActorID),
+		Reason:         nullIfEmpty(params.Reason),
+		AfterType:      params.AfterType,
+		AfterID:        params.AfterID,
+		MaxRows:        params.MaxRows,
+		DryRunFl:       nullIfEmpty(string(params.DryRunFL)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	locks := make([]db.ChangedLock, len(rows))
+	for i, row := range rows {
+		locks[i] = changedLock(row)
+	}
+	return locks, nil
+}
+
+func changedLock(row queries.TransferApplLocksRow) db.ChangedLock {
+	return db.ChangedLock{
+		ObjectType:      row.ObjectType,
+		ObjectID:        row.ObjectID,
+		Outcome:         db.Outcome(row.Outcome),
+		OldOperatorID:   row.OldOperatorID,
+		OldDepartmentID: row.OldDepartmentID,
+		Fence:           row.Fence,
+		ExpiresTS:       utc(row.ExpiresTs),
+		SecondsLeft:     row.SecondsLeft,
+	}
+}

@@ -1,0 +1,145 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// desk is how many locks an operator has in the tests of TransferAll and ReleaseAll: more than a page, whose answer is longer
+// than what a dialect keeps in a text.
+const desk = 250
+
+// Goal: what an operator holds is handed over and released whole, in order, page by page, each lock once and with an event.
+// Method: a dry run, a transfer and a release of a desk in pages, the second time with the same iterator.
+func desks(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	fillDesk(t, place.Client, "JDOE")
+	mustGet(t, place.Client, customer("of somebody else"), "BROWN")
+	request := applock.TransferAllRequest{
+		From: "JDOE", To: applock.Owner{Operator: "ASMITH", Department: "SALES"}, Actor: "BOSS", Reason: "JDOE has left", PageSize: 120,
+	}
+	request.DryRun = true
+	requireDesk(t, place.Client.TransferAll(t.Context(), request), applock.OutcomeWouldTransfer, desk)
+	request.DryRun = false
+	transfer := place.Client.TransferAll(t.Context(), request)
+	requireDesk(t, transfer, applock.OutcomeTransferred, desk)
+	requireDesk(t, transfer, applock.OutcomeTransferred, 0)
+	release := applock.ReleaseAllRequest{Operator: "ASMITH", Actor: "BOSS", Reason: "nobody does it", PageSize: 130, DryRun: true}
+	requireDesk(t, place.Client.ReleaseAll(t.Context(), release), applock.OutcomeWouldRelease, desk)
+	release.DryRun, release.After = false, customer(fmt.Sprintf("%03d", desk-11))
+	partly := 0
+	for change, err := range place.Client.ReleaseAll(t.Context(), release) {
+		if err != nil || change.Outcome != applock.OutcomeReleased {
+			t.Fatalf("%+v, %v", change, err)
+		}
+		partly++
+	}
+	if partly != 10 {
+		t.Errorf("%d released behind the last but ten, want 10", partly)
+	}
+	release.After = applock.Object{}
+	requireDesk(t, place.Client.ReleaseAll(t.Context(), release), applock.OutcomeReleased, desk-10)
+	events := map[applock.EventKind]int{}
+	for event, err := range place.Client.Events(t.Context(), applock.EventsRequest{Operator: "BOSS"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events[event.Kind]++
+	}
+	if events[applock.EventTransferred] != desk || events[applock.EventReleased] != desk {
+		t.Errorf("events %v, want %d of each", events, desk)
+	}
+}
+
+func fillDesk(t *testing.T, client *applock.Client, operator string) {
+	t.Helper()
+	for i := range desk {
+		mustGet(t, client, customer(fmt.Sprintf("%03d", i)), operator)
+	}
+}
+
+// requireDesk wants the first locks of the desk in order, each with the same outcome.
+func requireDesk(t *testing.T, changes iter.Seq2[applock.LockChange, error], outcome applock.Outcome, count int) {
+	t.Helper()
+	next := 0
+	for change, err := range changes {
+		if err != nil {
+			t.Fatalf("%s: %v", outcome, err)
+		}
+		if want := customer(fmt.Sprintf("%03d", next)); change.Object != want || change.Outcome != outcome || change.Fence == 0 {
+			t.Fatalf("%s: row %d is %+v", outcome, next, change)
+		}
+		if live := outcome != applock.OutcomeReleased; live != !change.ExpiresAt.IsZero() || live != (change.Left > time.Hour) {
+			t.Fatalf("%s: row %d ends %s, in %s", outcome, next, change.ExpiresAt, change.Left)
+		}
+		next++
+	}
+	if next != count {
+		t.Errorf("%s: %d rows, want %d", outcome, next, count)
+	}
+}
+
+// Goal: of several who empty the same desk at once each lock goes to one, which is told so, and none is left behind. Method: each
+// goes through all again until nothing is left; what is TRANSFERRED is counted, and who has it in the end.
+func desksAtOnce(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	if place.RepeatsCalls {
+		return // it may answer for the second one of two calls
+	}
+	fillDesk(t, place.Client, "JDOE")
+	var told atomic.Int64
+	empty := func(to string) error {
+		for again := true; again; {
+			again = false
+			request := applock.TransferAllRequest{From: "JDOE", To: applock.Owner{Operator: to}, PageSize: 40}
+			for change, err := range place.Client.TransferAll(t.Context(), request) {
+				again = true
+				switch {
+				case errors.Is(err, applock.ErrBusy), errors.Is(err, applock.ErrRetry):
+				case err != nil:
+					return err
+				case change.Outcome == applock.OutcomeTransferred:
+					told.Add(1)
+				}
+			}
+		}
+		return nil
+	}
+	var group sync.WaitGroup
+	for _, to := range []string{"ASMITH", "BROWN", "KIM"} {
+		group.Go(func() {
+			if err := empty(to); err != nil {
+				t.Errorf("%s: %v", to, err)
+			}
+		})
+	}
+	group.Wait()
+	if told.Load() != desk {
+		t.Errorf("%d were told to be transferred, want %d", told.Load(), desk)
+	}
+	if held := countLocks(t.Context(), t, place.Client); held["JDOE"] != 0 || held["ASMITH"]+held["BROWN"]+held["KIM"] != desk {
+		t.Errorf("in the end they hold %v", held)
+	}
+}
+
+func countLocks(ctx context.Context, t *testing.T, client *applock.Client) map[string]int {
+	t.Helper()
+	held := map[string]int{}
+	for lock, err := range client.List(ctx, applock.ListRequest{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[lock.Owner.Operator]++
+	}
+	return held
+}

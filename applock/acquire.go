@@ -287,7 +287,7 @@ func (l *Leases) reenter(ctx context.Context, wanted claim) (*Lease, error) {
 		reason := fmt.Sprintf("is not %s, whose lease ctx carries: name nobody to re-enter it, or acquire with another context", holder)
 		return nil, &InvalidError{Argument: "Owner", Reason: reason}
 	}
-	return held.lease(ctx), nil
+	return held.lease(context.WithoutCancel(ctx)), nil
 }
 
 // answer is what a call has taken for one claim or several.

@@ -31,8 +31,8 @@ func (e Events) ended(h *hold, lost bool) {
 	held := time.Since(h.began)
 	switch {
 	case lost && e.Lost != nil:
-		go e.Lost(context.WithoutCancel(h.asker), h.grant.Object, held, h.cause)
+		go e.Lost(h.asker, h.grant.Object, held, h.cause)
 	case !lost && e.Held != nil:
-		go e.Held(context.WithoutCancel(h.asker), h.grant.Object, held)
+		go e.Held(h.asker, h.grant.Object, held)
 	}
 }

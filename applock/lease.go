@@ -175,8 +175,8 @@ type hold struct {
 	leases  *Leases
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed by itself
-	// asker is the context that acquired it, whose values its end is told with.
-	asker context.Context //nolint:containedctx // it outlives the call
+	// asker has the values of the context that acquired it, and does not end.
+	asker context.Context //nolint:containedctx // the end of the hold is told with it
 
 	// turn lets in one call at a time that changes the grant: what two leave behind would depend on chance.
 	turn chan struct{}
@@ -205,7 +205,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 		leases:  l,
 		maxHold: claim.maxHold,
 		ttl:     claim.ttl,
-		asker:   ctx,
+		asker:   context.WithoutCancel(ctx),
 		turn:    make(chan struct{}, 1),
 		grant:   grant,
 		began:   time.Now(),
@@ -231,16 +231,16 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 	h.trust(started, claim.term())
 	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
 	l.keep(h)
-	return h.lease(ctx)
+	return h.lease(h.asker)
 }
 
 // asHolder returns what a refusal tells; the mutex is held.
 func (h *hold) asHolder() Holder { return Holder{Owner: h.grant.Owner, ExpiresAt: h.grant.ExpiresAt} }
 
-// lease returns one more lease; the mutex is held.
+// lease returns one more lease, whose context is below ctx, which does not end; the mutex is held.
 func (h *hold) lease(ctx context.Context) *Lease {
 	lease := &Lease{hold: h, released: make(chan struct{})}
-	lease.bind(context.WithoutCancel(ctx))
+	lease.bind(ctx)
 	h.open[lease] = struct{}{}
 	return lease
 }

@@ -416,8 +416,10 @@ func TestAnswersWithoutLock(t *testing.T) {
 			db.NoteApplLockResult{ReturnCD: db.No, Outcome: db.Free},
 		},
 		"get_appl_lock_permit": {
-			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60)},
-			[]db.Permit{{Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: moment("expires_ts"), SecondsLeft: 60}},
+			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},
+			[]db.Permit{{
+				Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: moment("expires_ts"), SecondsLeft: 60, Note: "why",
+			}},
 		},
 		"transfer_appl_locks": {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, int64(0), nil, int64(0)},

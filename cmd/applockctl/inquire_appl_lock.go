@@ -30,11 +30,11 @@ func (a *app) inquireCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inquire OBJECT...",
 		Short: "Tell who holds an object",
-		Long: `Tells who holds an object, or each of several, since when and until when, and what the holder has noted. It changes nothing
-and never waits.
+		Long: `Tells who holds an object, or each of several, since when and until when, and what the holder has noted. It
+changes nothing and never waits.
 
-Prints HELD with the lock (exit code 0), or FREE (exit code 1). Of several objects each has its line, in order,
-and the exit code is the worst of theirs.`,
+Prints HELD with the lock (exit code 0), or FREE (exit code 1). Of several objects each has its line, in
+order, and the exit code is the worst of theirs.`,
 		Example: `  applockctl inquire customer:42
   applockctl inquire customer:42 --output json`,
 		Args:                  someObjects,

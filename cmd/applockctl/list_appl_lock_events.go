@@ -80,9 +80,10 @@ func (a *app) historyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "history [OBJECT] [--operator O] [--since 7d]",
 		Short: "Tell what happened to objects, by whom and why",
-		Long: `Prints the history, oldest first: what was handed over (TRANSFERRED), taken by somebody (TAKEN), released on somebody's behalf or
-with a reason (RELEASED), taken after the former holder had let it expire (OVERTAKEN), and purged (PURGED,
-whose reason is the number of rows). Several conditions must all hold. An empty history is one: exit code 0.
+		Long: `Prints the history, oldest first: what was handed over (TRANSFERRED), taken by somebody (TAKEN), released on
+somebody's behalf or with a reason (RELEASED), taken after the former holder had let it expire (OVERTAKEN),
+and purged (PURGED, whose reason is the number of rows). Several conditions must all hold. An empty history
+is one: exit code 0.
 
 BY is who did it, as the call said; --wide shows the database user, too. The history is read and printed
 page by page, and --timeout is for each page. "applockctl purge" removes what is old.

@@ -33,8 +33,8 @@ Prints TRANSFERRED with the fence and the end of the new lock (exit code 0), HEL
 when somebody else than --from holds the object, or FREE when nobody does (exit code 1). Of several objects
 each has its line, in order, and the exit code is the worst of theirs.
 
-With --all it hands over all that --from holds, or all of a --type, in the order of the objects; the reason is
-mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It works in
+With --all it hands over all that --from holds, or all of a --type, in the order of the objects; the reason
+is mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It works in
 pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C the same command goes
 on, since what is done is not --from's any more. --dry-run only prints what would be done.`,
 		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service

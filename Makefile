@@ -39,6 +39,10 @@ help: ## Show this list.
 demo: ## Tell the whole story on a throw-away SQLite file; no server needed.
 	@go run ./cmd/applockctl demo
 
+.PHONY: demo-console
+demo-console: build ## Serve the supervisors' console on a throw-away SQLite file with people who hold and wait; no server needed.
+	@docs/console/demo.sh bin/applockctl
+
 .PHONY: build
 build: ## Build bin/applockctl.
 	go build -o bin/applockctl ./cmd/applockctl

@@ -26,6 +26,7 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 		allowed []string
 	}{
 		"applock":            {most: 0},
+		"applock/console":    {most: 0},
 		"applock/inprocess":  {most: 0},
 		"applock/postgres":   {most: 30, allowed: []string{"pgx"}},
 		"applock/pgadvisory": {most: 30, allowed: []string{"pgx"}},

@@ -35,6 +35,8 @@ const (
 	outcomeFailed applock.Outcome = "FAILED"
 
 	outcomePlayed applock.Outcome = "PLAYED"
+
+	outcomeListening applock.Outcome = "LISTENING"
 )
 
 // lockAnswer is what a command tells of one lock. All commands have these keys, in this order, and always all of them:

@@ -190,6 +190,9 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	shown["watch"] = everyWatchedLine(t, u)
 	run(u, "demo")
 	run(u, "ping")
+	served := serveConsole(t, u)
+	code, _ := served.stop()
+	shown["console"] = []shownAnswer{{line: served.line, code: code}}
 	run(u, "verify")
 	for _, statement := range []string{
 		"INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (1000, true)", "DROP TABLE appl_lock_waiter",

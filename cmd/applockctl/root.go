@@ -129,6 +129,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.historyCommand(),
 		a.inboxCommand(),
 		a.watchCommand(),
+		a.consoleCommand(),
 		a.purgeCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),

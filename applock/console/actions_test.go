@@ -1,0 +1,239 @@
+package console
+
+import (
+	"errors"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+
+// formOf returns what the form of a page carries by itself.
+func formOf(page string) url.Values {
+	form := url.Values{}
+	for _, match := range hidden.FindAllStringSubmatch(page, -1) {
+		form.Set(match[1], html.UnescapeString(match[2]))
+	}
+	return form
+}
+
+// follow fetches what the browser is sent to.
+func (d desk) follow(t *testing.T, w *httptest.ResponseRecorder) (status int, page string) {
+	t.Helper()
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	answer := d.do(request(http.MethodGet, "/"+w.Header().Get("Location"), ""))
+	return answer.Code, answer.Body.String()
+}
+
+func (d desk) holder(t *testing.T, object string) applock.Lock {
+	t.Helper()
+	parsed, err := applock.ParseObject(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := d.client.Inquire(t.Context(), applock.InquireRequest{Object: parsed})
+	if err != nil && !errors.Is(err, applock.ErrNotHeld) {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func (d desk) events(t *testing.T) []applock.Event {
+	t.Helper()
+	var all []applock.Event
+	for event, err := range d.client.Events(t.Context(), applock.EventsRequest{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, event)
+	}
+	return all
+}
+
+// Goal: a transfer asks, says what will happen and who will be told, does it once, and shows the answer again as often as
+// somebody looks. Method: the forms as a browser without a script sends them, and then back and reload.
+func TestTransfer(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	d.wait(t, "customer:42", "PKING")
+	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK), `href="transfer?name=customer%3a42"`)
+	form := formOf(d.see(t, "/transfer?name=customer%3A42", http.StatusOK))
+	form.Set("to", "ASMITH")
+	if w := d.submit("/transfer", form); w.Code != http.StatusBadRequest {
+		t.Errorf("without a reason: status %d", w.Code)
+	} else {
+		check(t, w.Body.String(), "“Reason” is missing.", `value="ASMITH"`)
+	}
+	form.Set("reason", "JDOE is ill")
+	form.Set("department", "CS")
+	plan := d.submit("/transfer", form)
+	check(t, plan.Body.String(), "The lock of JDOE on customer:42 ends, and ASMITH (CS) gets a new one.", "PKING waits for it and waits on.",
+		"JDOE is told by the next save", "The history keeps that it was you, MLEE", "JDOE is ill")
+	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
+		t.Fatal("it was done before it was confirmed")
+	}
+	confirmed := formOf(plan.Body.String())
+	done := d.submit("/transfer", confirmed)
+	for range 2 {
+		status, page := d.follow(t, done)
+		check(t, page, "TRANSFERRED", "Handed over.", "It is held by ASMITH (CS).")
+		if status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	}
+	// Back, and once more.
+	status, page := d.follow(t, d.submit("/transfer", confirmed))
+	check(t, page, "HELD", "It is held by ASMITH (CS).")
+	if status != http.StatusConflict {
+		t.Errorf("the answer HELD has status %d", status)
+	}
+	events := d.events(t)
+	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill" || events[0].To.Operator != "ASMITH" {
+		t.Errorf("the history has %+v", events)
+	}
+}
+
+// Goal: whatever has happened between the page and the confirmation, the answer is who has the object now, and no other
+// grant is touched. Method: the forms of a grant that is not live any more, of which the same operator has another one.
+func TestChangedHandsMeanwhile(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	for _, verb := range verbNames() {
+		object := verb + ":1"
+		old := d.get(t, object, "JDOE", time.Hour)
+		if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Object: old.Object, Operator: "JDOE"}); err != nil {
+			t.Fatal(err)
+		}
+		form := confirmedForm(old, "why not")
+		form.Set("to", "ASMITH")
+		status, page := d.follow(t, d.submit("/"+verb, form))
+		check(t, page, "FREE", "Nothing has happened: nobody holds the object any more.")
+		if want := http.StatusConflict; status != want && verb != "release" { // to release what is free is no refusal
+			t.Errorf("%s of what is free: status %d", verb, status)
+		}
+		again := d.get(t, object, "JDOE", time.Hour)
+		status, page = d.follow(t, d.submit("/"+verb, form))
+		check(t, page, "HELD", "It is held by JDOE")
+		if lock := d.holder(t, object); lock.Fence != again.Fence || lock.Note != "" || status != http.StatusConflict {
+			t.Errorf("%s with an old fence: status %d, %+v", verb, status, lock)
+		}
+		form.Del("confirmed")
+		if w := d.submit("/"+verb, form); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "HELD") {
+			t.Errorf("%s asks about a grant that has ended: status %d", verb, w.Code)
+		}
+	}
+	if events := d.events(t); len(events) != 0 {
+		t.Errorf("the history has %+v", events)
+	}
+}
+
+// Goal: release and note do what they say, and the history has who released. Method: their forms, to the end.
+func TestReleaseAndNote(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	d.wait(t, "customer:42", "PKING")
+	form := formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
+	form.Set("reason", "call him first")
+	plan := d.submit("/note", form).Body.String()
+	check(t, plan, "stays as it is, and has this note.", "call him first")
+	_, page := d.follow(t, d.submit("/note", formOf(plan)))
+	check(t, page, "NOTED", "call him first")
+	form = formOf(d.see(t, "/release?name=customer%3A42", http.StatusOK))
+	form.Set("reason", "left the house")
+	plan = d.submit("/release", form).Body.String()
+	check(t, plan, "and the object is free.", "PKING waits for it and will try to get it.")
+	_, page = d.follow(t, d.submit("/release", formOf(plan)))
+	check(t, page, "RELEASED", "Released.")
+	events := d.events(t)
+	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "left the house" || events[0].Kind != applock.EventReleased {
+		t.Errorf("the history has %+v", events)
+	}
+	check(t, d.see(t, "/release?name=customer%3A42", http.StatusOK), "Nobody holds it.")
+}
+
+// Goal: nobody changes anything who may not, whatever is sent, and no form is believed blindly. Method: people and
+// forms, and what is held afterwards.
+func TestChangesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]Config{
+		"default":      {},
+		"no name":      {SignIn: Local(""), MayChange: func(string) bool { return true }},
+		"another name": {SignIn: Local("ASMITH"), MayChange: func(person string) bool { return person == "MLEE" }},
+	} {
+		d := newDesk(t, config)
+		grant := d.get(t, "customer:42", "JDOE", time.Hour)
+		for _, verb := range verbNames() {
+			form := confirmedForm(grant, "because")
+			form.Set("to", "ASMITH")
+			if w := d.submit("/"+verb, form); w.Code != http.StatusForbidden {
+				t.Errorf("%s: %s has status %d", name, verb, w.Code)
+			}
+			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You may look, and not change anything.")
+		}
+		page := d.see(t, "/object?name=customer%3A42", http.StatusOK)
+		if strings.Contains(page, "transfer?") || !strings.Contains(page, "look only") {
+			t.Errorf("%s: the page offers what is refused", name)
+		}
+		if lock := d.holder(t, "customer:42"); lock.Fence != grant.Fence {
+			t.Errorf("%s: %+v", name, lock)
+		}
+	}
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	for what, change := range map[string]func(form url.Values){
+		"no fence":     func(form url.Values) { form.Del("fence") },
+		"fence 0":      func(form url.Values) { form.Set("fence", "0") },
+		"no object":    func(form url.Values) { form.Del("name") },
+		"blank reason": func(form url.Values) { form.Set("reason", "  ") },
+	} {
+		form := confirmedForm(grant, "because")
+		change(form)
+		if w := d.submit("/release", form); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: status %d", what, w.Code)
+		}
+	}
+	if w := d.submit("/release", confirmedForm(grant, strings.Repeat("x", maxForm))); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a big form has status %d", w.Code)
+	}
+	_, page := d.follow(t, d.submit("/release", confirmedForm(grant, strings.Repeat("x", applock.MaxReasonLength+1))))
+	check(t, page, "“Reason” has 256 characters")
+	if w := d.do(request(http.MethodPut, "/release", "")); w.Code == http.StatusOK {
+		t.Error("another method than POST is let through")
+	}
+	if lock := d.holder(t, "customer:42"); lock.Fence != grant.Fence {
+		t.Errorf("something was released: %+v", lock)
+	}
+}
+
+// Goal: an answer is for whoever has asked, and kept no longer than there is room. Method: another name, and many answers.
+func TestAnswersAreKept(t *testing.T) {
+	t.Parallel()
+	a := newAnswers()
+	first := a.keep("MLEE", view{title: "first"})
+	if kept, found := a.find(first, "MLEE"); !found || kept.title != "first" {
+		t.Error("the answer is not found")
+	}
+	if _, found := a.find(first, "ASMITH"); found {
+		t.Error("somebody else finds it")
+	}
+	for range answersKept {
+		a.keep("MLEE", view{})
+	}
+	if _, found := a.find(first, "MLEE"); found || len(a.kept) != answersKept || len(a.order) != answersKept {
+		t.Errorf("%d answers are kept", len(a.kept))
+	}
+	d := newDesk(t, Config{})
+	check(t, d.see(t, "/answer?id="+first, http.StatusNotFound), "This answer is not kept any more")
+}

@@ -1,0 +1,259 @@
+// Package console is a web page on the locks, for supervisors: who holds what, until when, who waits and since when, and
+// what to do about it. An application mounts its Handler, and "applockctl console" serves it.
+//
+// It needs nothing but the standard library: no script has to run in the browser, and nothing is fetched from elsewhere.
+// Each list is an address that can be sent to a colleague. Each change is a form with a reason, a page that says what will
+// happen, and the answer of the database.
+//
+// Nobody gets in whom [Config.SignIn] does not know, and nobody changes anything whom [Config.MayChange] does not
+// name. Whatever the page offers, the rights of the client's database user are the limit.
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
+const DefaultTimeout = 10 * time.Second
+
+// DefaultInterval is how often the database is asked whether anything has changed, while somebody looks.
+const DefaultInterval = 2 * time.Second
+
+// Config is who may do what. Its zero value shows the locks to this host, and changes nothing.
+type Config struct {
+	// SignIn tells who asks. Nil is Local(""): the browsers of this host, which may only look.
+	SignIn SignIn
+	// MayChange says whether a person may hand over, release and note. Nil is nobody. The name becomes the actor of the
+	// history. The database refuses what its user may not do, whatever this says.
+	MayChange func(person string) bool
+	// Checks are lines of the page on health, beside those that every client can answer.
+	Checks []Check
+	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.
+	Timeout time.Duration
+	// Interval is how often the database is asked whether anything has changed, by one query for all who look; zero is
+	// DefaultInterval. When nobody looks, nothing is asked.
+	Interval time.Duration
+	// Logger gets errors of the database, which pages tell only in general, and what was changed by whom; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Check is a line of the page on health.
+type Check struct {
+	// Name says what is checked.
+	Name string
+	// Run returns what there is to say, and an error where not all is well. Where it says nothing, the error is told in general
+	// words, as on every page.
+	Run func(ctx context.Context) (string, error)
+}
+
+// console is a mounted handler.
+type console struct {
+	client    *applock.Client
+	config    Config
+	templates map[string]*template.Template
+	texts     texts
+	answers   *answers
+	hub       *hub
+	// What the hub has read last, by so many rows at a time.
+	locksSeen, waitersSeen *memory
+	pieceRows              int
+}
+
+// Handler returns the pages, for any path that ends in a slash:
+//
+//	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(client, config)))
+//
+// It is safe for concurrent use, and does not close the client. It has a goroutine only while somebody looks.
+func Handler(client *applock.Client, config Config) http.Handler {
+	c := newConsole(client, config)
+	return c.guarded(c.routes())
+}
+
+func newConsole(client *applock.Client, config Config) *console {
+	if config.SignIn == nil {
+		config.SignIn = Local("")
+	}
+	if config.MayChange == nil {
+		config.MayChange = func(string) bool { return false }
+	}
+	if config.Timeout == 0 {
+		config.Timeout = DefaultTimeout
+	}
+	if config.Interval == 0 {
+		config.Interval = DefaultInterval
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	texts := english()
+	c := &console{client: client, config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers()}
+	c.locksSeen, c.waitersSeen, c.pieceRows = newMemory(), newMemory(), applock.MaxPageSize
+	c.hub = newHub(c.lookForChanges, config.Interval)
+	return c
+}
+
+func (c *console) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", c.page(c.listPage))
+	mux.HandleFunc("GET /object", c.page(c.objectPage))
+	mux.HandleFunc("GET /operator", c.page(c.operatorPage))
+	mux.HandleFunc("GET /waiters", c.page(c.waitersPage))
+	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
+	mux.HandleFunc("GET /health", c.page(c.healthPage))
+	for name, verb := range verbs() {
+		mux.HandleFunc("GET /"+name, c.page(c.formPage(verb)))
+		mux.HandleFunc("POST /"+name, c.page(c.changePage(verb)))
+	}
+	mux.HandleFunc("GET /answer", c.page(c.answerPage))
+	mux.HandleFunc("GET /changes", c.changes)
+	static, err := fs.Sub(files, "static")
+	if err != nil {
+		panic(err) // a folder that is compiled in
+	}
+	for _, name := range []string{"style.css", "script.js", "icon.svg"} {
+		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "private, max-age=60")
+			http.ServeFileFS(w, r, static, name)
+		})
+	}
+	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
+	return mux
+}
+
+// view is what a page shows.
+type view struct {
+	// template is the file without its ending.
+	template string
+	// status is zero for 200.
+	status int
+	// title is what the page is about, without the name of the console.
+	title string
+	// here is the address of the menu's entry.
+	here string
+	// live are the topics whose changes make the page look again; empty where it never does.
+	live string
+	data any
+	// location is where the browser is to go instead, relative to this page.
+	location string
+}
+
+// shown is what a template gets.
+type shown struct {
+	Title, Here, Person, Live, Seen string
+	MayChange                       bool
+	Data                            any
+}
+
+// page answers with what a view has, or with what went wrong.
+func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		// Before anything is read: what changes from here on is to be told.
+		seen := c.hub.version()
+		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
+		defer cancel()
+		v, err := look(r.WithContext(ctx))
+		if err != nil {
+			v = c.failure(r, err)
+		}
+		if v.location != "" {
+			// Not http.Redirect, which makes it absolute, and does not know where the handler is mounted.
+			w.Header().Set("Location", v.location)
+			w.WriteHeader(http.StatusSeeOther)
+			return
+		}
+		person := personOf(r)
+		c.render(w, r, v, shown{
+			Title: v.title, Here: v.here, Person: person, Live: v.live, Seen: seen, MayChange: c.mayChange(person), Data: v.data,
+		})
+	}
+}
+
+func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data shown) {
+	text, err := execute(c.templates[v.template], data)
+	if err != nil {
+		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
+		http.Error(w, c.texts["error.internal"], http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.status != 0 {
+		w.WriteHeader(v.status)
+	}
+	_, _ = w.Write(text) // the reader may have gone
+}
+
+func (c *console) mayChange(person string) bool { return person != "" && c.config.MayChange(person) }
+
+var (
+	errNoPage     = errors.New("there is no such page")
+	errMayNot     = errors.New("not allowed to change anything")
+	errNoAnswer   = errors.New("the answer is not kept any more")
+	errFormTooBig = errors.New("the form is too big")
+)
+
+// failure is the page of an error. What the database's client says may name hosts and users: the log has that.
+func (c *console) failure(r *http.Request, err error) view {
+	status, text := c.explain(err)
+	if status >= http.StatusInternalServerError {
+		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("page", r.URL.Path), slog.String("error", err.Error()))
+	}
+	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
+}
+
+// explain returns the status and the words for an error.
+func (c *console) explain(err error) (status int, text string) {
+	var invalid *applock.InvalidError
+	if errors.As(err, &invalid) {
+		return http.StatusBadRequest, fmt.Sprintf(c.texts["error.invalid"], c.argument(invalid.Argument), invalid.Reason)
+	}
+	for _, known := range []struct {
+		err    error
+		status int
+		text   string
+	}{
+		{errNoPage, http.StatusNotFound, c.texts["error.no-page"]},
+		{errNoAnswer, http.StatusNotFound, c.texts["error.no-answer"]},
+		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
+		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
+		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
+		{applock.ErrPrivilege, http.StatusForbidden, applock.ErrPrivilege.Error()},
+		{applock.ErrOutcomeUnknown, http.StatusGatewayTimeout, applock.ErrOutcomeUnknown.Error()},
+		{applock.ErrSchema, http.StatusServiceUnavailable, applock.ErrSchema.Error()},
+		{applock.ErrUnreachable, http.StatusServiceUnavailable, applock.ErrUnreachable.Error()},
+		{applock.ErrBusy, http.StatusServiceUnavailable, applock.ErrBusy.Error()},
+		{applock.ErrContention, http.StatusServiceUnavailable, applock.ErrContention.Error()},
+		{context.DeadlineExceeded, http.StatusGatewayTimeout, c.texts["error.late"]},
+	} {
+		if errors.Is(err, known.err) {
+			return known.status, known.text
+		}
+	}
+	return http.StatusInternalServerError, c.texts["error.internal"]
+}
+
+// argument returns the label of a field of a request.
+func (c *console) argument(name string) string {
+	label := map[string]string{
+		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
+		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
+		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after",
+		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
+	}[name]
+	if label == "" {
+		return name
+	}
+	return "“" + c.texts[label] + "”"
+}

@@ -1,0 +1,440 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/db"
+)
+
+// desk is a database with a console on it.
+type desk struct {
+	client  *applock.Client
+	console *console
+	handler http.Handler
+	calls   *counted
+}
+
+// counted counts the calls of the driver that read.
+type counted struct {
+	db.Driver
+	locks, waiters, events, stats, inquiries atomic.Int64
+}
+
+func (c *counted) ListApplLocks(ctx context.Context, params db.ListApplLocksParams) ([]db.Lock, error) {
+	c.locks.Add(1)
+	return c.Driver.ListApplLocks(ctx, params)
+}
+
+func (c *counted) ListApplLockWaiters(ctx context.Context, params db.ListApplLockWaitersParams) ([]db.Waiter, error) {
+	c.waiters.Add(1)
+	return c.Driver.ListApplLockWaiters(ctx, params)
+}
+
+func (c *counted) ListApplLockEvents(ctx context.Context, params db.ListApplLockEventsParams) ([]db.Event, error) {
+	c.events.Add(1)
+	return c.Driver.ListApplLockEvents(ctx, params)
+}
+
+func (c *counted) StatsApplLocks(ctx context.Context, params db.StatsApplLocksParams) ([]db.Stats, error) {
+	c.stats.Add(1)
+	return c.Driver.StatsApplLocks(ctx, params)
+}
+
+func (c *counted) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
+	c.inquiries.Add(1)
+	return c.Driver.InquireApplLock(ctx, params)
+}
+
+// taken returns the calls since it was last asked: locks, waiters, events, statistics, inquiries.
+func (c *counted) taken() string {
+	return fmt.Sprint(c.locks.Swap(0), c.waiters.Swap(0), c.events.Swap(0), c.stats.Swap(0), c.inquiries.Swap(0))
+}
+
+// supervisor lets MLEE change things, on this host.
+func supervisor() Config {
+	return Config{SignIn: Local("MLEE"), MayChange: func(person string) bool { return person == "MLEE" }}
+}
+
+func newDesk(t *testing.T, config Config) desk {
+	t.Helper()
+	config.Timeout = time.Hour // however busy the machine is
+	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), open.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return deskOn(client, config)
+}
+
+func deskOn(client *applock.Client, config Config) desk {
+	calls := &counted{Driver: client.Driver()}
+	c := newConsole(applock.New(calls, nil), config)
+	return desk{client: client, console: c, handler: c.guarded(c.routes()), calls: calls}
+}
+
+func (d desk) get(t *testing.T, object, operator string, ttl time.Duration) applock.Grant {
+	t.Helper()
+	parsed, err := applock.ParseObject(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant, err := d.client.Get(t.Context(), applock.GetRequest{Object: parsed, Owner: applock.Owner{Operator: operator, Department: "CS"}, TTL: ttl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+func (d desk) note(t *testing.T, grant applock.Grant, text string) {
+	t.Helper()
+	request := applock.NoteRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence, Note: text}
+	if err := d.client.Note(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d desk) wait(t *testing.T, object, operator string) {
+	t.Helper()
+	objectType, id, _ := strings.Cut(object, ":")
+	err := d.client.Driver().AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
+		ObjectType: objectType, ObjectID: id, OperatorID: operator, ClientID: "test", WaitSeconds: 600,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// request is one of a browser on this host.
+func request(method, address, body string) *http.Request {
+	r := httptest.NewRequest(method, "http://localhost:8420"+address, strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:40000"
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	return r
+}
+
+func (d desk) do(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, r)
+	return w
+}
+
+// see returns the text of a page.
+func (d desk) see(t *testing.T, address string, status int) string {
+	t.Helper()
+	w := d.do(request(http.MethodGet, address, ""))
+	if w.Code != status {
+		t.Errorf("%s: status %d, want %d: %s", address, w.Code, status, w.Body)
+	}
+	return w.Body.String()
+}
+
+// submit sends a form.
+func (d desk) submit(address string, form url.Values) *httptest.ResponseRecorder {
+	return d.do(request(http.MethodPost, address, form.Encode()))
+}
+
+var objectLink = regexp.MustCompile(`<th scope="row"><a href="object\?name=([^"]*)">`)
+
+// objects returns what a list has, in order.
+func objects(t *testing.T, page string) []string {
+	t.Helper()
+	var all []string
+	for _, match := range objectLink.FindAllStringSubmatch(page, -1) {
+		name, err := url.QueryUnescape(html.UnescapeString(match[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+func check(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %q:\n%s", text, page)
+		}
+	}
+}
+
+// Goal: each filter and each order is an address, and shows what it says. Method: a few locks, and the lists of addresses.
+func TestList(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	d.get(t, "order:7", "JDOE", 30*time.Minute)
+	d.get(t, "customer:42", "JDOE", 48*time.Hour)
+	d.get(t, "customer:43", "ASMITH", 24*time.Hour)
+	d.note(t, d.get(t, "invoice:1", "BJONES", 36*time.Hour), "waits for documents")
+	d.wait(t, "customer:43", "MLEE")
+	d.wait(t, "customer:43", "PKING")
+	for address, want := range map[string]string{
+		"/":                          "customer:42 customer:43 invoice:1 order:7",
+		"/?type=customer":            "customer:42 customer:43",
+		"/?prefix=customer%3A42":     "customer:42",
+		"/?operator=JDOE":            "customer:42 order:7",
+		"/?operator=jdoe":            "",
+		"/?department=CS&type=order": "order:7",
+		"/?no-department=1":          "",
+		"/?older=1h":                 "",
+		"/?within=1h":                "order:7",
+		"/?within=1d12h&sort=left":   "order:7 customer:43 invoice:1",
+		"/?waiting=1":                "customer:43",
+		"/?waiting=1&operator=JDOE":  "",
+		"/?sort=operator":            "customer:43 invoice:1 customer:42 order:7",
+		"/?sort=since":               "order:7 customer:42 customer:43 invoice:1",
+		"/?sort=left":                "order:7 customer:43 invoice:1 customer:42",
+		"/?sort=nonsense":            "customer:42 customer:43 invoice:1 order:7",
+		"/?after=customer%3A43":      "invoice:1 order:7",
+		"/?sort=operator&after=invoice%3A1&behind=BJONES": "customer:42 order:7",
+	} {
+		if got := strings.Join(objects(t, d.see(t, address, http.StatusOK)), " "); got != want {
+			t.Errorf("%s shows %q, want %q", address, got, want)
+		}
+	}
+	check(t, d.see(t, "/?waiting=1", http.StatusOK), `data-label="Waiting">2</td>`)
+	check(t, d.see(t, "/", http.StatusOK), "waits for documents", `<h1>Locks</h1>`, `<a href="./" aria-current="page">`)
+	check(t, d.see(t, "/?within=1h&sort=left", http.StatusOK), `<h1>Ending within an hour</h1>`)
+	check(t, d.see(t, "/?operator=nobody", http.StatusOK), "No lock passes the filter")
+	for address, text := range map[string]string{
+		"/?within=soon":                         "“Ends within” is written as",
+		"/?older=99999999d":                     "“Held for at least” is written as",
+		"/?type=a%3Ab":                          "“Type” must not contain",
+		"/?type=a&prefix=b":                     "“Object begins with” says the type already",
+		"/?sort=left&after=a%3Ab&behind=now":    "“After” is not what this page has written",
+		"/?sort=left&after=ab":                  "“Object”",
+		"/?operator=" + strings.Repeat("x", 65): "“Operator” has 65 characters",
+	} {
+		check(t, d.see(t, address, http.StatusBadRequest), text)
+	}
+}
+
+// fill makes many locks, without a call for each.
+func fill(t *testing.T, d desk, number int) {
+	t.Helper()
+	params := make([]db.GetApplLockParams, number)
+	for i := range params {
+		params[i] = db.GetApplLockParams{
+			ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i), OperatorID: fmt.Sprintf("OP%02d", i%7), TTLSeconds: int64(3600 + i%977),
+		}
+	}
+	err := d.client.Driver().InTx(t.Context(), func(tx db.Driver) error {
+		_, err := tx.GetApplLocks(t.Context(), params)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: a page of ten thousand locks is one query, and one for each begun ten thousand where all must be read; the pages
+// behind it, in each order, have no lock twice. Method: count
+// the calls of the driver, and follow the links to the next page.
+func TestTenThousandLocks(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	locks := 10000
+	if testing.Short() { // for the race detector
+		locks = 1000
+	}
+	fill(t, d, locks)
+	// All are read, by pieces of ten thousand, of which the first is full.
+	all := fmt.Sprint(locks/applock.MaxPageSize+1, " 0 0 0 0")
+	next := regexp.MustCompile(`<a href="\.([^"]*)" rel="next">`)
+	for order, calls := range map[string]string{
+		"object": "1 0 0 0 0", "operator": all, "since": all, "left": all,
+	} {
+		address := "/?sort=" + order
+		seen := map[string]bool{}
+		for range 5 {
+			d.calls.taken()
+			page := d.see(t, address, http.StatusOK)
+			if got := d.calls.taken(); got != calls {
+				t.Errorf("%s takes %s calls, want %s", address, got, calls)
+			}
+			for _, object := range objects(t, page) {
+				if seen[object] {
+					t.Errorf("%s has %s again", address, object)
+				}
+				seen[object] = true
+			}
+			link := next.FindStringSubmatch(page)
+			if link == nil {
+				t.Fatalf("%s has no next page", address)
+			}
+			address = html.UnescapeString(link[1])
+		}
+		if len(seen) != 5*rowsOfPage {
+			t.Errorf("sort=%s: %d locks on five pages", order, len(seen))
+		}
+	}
+	last := d.see(t, fmt.Sprintf("/?after=customer%%3A%05d", locks-rowsOfPage-1), http.StatusOK)
+	if got := objects(t, last); len(got) != rowsOfPage || next.MatchString(last) {
+		t.Errorf("the last page has %d locks, or one behind it", len(got))
+	}
+	d.calls.taken()
+	for address, calls := range map[string]string{
+		"/?within=2h&prefix=customer%3A0": "1 0 0 0 0",
+		"/?waiting=1":                     strings.Replace(all, " 0", " 1", 1),
+		"/object?name=customer%3A00001":   "0 1 1 0 1",
+		"/operator?name=OP01":             "1 1 1 0 0",
+		"/waiters":                        "0 1 0 0 0",
+		"/statistics":                     "0 0 0 1 0",
+		"/health":                         "0 0 0 0 0",
+	} {
+		d.see(t, address, http.StatusOK)
+		if got := d.calls.taken(); got != calls {
+			t.Errorf("%s takes %s calls, want %s", address, got, calls)
+		}
+	}
+}
+
+// Goal: each page tells what it is for. Method: a desk with all of it, and the words of its pages.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{Checks: []Check{
+		{Name: "Steps", Run: func(context.Context) (string, error) { return "all applied", nil }},
+		{Name: "Clock", Run: func(context.Context) (string, error) { return "late", io.EOF }},
+		{Name: "Disk", Run: func(context.Context) (string, error) { return "", fmt.Errorf("password=secret") }},
+	}})
+	grant := d.get(t, "customer:42", "JDOE", 48*time.Hour)
+	if _, err := d.client.Transfer(t.Context(), applock.TransferRequest{
+		Object: grant.Object, From: "JDOE", To: applock.Owner{Operator: "ASMITH", Department: "CS"}, Actor: "MLEE", Reason: "JDOE is ill",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d.wait(t, "customer:42", "PKING")
+	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK),
+		`<h1>customer:42</h1>`, `<a href="operator?name=ASMITH">ASMITH</a>`, "PKING", "TRANSFERRED", "JDOE is ill", `data-seconds="1`, `data-live="locks waiters"`)
+	check(t, d.see(t, "/object?name=customer%3A43", http.StatusOK), "Nobody holds it.", "Nobody waits for it.", "The history has nothing on it.")
+	check(t, d.see(t, "/operator?name=ASMITH", http.StatusOK), "Desk of ASMITH", "customer:42", "TRANSFERRED")
+	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "The history has nothing on this operator.")
+	check(t, d.see(t, "/waiters", http.StatusOK), "1 wait, those who have waited longest first.", "PKING", "customer:42")
+	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "Nobody waits.")
+	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", `>customer</text><rect x="150" y="4" width="370"`, "Waiters by type")
+	health := d.see(t, "/health", http.StatusServiceUnavailable)
+	check(t, health, "SQLite", "contract", "all applied", "late", "which the log has")
+	if strings.Contains(health, "secret") {
+		t.Error("an error of a check is shown as it is")
+	}
+	check(t, d.see(t, "/nonsense", http.StatusNotFound), "There is no such page.")
+	check(t, d.see(t, "/operator", http.StatusBadRequest), "“Operator” must not be empty.")
+	check(t, d.see(t, "/object?name=", http.StatusBadRequest), "“Object”")
+	for _, name := range []string{"/style.css", "/script.js", "/icon.svg"} {
+		d.see(t, name, http.StatusOK)
+	}
+}
+
+// Goal: it mounts below any path: every address in a page is relative, also those that the browser is sent to. Method: a
+// mux with a prefix, and each address of each page.
+func TestMountsAnywhere(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	mux := http.NewServeMux()
+	mux.Handle("/desk/locks/", http.StripPrefix("/desk/locks", d.handler))
+	addresses := regexp.MustCompile(`(?:href|src|action)="([^"]*)"`)
+	for _, page := range []string{"", "object?name=customer%3A42", "operator?name=JDOE", "waiters", "statistics", "health", "transfer?name=customer%3A42"} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, request(http.MethodGet, "/desk/locks/"+page, ""))
+		if w.Code != http.StatusOK {
+			t.Errorf("%q: status %d", page, w.Code)
+		}
+		for _, match := range addresses.FindAllStringSubmatch(w.Body.String(), -1) {
+			if strings.HasPrefix(match[1], "/") || strings.Contains(match[1], "//") {
+				t.Errorf("%q has the address %s", page, match[1])
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, request(http.MethodPost, "/desk/locks/release", confirmedForm(grant, "gone").Encode()))
+	if location := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "answer?id=") {
+		t.Errorf("status %d, location %q", w.Code, location)
+	}
+}
+
+// confirmedForm is the last form of an action on a grant.
+func confirmedForm(grant applock.Grant, reason string) url.Values {
+	return url.Values{
+		"name": {grant.Object.String()}, "holder": {grant.Owner.Operator}, "fence": {fmt.Sprint(grant.Fence)},
+		"reason": {reason}, "confirmed": {"yes"},
+	}
+}
+
+// Goal: every text is there, and every text is used. Method: the names in templates and code.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	quoted := regexp.MustCompile(`"([a-zA-Z]+(?:[.-][a-zA-Z-]+)*)"`)
+	for _, pattern := range []string{"templates/*.html", "*.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if path == "texts.go" || strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			for _, match := range quoted.FindAllStringSubmatch(readFile(t, path), -1) {
+				used[match[1]] = true
+			}
+		}
+	}
+	for _, verb := range verbNames() {
+		for _, prefix := range []string{"verb.", "form.", "title.", "plan."} {
+			used[prefix+verb] = true
+		}
+	}
+	for _, outcome := range []applock.Outcome{
+		applock.OutcomeTransferred, applock.OutcomeReleased, applock.OutcomeNoted, applock.OutcomeHeld, applock.OutcomeFree,
+	} {
+		used["answer."+string(outcome)] = true
+	}
+	words := english()
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		if !used[name] {
+			t.Errorf("the text %q is not used", name)
+		}
+	}
+	inTemplate := regexp.MustCompile(`text "([^"]+)"`)
+	inCode := regexp.MustCompile(`texts\["([^"]+)"\]`)
+	for _, of := range []struct {
+		pattern string
+		name    *regexp.Regexp
+	}{{"templates/*.html", inTemplate}, {"*.go", inCode}} {
+		paths, _ := filepath.Glob(of.pattern)
+		for _, path := range paths {
+			for _, match := range of.name.FindAllStringSubmatch(readFile(t, path), -1) {
+				if _, found := words[match[1]]; !found {
+					t.Errorf("%s: there is no text %q", path, match[1])
+				}
+			}
+		}
+	}
+	if _, err := words.say("nonsense"); err == nil {
+		t.Error("a text that is missing is no error")
+	}
+}

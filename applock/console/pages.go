@@ -1,0 +1,253 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// waiting is a waiter, with how long he has waited by the database's clock.
+type waiting struct {
+	applock.Waiter
+	For time.Duration
+}
+
+func waitingOf(waiter applock.Waiter) waiting {
+	now := waiter.ExpiresAt.Add(-waiter.Left)
+	return waiting{Waiter: waiter, For: max(0, now.Sub(waiter.Since))}
+}
+
+// readWaiters returns those who have waited longest, no more than a page has, and how many there are.
+func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []waiting, all int, err error) {
+	request.PageSize = applock.MaxPageSize
+	for waiter, err := range c.client.Waiters(ctx, request) {
+		if err != nil {
+			return nil, 0, err
+		}
+		all++
+		at, _ := slices.BinarySearchFunc(longest, waiter, func(a waiting, b applock.Waiter) int { return a.Since.Compare(b.Since) })
+		longest = slices.Insert(longest, at, waitingOf(waiter))
+		longest = longest[:min(len(longest), rowsOfPage)]
+	}
+	return longest, all, nil
+}
+
+// readEvents returns the newest events, the newest first, no more than a page has.
+func (c *console) readEvents(ctx context.Context, request applock.EventsRequest) ([]applock.Event, error) {
+	request.PageSize = applock.MaxPageSize
+	var newest []applock.Event
+	for event, err := range c.client.Events(ctx, request) {
+		if err != nil {
+			return nil, err
+		}
+		if len(newest) == rowsOfPage {
+			newest = newest[1:]
+		}
+		newest = append(newest, event)
+	}
+	slices.Reverse(newest)
+	return newest, nil
+}
+
+// objectShown is an object's page.
+type objectShown struct {
+	Object applock.Object
+	// Lock is nil where nobody holds it.
+	Lock    *applock.Lock
+	Waiters []waiting
+	Events  []applock.Event
+	Verbs   []string
+}
+
+func (c *console) objectPage(r *http.Request) (view, error) {
+	object, err := applock.ParseObject(r.URL.Query().Get("name"))
+	if err != nil {
+		return view{}, err
+	}
+	data := objectShown{Object: object, Verbs: verbNames()}
+	if data.Lock, err = c.inquire(r.Context(), object); err != nil {
+		return view{}, err
+	}
+	request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID}
+	if data.Waiters, _, err = c.readWaiters(r.Context(), request); err != nil {
+		return view{}, err
+	}
+	data.Events, err = c.readEvents(r.Context(), applock.EventsRequest{ObjectType: object.Type, ObjectID: object.ID})
+	return view{template: "object", title: object.String(), live: topicLocks + " " + topicWaiters, data: data}, err
+}
+
+// inquire returns the lock on an object, nil where nobody holds it.
+func (c *console) inquire(ctx context.Context, object applock.Object) (*applock.Lock, error) {
+	lock, err := c.client.Inquire(ctx, applock.InquireRequest{Object: object})
+	if errors.Is(err, applock.ErrNotHeld) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &lock, nil
+}
+
+// deskShown is an operator's page.
+type deskShown struct {
+	Operator string
+	Rows     []row
+	More     string
+	Waits    []waiting
+	Events   []applock.Event
+}
+
+func (c *console) operatorPage(r *http.Request) (view, error) {
+	data := deskShown{Operator: r.URL.Query().Get("name")}
+	if data.Operator == "" {
+		return view{}, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
+	}
+	held, err := c.readList(r.Context(), filter{Operator: data.Operator, Sort: byObject})
+	if err != nil {
+		return view{}, err
+	}
+	data.Rows, data.More = held.Rows, held.More
+	if data.Waits, _, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
+		return view{}, err
+	}
+	data.Events, err = c.readEvents(r.Context(), applock.EventsRequest{Operator: data.Operator})
+	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
+	return view{template: "operator", title: title, live: topicLocks + " " + topicWaiters, data: data}, err
+}
+
+// queueShown is the page of those who wait.
+type queueShown struct {
+	Type    string
+	Waiters []waiting
+	All     int
+}
+
+func (c *console) waitersPage(r *http.Request) (view, error) {
+	data := queueShown{Type: r.URL.Query().Get("type")}
+	var err error
+	data.Waiters, data.All, err = c.readWaiters(r.Context(), applock.WaitersRequest{ObjectType: data.Type})
+	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", live: topicWaiters, data: data}, err
+}
+
+// statisticsShown is the page of the statistics.
+type statisticsShown struct {
+	Stats []applock.Stats
+	Plots []plot
+}
+
+func (c *console) statisticsPage(r *http.Request) (view, error) {
+	stats, err := c.client.Stats(r.Context(), applock.StatsRequest{})
+	data := statisticsShown{Stats: stats, Plots: plotsOf(stats)}
+	return view{template: "statistics", title: c.texts["title.statistics"], here: "statistics", data: data}, err
+}
+
+// plot is a picture with a bar for each type, or for those that have the most.
+type plot struct {
+	Title string
+	Bars  []bar
+	// Height is that of the picture.
+	Height int
+}
+
+// bar is a line of a plot, in its units.
+type bar struct {
+	Label              string
+	Value              int64
+	Y, Width, TextY, X int
+}
+
+const (
+	barsOfPlot  = 12
+	barDistance = 26
+	barBegins   = 150
+	barLongest  = 370
+)
+
+// plotsOf returns how many locks and how many waiters each type has.
+func plotsOf(stats []applock.Stats) []plot {
+	live, waiters := map[string]int64{}, map[string]int64{}
+	for _, of := range stats {
+		live[of.ObjectType] += of.Live
+		waiters[of.ObjectType] += of.Waiters
+	}
+	var plots []plot
+	for _, of := range []struct {
+		title  string
+		values map[string]int64
+	}{{"plot.live", live}, {"plot.waiters", waiters}} {
+		if p := plotOf(of.title, of.values); len(p.Bars) > 0 {
+			plots = append(plots, p)
+		}
+	}
+	return plots
+}
+
+func plotOf(title string, values map[string]int64) plot {
+	p := plot{Title: title}
+	for label, value := range values {
+		if value > 0 {
+			p.Bars = append(p.Bars, bar{Label: label, Value: value})
+		}
+	}
+	slices.SortFunc(p.Bars, func(a, b bar) int {
+		if a.Value != b.Value {
+			return int(min(1, max(-1, b.Value-a.Value)))
+		}
+		return strings.Compare(a.Label, b.Label)
+	})
+	p.Bars = p.Bars[:min(len(p.Bars), barsOfPlot)]
+	for i := range p.Bars {
+		b := &p.Bars[i]
+		b.Y, b.TextY = i*barDistance+4, i*barDistance+18
+		b.Width = max(2, int(b.Value*barLongest/p.Bars[0].Value))
+		b.X = barBegins + b.Width + 6
+	}
+	p.Height = len(p.Bars)*barDistance + 6
+	return p
+}
+
+// checked is what a check has said.
+type checked struct {
+	Name, Text string
+	Well       bool
+}
+
+func (c *console) healthPage(r *http.Request) (view, error) {
+	checks := append([]Check{
+		{Name: c.texts["check.server"], Run: c.checkServer},
+		{Name: c.texts["check.contract"], Run: c.checkContract},
+	}, c.config.Checks...)
+	v := view{template: "health", title: c.texts["title.health"], here: "health"}
+	var lines []checked
+	for _, check := range checks {
+		line := checked{Name: check.Name, Well: true}
+		text, err := check.Run(r.Context())
+		line.Text = text
+		if err != nil {
+			line.Well = false
+			if text == "" {
+				_, line.Text = c.explain(err)
+			}
+			v.status = http.StatusServiceUnavailable
+		}
+		lines = append(lines, line)
+	}
+	v.data = lines
+	return v, nil
+}
+
+func (c *console) checkServer(ctx context.Context) (string, error) {
+	server, err := c.client.Ping(ctx)
+	return strings.TrimSpace(server.Product + " " + server.Version), err
+}
+
+func (c *console) checkContract(ctx context.Context) (string, error) {
+	version, err := c.client.Version(ctx)
+	return fmt.Sprintf(c.texts["check.contract.said"], version.Contract, applock.ContractVersion), err
+}

@@ -1,0 +1,109 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// parseTemplates returns the pages by their names, each in the frame.
+func parseTemplates(words texts) map[string]*template.Template {
+	frame := template.Must(template.New("frame.html").Funcs(template.FuncMap{
+		"text":    words.say,
+		"seconds": wholeSeconds,
+		"lasting": lasting,
+		"stamp":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"entries": menu,
+	}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	pages := map[string]*template.Template{}
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		panic(err) // the pattern is written right here
+	}
+	for _, name := range names {
+		page := strings.TrimSuffix(path.Base(name), ".html")
+		if page != "frame" && page != "parts" {
+			pages[page] = template.Must(template.Must(frame.Clone()).ParseFS(files, name))
+		}
+	}
+	return pages
+}
+
+// execute returns a page as a whole, so that one that fails is not begun.
+func execute(page *template.Template, data shown) ([]byte, error) {
+	var text bytes.Buffer
+	err := page.ExecuteTemplate(&text, "frame.html", data)
+	return text.Bytes(), err
+}
+
+// entry is one of the menu.
+type entry struct{ Address, Text string }
+
+// menu returns what can be gone to from everywhere. The addresses are relative: nobody knows where the handler is mounted.
+func menu() []entry {
+	return []entry{
+		{"./", "menu.locks"},
+		{expiringSoon, "menu.expiring"},
+		{"waiters", "menu.waiters"},
+		{"statistics", "menu.statistics"},
+		{"health", "menu.health"},
+	}
+}
+
+// expiringSoon is the list of what ends within an hour.
+const expiringSoon = "./?within=1h&sort=left"
+
+func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// lasting returns the two greatest units of a time, which people can compare.
+func lasting(d time.Duration) string {
+	seconds := wholeSeconds(d)
+	var parts []string
+	for _, unit := range []struct {
+		letter  string
+		seconds int64
+	}{{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}} {
+		if number := seconds / unit.seconds; number > 0 || len(parts) > 0 {
+			parts = append(parts, fmt.Sprintf("%d%s", number, unit.letter))
+			seconds %= unit.seconds
+		}
+	}
+	if len(parts) == 0 {
+		return "0s"
+	}
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// parseSpan reads a time such as 7d, 36h, 90m or 1d12h; empty is none.
+func parseSpan(argument, text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, nil
+	}
+	malformed := &applock.InvalidError{Argument: argument, Reason: "is written as 7d, 36h, 90m, 30s or 1d12h"}
+	var total time.Duration
+	for rest := text; rest != ""; {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		if digits == 0 || digits > 9 || digits == len(rest) {
+			return 0, malformed
+		}
+		unit := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}[rest[digits]]
+		var number int64
+		for _, digit := range rest[:digits] {
+			number = number*10 + int64(digit-'0')
+		}
+		if unit == 0 || number > int64((applock.MaxTTL-total)/unit) {
+			return 0, malformed
+		}
+		total += time.Duration(number) * unit
+		rest = rest[digits+1:]
+	}
+	return total, nil
+}

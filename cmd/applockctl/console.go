@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console"
+	"github.com/applock/applock/applock/migrate"
+)
+
+// consoleFlags are where the console is, and who may do what there.
+type consoleFlags struct {
+	listen string
+	// by is who looks where nobody signs in.
+	by string
+	// header and proxies are a sign-in by a proxy, passwords one by the file of that name.
+	header    string
+	proxies   []string
+	passwords string
+	mayChange []string
+}
+
+// consoleAnswer tells where the console is.
+type consoleAnswer struct {
+	Outcome applock.Outcome `json:"outcome"`
+	Address string          `json:"address"`
+}
+
+func (c consoleAnswer) fields() []field {
+	return []field{{title: "OUTCOME", value: c.Outcome}, {title: "ADDRESS", value: c.Address}}
+}
+
+func (a *app) consoleCommand() *cobra.Command {
+	var flags consoleFlags
+	command := &cobra.Command{
+		Use:   "console [--listen 127.0.0.1:8420] [--by O] [--may-change O]",
+		Short: "Serve a web page on the locks, for supervisors",
+		Long: `Serves a web page on the live locks, who waits, the history and the statistics, and prints its address.
+It goes on until it is interrupted.
+
+Nobody can change anything there but those whom --may-change names: they hand over, release and note, each
+time with a reason and a confirmation, and the history has their names. The rights of the database user
+are the limit for everybody. Who makes changes, and which, is told on stderr.
+
+Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to be
+a loopback address. A sign-in is either a proxy that signs people in and names them in a header, which is
+believed from the networks of --proxy only; or a file with a line NAME:PASSWORD for each person, for trials:
+nothing here encrypts the passwords on their way.`,
+		Example: `  applockctl console
+  applockctl console --by mlee --may-change mlee
+  applockctl console --listen 10.1.0.5:8420 --user-header X-Forwarded-User --proxy 10.1.0.4/32 --may-change mlee,pking
+  applockctl console --listen :8420 --passwords people.txt`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.console(ctx, flags)
+		}),
+	}
+	command.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8420", "the address to listen on; the port 0 is any free one")
+	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are where nobody signs in; without it $"+operatorVariable)
+	command.Flags().StringVar(&flags.header, "user-header", "", "the header in which a proxy names who has signed in")
+	command.Flags().StringSliceVar(&flags.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
+	command.Flags().StringVar(&flags.passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
+	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, release and note; without it nobody")
+	command.MarkFlagsMutuallyExclusive("user-header", "passwords")
+	command.MarkFlagsRequiredTogether("user-header", "proxy")
+	_ = command.RegisterFlagCompletionFunc("passwords", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+	return command
+}
+
+func (a *app) console(ctx context.Context, flags consoleFlags) error {
+	const operation = "console"
+	signIn, err := flags.signIn()
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		if _, err := s.Version(ctx); err != nil && !passes(err) { // what no waiting mends
+			return err
+		}
+		s.pause() // each page has a limit of its own
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", flags.listen)
+		if err != nil {
+			return fmt.Errorf("%s: %w", operation, err)
+		}
+		server := &http.Server{
+			Handler: console.Handler(s.Client, console.Config{
+				SignIn:    signIn,
+				MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
+				Checks:    []console.Check{{Name: "The steps of the schema", Run: stepsOf(s.Client)}},
+				Timeout:   time.Duration(a.timeout),
+				Logger:    a.consoleLog(),
+			}),
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       2 * time.Minute,
+			BaseContext:       func(net.Listener) context.Context { return ctx }, // who looks on ends with it
+			ErrorLog:          slog.NewLogLogger(a.consoleLog().Handler(), slog.LevelWarn),
+		}
+		answer := consoleAnswer{Outcome: outcomeListening, Address: "http://" + listener.Addr().String() + "/"}
+		return errors.Join(a.answer(true, answer), serve(ctx, server, listener))
+	})
+}
+
+// consoleLog tells on stderr what was changed by whom, and what the pages do not tell of errors.
+func (a *app) consoleLog() *slog.Logger {
+	level := slog.LevelInfo
+	if a.quiet {
+		level = slog.LevelError
+	}
+	redact := func(_ []string, attribute slog.Attr) slog.Attr {
+		if err, ok := attribute.Value.Any().(error); ok {
+			attribute.Value = slog.StringValue(redactText(err.Error()))
+		} else if attribute.Value.Kind() == slog.KindString {
+			attribute.Value = slog.StringValue(redactText(attribute.Value.String()))
+		}
+		return attribute
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: redact}))
+}
+
+// closingLimit is how long pages that are under way have to end.
+const closingLimit = 5 * time.Second
+
+// serve serves until ctx ends, and lets the pages end that are under way.
+func serve(ctx context.Context, server *http.Server, listener net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("console: %w", err)
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingLimit)
+	defer cancel()
+	_ = server.Shutdown(closing) // who has not ended by then is cut off with the process
+	return ctx.Err()
+}
+
+// stepsOf checks that all steps are applied.
+func stepsOf(client *applock.Client) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
+		if err != nil {
+			return "", err
+		}
+		pending := 0
+		for _, step := range status.Steps {
+			if step.AppliedAt.IsZero() {
+				pending++
+			}
+		}
+		said := fmt.Sprintf("%d steps, %d of them pending, %d findings of applockctl migrate status", len(status.Steps), pending, len(status.Findings))
+		if pending > 0 || len(status.Findings) > 0 || status.Newer != nil {
+			return said, errNo
+		}
+		return said, nil
+	}
+}
+
+// signIn returns how people are known. Without any sign-in nobody may come from another host.
+func (f consoleFlags) signIn() (console.SignIn, error) {
+	switch {
+	case f.header != "":
+		networks := make([]netip.Prefix, len(f.proxies))
+		for i, text := range f.proxies {
+			network, err := netip.ParsePrefix(text)
+			if err != nil {
+				return nil, &applock.InvalidError{Argument: "--proxy", Reason: "is written as 10.1.0.4/32 or fd00::/8"}
+			}
+			networks[i] = network
+		}
+		return console.TrustedHeader(f.header, networks)
+	case f.passwords != "":
+		people, err := passwordsOf(f.passwords)
+		if err != nil {
+			return nil, &applock.InvalidError{Argument: "--passwords", Reason: err.Error()}
+		}
+		return console.Basic(people)
+	}
+	host, _, err := net.SplitHostPort(f.listen)
+	address, notLiteral := netip.ParseAddr(host)
+	if err != nil || host != "localhost" && (notLiteral != nil || !address.IsLoopback()) {
+		return nil, &applock.InvalidError{Argument: "--listen", Reason: "has to be a loopback address, such as 127.0.0.1:8420: for others " +
+			"people have to sign in, by --user-header or --passwords"}
+	}
+	return console.Local(f.by), nil
+}
+
+// passwordsOf reads lines of a name and a password.
+func passwordsOf(path string) (people map[string]string, err error) {
+	file, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !private(info) {
+		return nil, fmt.Errorf("has group or world access, make it yours alone: chmod 600 %s", quote(path))
+	}
+	people = map[string]string{}
+	lines := bufio.NewScanner(file)
+	for number := 1; lines.Scan(); number++ {
+		name, password, found := strings.Cut(lines.Text(), ":")
+		if !found || name == "" || password == "" {
+			return nil, fmt.Errorf("line %d is not NAME:PASSWORD", number)
+		}
+		people[name] = password
+	}
+	return people, lines.Err()
+}

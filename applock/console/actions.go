@@ -149,10 +149,19 @@ func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 			return c.formView(v, data, http.StatusBadRequest), err
 		}
 		if !confirmed {
-			return c.plan(r, v, d)
+			plan, err := c.plan(r, v, d)
+			if err != nil {
+				return view{}, err
+			}
+			return c.kept("plan", d, plan), nil
 		}
-		return c.do(r, v, d)
+		return c.kept("answer", d, c.do(r, v, d)), nil
 	}
+}
+
+// kept has the browser fetch a page from an address of its own, so that neither back nor reload sends a form again.
+func (c *console) kept(page string, d deed, v view) view {
+	return view{location: page + "?id=" + url.QueryEscape(c.answers.keep(d.by, v))}
 }
 
 // deedOf reads a form.
@@ -211,8 +220,8 @@ func (c *console) plan(r *http.Request, v verb, d deed) (view, error) {
 	return view{template: "plan", title: fmt.Sprintf(c.texts["title.plan"], d.object), data: data}, err
 }
 
-// do does it, and has the browser fetch the answer from an address of its own, so that neither back nor reload repeats it.
-func (c *console) do(r *http.Request, v verb, d deed) (view, error) {
+// do does it.
+func (c *console) do(r *http.Request, v verb, d deed) view {
 	// It goes on when the browser has gone: half a change would be an unknown one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.config.Timeout)
 	defer cancel()
@@ -223,8 +232,7 @@ func (c *console) do(r *http.Request, v verb, d deed) (view, error) {
 		slog.Int64("fence", int64(d.fence)),
 		slog.String("outcome", string(outcome)),
 		slog.Any("error", err))
-	answer := c.answered(d, outcome, holder, err)
-	return view{location: "answer?id=" + url.QueryEscape(c.answers.keep(d.by, answer))}, nil
+	return c.answered(d, outcome, holder, err)
 }
 
 // answerShown is what the database has answered.
@@ -261,8 +269,8 @@ func (c *console) answered(d deed, outcome applock.Outcome, holder applock.Holde
 	return view{template: "answer", status: status, title: fmt.Sprintf(c.texts["title.answer"], d.object), data: data}
 }
 
-// answerPage shows an answer again.
-func (c *console) answerPage(r *http.Request) (view, error) {
+// keptPage shows a plan or an answer, as often as somebody looks.
+func (c *console) keptPage(r *http.Request) (view, error) {
 	kept, found := c.answers.find(r.URL.Query().Get("id"), personOf(r))
 	if !found {
 		return view{}, errNoAnswer
@@ -270,10 +278,10 @@ func (c *console) answerPage(r *http.Request) (view, error) {
 	return kept, nil
 }
 
-// answersKept is how many answers can be looked at again.
+// answersKept is how many plans and answers can be looked at again.
 const answersKept = 1000
 
-// answers keeps the last answers, each for whoever has asked.
+// answers keeps the last plans and answers, each for whoever has asked.
 type answers struct {
 	mutex sync.Mutex
 	kept  map[string]keptAnswer

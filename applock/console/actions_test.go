@@ -77,13 +77,13 @@ func TestTransfer(t *testing.T) {
 	}
 	form.Set("reason", "JDOE is ill")
 	form.Set("department", "CS")
-	plan := d.submit("/transfer", form)
-	check(t, plan.Body.String(), "The lock of JDOE on customer:42 ends, and ASMITH (CS) gets a new one.", "PKING waits for it and waits on.",
+	_, plan := d.follow(t, d.submit("/transfer", form))
+	check(t, plan, "The lock of JDOE on customer:42 ends, and ASMITH (CS) gets a new one.", "PKING waits for it and waits on.",
 		"JDOE is told by the next save", "The history keeps that it was you, MLEE", "JDOE is ill")
 	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
 		t.Fatal("it was done before it was confirmed")
 	}
-	confirmed := formOf(plan.Body.String())
+	confirmed := formOf(plan)
 	done := d.submit("/transfer", confirmed)
 	for range 2 {
 		status, page := d.follow(t, done)
@@ -129,8 +129,8 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 			t.Errorf("%s with an old fence: status %d, %+v", verb, status, lock)
 		}
 		form.Del("confirmed")
-		if w := d.submit("/"+verb, form); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "HELD") {
-			t.Errorf("%s asks about a grant that has ended: status %d", verb, w.Code)
+		if status, page := d.follow(t, d.submit("/"+verb, form)); status != http.StatusConflict || !strings.Contains(page, "HELD") {
+			t.Errorf("%s asks about a grant that has ended: status %d", verb, status)
 		}
 	}
 	if events := d.events(t); len(events) != 0 {
@@ -146,13 +146,13 @@ func TestReleaseAndNote(t *testing.T) {
 	d.wait(t, "customer:42", "PKING")
 	form := formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "call him first")
-	plan := d.submit("/note", form).Body.String()
+	_, plan := d.follow(t, d.submit("/note", form))
 	check(t, plan, "stays as it is, and has this note.", "call him first")
 	_, page := d.follow(t, d.submit("/note", formOf(plan)))
 	check(t, page, "NOTED", "call him first")
 	form = formOf(d.see(t, "/release?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "left the house")
-	plan = d.submit("/release", form).Body.String()
+	_, plan = d.follow(t, d.submit("/release", form))
 	check(t, plan, "and the object is free.", "PKING waits for it and will try to get it.")
 	_, page = d.follow(t, d.submit("/release", formOf(plan)))
 	check(t, page, "RELEASED", "Released.")

@@ -117,7 +117,8 @@ func (c *console) routes() http.Handler {
 		mux.HandleFunc("GET /"+name, c.page(c.formPage(verb)))
 		mux.HandleFunc("POST /"+name, c.page(c.changePage(verb)))
 	}
-	mux.HandleFunc("GET /answer", c.page(c.answerPage))
+	mux.HandleFunc("GET /plan", c.page(c.keptPage))
+	mux.HandleFunc("GET /answer", c.page(c.keptPage))
 	mux.HandleFunc("GET /changes", c.changes)
 	static, err := fs.Sub(files, "static")
 	if err != nil {

@@ -254,7 +254,7 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 		form.Set("reason", attack)
 		form.Set("to", attack)
 		form.Set("department", attack)
-		plan := d.submit("/"+verb, form).Body.String()
+		_, plan := d.follow(t, d.submit("/"+verb, form))
 		pages["plan of "+verb] = plan
 		if confirmed := formOf(plan); confirmed.Get("holder") != attack || confirmed.Get("reason") != attack {
 			t.Errorf("%s: the form does not carry what it was given: %v", verb, confirmed)

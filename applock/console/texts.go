@@ -52,6 +52,7 @@ func english() texts {
 
 		"filter":              "Filter",
 		"filter.show":         "Show",
+		"filter.sort":         "Sort by",
 		"filter.all":          "All locks",
 		"label.type":          "Type",
 		"label.prefix":        "Object begins with",

@@ -5,14 +5,19 @@
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "local";
   const began = new WeakMap();
 
-  // The zone is said with each time: a table may be pasted anywhere.
+  // Written as without a script, but in the reader's zone, which is said with each time: a table may be pasted anywhere. What
+  // the server has written, with the seconds, is told by the pointer.
+  const format = new Intl.DateTimeFormat("en-GB", {
+    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+  });
+
   function localTimes(root) {
-    const format = new Intl.DateTimeFormat(undefined, {
-      year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
-    });
     for (const time of root.querySelectorAll("time")) {
+      const part = {};
+      for (const { type, value } of format.formatToParts(new Date(time.dateTime))) part[type] = value;
+      const seconds = time.closest("dl") ? ":" + part.second : "";
       time.title = time.textContent;
-      time.textContent = format.format(new Date(time.dateTime));
+      time.textContent = part.year + "-" + part.month + "-" + part.day + " " + part.hour + ":" + part.minute + seconds + " " + part.timeZoneName;
     }
   }
 

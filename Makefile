@@ -94,6 +94,17 @@ test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE
 	@test -n "$$APPLOCK_TEST_ORACLE_DSN" || { echo "APPLOCK_TEST_ORACLE_DSN is not set" >&2; exit 1; }
 	go -C tools test -count=1 -v ./oracle
 
+# Where pictures of all pages are put, to be looked at.
+PICTURES := $(CURDIR)/bin/console
+
+.PHONY: test-console
+test-console: build ## Play a supervisor's day at the console in Debian's chromium, which it installs where it may; bin/console has pictures.
+	@command -v chromium >/dev/null || test -n "$$APPLOCK_TEST_CHROMIUM" || \
+		{ apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } || \
+		{ echo "there is no chromium and it cannot be installed: install it, or say where it is by APPLOCK_TEST_CHROMIUM" >&2; exit 1; }
+	mkdir -p $(PICTURES)
+	APPLOCK_TEST_PICTURES=$(PICTURES) go -C tools/browser test -count=1 -parallel=2 -timeout=15m -v .
+
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150
 SOAK_LEASES := 2000
@@ -136,6 +147,8 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go -C bench mod tidy -diff
 	go -C tools mod tidy -diff
 	go -C tools vet ./oracle
+	go -C tools/browser mod tidy -diff
+	go -C tools/browser vet .
 	$(foreach module,$(ADAPTERS),go -C $(module) mod tidy -diff &&) true
 	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 

@@ -1,0 +1,258 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const theButton = "main form button"
+
+// attack would be a script wherever it is not escaped.
+const attack = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
+
+// Goal: a supervisor hands over, notes and releases, is told when somebody was faster, and neither back nor reload does
+// anything again. Method: the pages as people use them, and applockctl as the others.
+func TestSupervisorsDay(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.run(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
+	p := newPerson(t)
+	p.opens(t, d, "")
+	p.has(t, "customer:42")
+	p.follows(t, `a[href="object?name=customer%3a42"]`)
+	p.has(t, "jdoe", "Nobody waits for it.")
+	p.follows(t, `a[href^="transfer?"]`)
+	p.do(t, chromedp.WaitVisible("#to", chromedp.ByQuery))
+
+	// While the question is open, somebody else is faster.
+	p.do(t, chromedp.SendKeys("#to", "asmith", chromedp.ByQuery), chromedp.SendKeys("#reason", "jdoe is ill", chromedp.ByQuery))
+	p.presses(t, theButton)
+	p.has(t, "The lock of jdoe on customer:42 ends, and asmith gets a new one.", "The history keeps that it was you, mlee")
+	d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking")
+	p.presses(t, theButton)
+	p.has(t, "HELD", "It is held by pking.")
+
+	// Once more, from him; with the keyboard alone.
+	p.opens(t, d, "transfer?name=customer%3A42")
+	p.do(t, chromedp.Focus("#to", chromedp.ByQuery), chromedp.KeyEvent("asmith"+kb.Tab+"service"+kb.Tab+attack+kb.Enter))
+	p.has(t, "Do you mean it?", attack)
+	p.presses(t, theButton)
+	p.has(t, "TRANSFERRED", "It is held by asmith (service).")
+	d.run(t, "release", "customer:42", "--operator", "asmith")
+	d.run(t, "get", "customer:42", "--operator", "asmith")
+	p.do(t, chromedp.Reload())
+	p.has(t, "TRANSFERRED")
+	p.do(t, chromedp.Evaluate("history.back()", nil))
+	p.has(t, "Do you mean it?")
+	p.do(t, chromedp.Evaluate("history.forward()", nil))
+	p.has(t, "TRANSFERRED")
+	p.do(t, chromedp.Evaluate("history.back()", nil))
+	p.has(t, "Do you mean it?")
+	p.presses(t, theButton)
+	p.has(t, "HELD", "Nothing has happened")
+	if history := d.run(t, "history", "--operator", "mlee"); strings.Count(history, "TRANSFERRED") != 1 {
+		t.Errorf("the history is\n%s", history)
+	}
+
+	for _, verb := range []string{"note", "release"} {
+		p.opens(t, d, verb+"?name=customer%3A42")
+		p.do(t, chromedp.SendKeys("#reason", attack, chromedp.ByQuery))
+		p.presses(t, theButton)
+		p.presses(t, theButton)
+		p.has(t, map[string]string{"note": "NOTED", "release": "RELEASED"}[verb])
+		p.opens(t, d, "object?name=customer%3A42")
+		p.has(t, attack)
+	}
+	p.has(t, "Nobody holds it.", "RELEASED")
+}
+
+// Goal: a page shows changes by itself, but not while somebody works on it, and goes on after a restart of the console. Method:
+// applockctl changes locks, and the page is looked at.
+func TestLivePage(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	p := newPerson(t)
+	p.opens(t, d, "")
+	p.has(t, "No lock is held.")
+	p.do(t, chromedp.Evaluate("window.same = true", nil))
+	d.run(t, "get", "customer:42", "--operator", "jdoe")
+	p.has(t, "customer:42")
+
+	p.do(t, chromedp.Evaluate("document.querySelector('details').open = true", nil), chromedp.Focus(`input[name="operator"]`, chromedp.ByQuery))
+	d.run(t, "get", "customer:43", "--operator", "asmith")
+	p.has(t, "Something has changed.")
+	if asks[bool](t, p, "document.getElementById('content').innerText.includes('customer:43')") {
+		t.Error("the page changes while somebody types")
+	}
+	p.do(t, chromedp.Click("#news a", chromedp.ByQuery))
+	p.has(t, "customer:43")
+	if asks[bool](t, p, "document.getElementById('news').childNodes.length > 0") || !asks[bool](t, p, "document.querySelector('details').open") {
+		t.Error("the news stays, or the filter closes")
+	}
+
+	d.stop()
+	d.run(t, "release", "customer:42", "--operator", "jdoe")
+	d.serve(t)
+	p.lacks(t, "customer:42")
+	p.has(t, "customer:43")
+	if !asks[bool](t, p, "window.same === true") {
+		t.Error("the page was loaded again as a whole")
+	}
+}
+
+// Goal: times are in the reader's zone with the zone said, what is left runs down, and without a script all is still there.
+// Method: a browser in Tokyo; and one that runs no script, which releases a lock.
+func TestWithAndWithoutScript(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "50m")
+	p := newPerson(t)
+	p.opens(t, d, "")
+	p.has(t, "Times are Asia/Tokyo, by the database's clock.")
+	if text := asks[string](t, p, "document.querySelector('td time').textContent"); !strings.Contains(text, " GMT+9") {
+		t.Errorf("a time is %q", text)
+	}
+	p.awaits(t, "/^49m [0-5]?\\ds$/.test(document.querySelector('.left').textContent)")
+
+	p.do(t, emulation.SetScriptExecutionDisabled(true))
+	p.opens(t, d, "")
+	var text string
+	p.do(t, chromedp.Text("main", &text, chromedp.ByQuery))
+	if !strings.Contains(text, " UTC") || !strings.Contains(text, "customer:42") {
+		t.Errorf("without a script the page is %s", text)
+	}
+	wait := func(selector string) { p.do(t, chromedp.WaitVisible(selector, chromedp.ByQuery)) }
+	p.do(t, chromedp.Click(`a[href="object?name=customer%3a42"]`, chromedp.ByQuery))
+	wait(`a[href^="release?"]`)
+	p.do(t, chromedp.Click(`a[href^="release?"]`, chromedp.ByQuery))
+	wait("#reason")
+	p.do(t, chromedp.SendKeys("#reason", "left the house", chromedp.ByQuery), chromedp.Click(theButton, chromedp.ByQuery))
+	wait("p.plan")
+	p.do(t, chromedp.Click(theButton, chromedp.ByQuery))
+	wait("p.well")
+	p.do(t, chromedp.Text("main", &text, chromedp.ByQuery))
+	if !strings.Contains(text, "RELEASED") {
+		t.Errorf("the answer is %s", text)
+	}
+}
+
+// Goal: a page of another origin changes nothing, in a browser with its own rules. Method: a page that sends the form by
+// itself, and what is held afterwards.
+func TestOtherOrigin(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.run(t, "get", "customer:42", "--operator", "jdoe")
+	fence := asksFence(t, d)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<form method="post" action="` + d.address + `release"><input name="name" value="customer:42">
+<input name="holder" value="jdoe"><input name="fence" value="` + fence + `"><input name="reason" value="x"><input name="confirmed" value="yes"></form>
+<script>document.forms[0].submit()</script>`))
+	}))
+	defer evil.Close()
+	p := newPerson(t)
+	p.do(t, chromedp.Navigate(evil.URL))
+	p.has(t, "cross-origin request")
+	if got := d.run(t, "inquire", "customer:42"); !strings.Contains(got, "jdoe") {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+func asksFence(t *testing.T, d *desk) string {
+	t.Helper()
+	_, behind, _ := strings.Cut(d.run(t, "inquire", "customer:42", "--output", "json"), `"fence":`)
+	fence, _, _ := strings.Cut(behind, ",")
+	return fence
+}
+
+// Goal: every page fits a telephone, in light and in dark, can be read, and can be used by the keyboard. Method: the pages of a
+// desk in each size and colour; what sticks out, what has no name, and how words stand out from what is behind them.
+func TestEveryPageIsForPeople(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	long := strings.Repeat("very-long-", 12)
+	d.run(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
+	d.run(t, "note", "customer:42", "--operator", "jdoe", "waits for documents until Friday")
+	d.run(t, "get", "customer:1017", "--operator", "asmith", "--department", "service", "--ttl", "45m")
+	d.run(t, "transfer", "customer:1017", "--from", "asmith", "--to", "pking", "--to-department", "sales", "--by", "mlee", "--reason", "asmith is on holiday")
+	d.run(t, "get", "invoice:"+long, "--operator", "bjones", "--department", "billing", "--ttl", "20m")
+	waiter := d.command(t.Context(), "get", "customer:42", "--operator", "pking", "--department", "sales", "--wait", "1h")
+	if err := waiter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = waiter.Process.Kill(); _ = waiter.Wait() })
+	p := newPerson(t)
+	p.opens(t, d, "waiters")
+	p.has(t, "pking")
+	for name, address := range map[string]string{
+		"locks": "", "filtered": "?prefix=customer%3A&waiting=1", "ending-soon": "?within=1h&sort=left", "object": "object?name=customer%3A42",
+		"handed-over": "object?name=customer%3A1017", "desk": "operator?name=pking", "waiters": "waiters", "statistics": "statistics",
+		"health": "health", "transfer": "transfer?name=customer%3A42", "error": "nonsense",
+	} {
+		for _, scheme := range []string{"light", "dark"} {
+			for size, width := range map[string]int64{"wide": 1280, "narrow": 360} {
+				p.do(t, emulation.SetDeviceMetricsOverride(width, 800, 1, false),
+					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+				p.opens(t, d, address)
+				what := name + "-" + scheme + "-" + size
+				if got := asks[int64](t, p, "document.scrollingElement.scrollWidth"); got > width {
+					t.Errorf("%s is %d wide", what, got)
+				}
+				for _, fault := range asks[[]string](t, p, audit) {
+					t.Errorf("%s: %s", what, fault)
+				}
+				p.shoots(t, what)
+			}
+		}
+	}
+	p.opens(t, d, "")
+	p.do(t, chromedp.KeyEvent(kb.Tab))
+	if got := asks[string](t, p, "document.activeElement.className"); got != "skip" {
+		t.Errorf("the first stop of the keyboard is %q", got)
+	}
+	p.do(t, chromedp.KeyEvent(kb.Enter))
+	p.awaits(t, "document.activeElement.id === 'content'")
+}
+
+// audit returns what a reader of screens, or somebody who sees little, would miss in a page.
+const audit = `(() => {
+  const faults = [];
+  const channel = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const behind = (element) => {
+    for (let e = element; e !== null; e = e.parentElement) {
+      const [r, g, b, a = 1] = numbers(getComputedStyle(e).backgroundColor);
+      if (a > 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  for (const element of document.querySelectorAll("body *")) {
+    const words = Array.from(element.childNodes).some((n) => n.nodeType === 3 && n.textContent.trim() !== "");
+    if (!words || element.closest("script, svg") || element.className === "skip") continue;
+    const [a, b] = [luminance(numbers(getComputedStyle(element).color)), luminance(behind(element))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) faults.push("contrast " + contrast.toFixed(1) + " of " + element.textContent.trim().slice(0, 30));
+  }
+  for (const field of document.querySelectorAll("input:not([type=hidden])")) {
+    if (field.labels.length === 0) faults.push("a field without a label: " + field.name);
+  }
+  for (const one of document.querySelectorAll("a, button, [role=region], nav, [role=img]")) {
+    const by = document.getElementById(one.getAttribute("aria-labelledby"));
+    if (!(one.getAttribute("aria-label") || (by && by.textContent) || one.textContent.trim())) faults.push("without a name: " + one.outerHTML.slice(0, 60));
+    if (one.hasAttribute("aria-labelledby") && by === null) faults.push("named by nothing: " + one.outerHTML.slice(0, 60));
+  }
+  for (const name of ["header", "nav", "main", "footer", "h1"]) {
+    if (document.querySelectorAll(name).length !== 1) faults.push("not one " + name);
+  }
+  const ids = Array.from(document.querySelectorAll("[id]"), (e) => e.id);
+  if (new Set(ids).size !== ids.length) faults.push("the same id twice");
+  if (document.documentElement.lang === "") faults.push("no language");
+  return faults;
+})()`

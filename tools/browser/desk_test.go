@@ -1,0 +1,240 @@
+// Package browser_test plays a supervisor's day at the console, in a real browser: make test-console.
+package browser_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// dayLimit bounds a test: a page that never comes shall not keep anybody.
+const dayLimit = 3 * time.Minute
+
+// desk is a database of its own, with a console as a process.
+type desk struct {
+	program, dsn, listen, address string
+	console                       *exec.Cmd
+}
+
+// newDesk serves a new SQLite file, by the program that make builds before.
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{program: "../../bin/applockctl", dsn: "sqlite:" + filepath.Join(t.TempDir(), "applock.db")}
+	d.run(t, "migrate", "up")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.listen = listener.Addr().String()
+	_ = listener.Close()
+	d.serve(t)
+	t.Cleanup(func() { d.stop() })
+	return d
+}
+
+func (d *desk) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, d.program, args...)
+	command.Env = append(os.Environ(), "APPLOCK_DSN="+d.dsn, "APPLOCK_OPERATOR=", "APPLOCK_DEPARTMENT=")
+	return command
+}
+
+// run runs a command whose answer is yes.
+func (d *desk) run(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := d.command(t.Context(), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("applockctl %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+// serve begins to serve, at the same address each time.
+func (d *desk) serve(t *testing.T) {
+	t.Helper()
+	d.console = d.command(context.WithoutCancel(t.Context()), "console", "--listen", d.listen, "--by", "mlee", "--may-change", "mlee", "--output", "json")
+	var complaints bytes.Buffer
+	d.console.Stderr = &complaints
+	stdout, err := d.console.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.console.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil {
+		d.stop()
+		t.Fatalf("the console does not start: %s", complaints.String())
+	}
+	var answer struct{ Address string }
+	if err := json.Unmarshal(line, &answer); err != nil {
+		t.Fatal(err)
+	}
+	d.address = answer.Address
+}
+
+func (d *desk) stop() {
+	_ = d.console.Process.Signal(os.Interrupt)
+	_ = d.console.Wait()
+}
+
+// browser returns the browser that is installed.
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("APPLOCK_TEST_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("no chromium: install Debian's package of that name, or say where one is by APPLOCK_TEST_CHROMIUM")
+	return ""
+}
+
+// person is somebody in front of a browser.
+type person struct {
+	ctx context.Context
+}
+
+// newPerson opens a browser. What it complains about fails the test.
+func newPerson(t *testing.T) person {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.Flag("lang", "en-GB"),
+		// What drives the browser loses sight of a page that comes back from there.
+		chromedp.Flag("disable-features", "BackForwardCache,Translate"))
+	bounded, cancel := context.WithTimeout(t.Context(), dayLimit)
+	t.Cleanup(cancel)
+	allocator, cancel := chromedp.NewExecAllocator(bounded, options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch event := event.(type) {
+		case *log.EventEntryAdded:
+			// That the console was away, and that it refuses, is what some tests do.
+			if event.Entry.Source != log.SourceNetwork {
+				t.Errorf("the browser says: %s", event.Entry.Text)
+			}
+		case *runtime.EventExceptionThrown:
+			t.Errorf("the script fails: %s", event.ExceptionDetails.Error())
+		case *page.EventJavascriptDialogOpening:
+			t.Errorf("something runs: %s", event.Message)
+		}
+	})
+	p := person{ctx: ctx}
+	p.do(t, log.Enable(), page.Enable(), emulation.SetTimezoneOverride("Asia/Tokyo"))
+	return p
+}
+
+func (p person) do(t *testing.T, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(p.ctx, actions...); err != nil {
+		var text string
+		_ = chromedp.Run(p.ctx, chromedp.Text("body", &text, chromedp.ByQuery))
+		t.Fatalf("%v; the page is:\n%s", err, text)
+	}
+}
+
+// awaits waits until a script's expression is true, also on a page that is only coming.
+func (p person) awaits(t *testing.T, expression string) {
+	t.Helper()
+	ask := time.NewTicker(100 * time.Millisecond)
+	defer ask.Stop()
+	limit := time.After(time.Minute)
+	for {
+		var met bool
+		if err := chromedp.Run(p.ctx, chromedp.Evaluate(expression, &met)); err == nil && met {
+			return
+		}
+		select {
+		case <-ask.C:
+		case <-limit:
+			p.do(t, chromedp.ActionFunc(func(context.Context) error { return errors.New("never: " + expression) }))
+		case <-p.ctx.Done():
+			t.Fatalf("%v: never: %s", context.Cause(p.ctx), expression)
+		}
+	}
+}
+
+// has waits until the page has a text.
+func (p person) has(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.awaits(t, "document.body !== null && document.body.innerText.includes("+string(quoted)+")")
+	}
+}
+
+// lacks waits until the main part of the page does not have a text.
+func (p person) lacks(t *testing.T, text string) {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.awaits(t, "!document.getElementById('content').innerText.includes("+string(quoted)+")")
+}
+
+// asks returns what an expression is.
+func asks[T any](t *testing.T, p person, expression string) T {
+	t.Helper()
+	var value T
+	p.do(t, chromedp.Evaluate(expression, &value))
+	return value
+}
+
+// presses presses the button of a form, and waits for the page behind it.
+func (p person) presses(t *testing.T, selector string) {
+	t.Helper()
+	p.do(t, chromedp.Evaluate("window.before = true", nil))
+	p.follows(t, selector)
+	p.awaits(t, "window.before === undefined && document.readyState === 'complete'")
+}
+
+// follows clicks on what may be another element at any time, when the page looks again.
+func (p person) follows(t *testing.T, selector string) {
+	t.Helper()
+	quoted, err := json.Marshal(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.do(t, chromedp.Evaluate("document.querySelector("+string(quoted)+").click()", nil))
+}
+
+// opens goes to a page of the console.
+func (p person) opens(t *testing.T, d *desk, address string) {
+	t.Helper()
+	p.do(t, chromedp.Navigate(d.address+address))
+}
+
+// shoots keeps a picture of the whole page, where APPLOCK_TEST_PICTURES says.
+func (p person) shoots(t *testing.T, name string) {
+	t.Helper()
+	folder := os.Getenv("APPLOCK_TEST_PICTURES")
+	if folder == "" {
+		return
+	}
+	var picture []byte
+	p.do(t, chromedp.FullScreenshot(&picture, 100))
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -211,7 +212,8 @@ func TestKeptTTLAfterAWait(t *testing.T) {
 }
 
 // Goal: to leave out the ttl, as most of a desk's calls do, costs no second look at the row where the grant has the ttl
-// that is left out most. Method: count what the session looks up.
+// that is left out most. Method: count what the session looks up, in the cheapest of a few calls: in some the server looks up the
+// procedure again.
 func TestKeptDefaultTTLIsCheap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -222,10 +224,13 @@ func TestKeptDefaultTTLIsCheap(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }() // gives it back to the pool
 		lookUps := func(call string, ttl any) int {
-			mustQuery(t, conn, call, ttl) // the second time everything is in the caches
-			before := status(t, conn, "Handler_read_key")
-			mustQuery(t, conn, call, ttl)
-			return status(t, conn, "Handler_read_key") - before
+			least := math.MaxInt
+			for range 5 {
+				before := status(t, conn, "Handler_read_key")
+				mustQuery(t, conn, call, ttl)
+				least = min(least, status(t, conn, "Handler_read_key")-before)
+			}
+			return least
 		}
 		for _, call := range []string{
 			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, ?)",

@@ -43,13 +43,14 @@ type verb struct {
 func verbs() map[string]verb {
 	return map[string]verb{
 		"transfer": {name: "transfer", hands: true, limit: applock.MaxReasonLength, argument: "Reason", do: transfer},
+		"take":     {name: "take", limit: applock.MaxReasonLength, argument: "Reason", do: take},
 		"release":  {name: "release", limit: applock.MaxReasonLength, argument: "Reason", do: release},
 		"note":     {name: "note", limit: applock.MaxNoteLength, argument: "Note", do: note},
 	}
 }
 
 // verbNames returns the verbs in the order of the page.
-func verbNames() []string { return []string{"transfer", "release", "note"} }
+func verbNames() []string { return []string{"transfer", "take", "release", "note"} }
 
 // transfer hands a lock over. The procedure compares the holder; that it is still the same grant of that holder is looked
 // up before.
@@ -63,6 +64,14 @@ func transfer(ctx context.Context, client *applock.Client, d deed) (applock.Outc
 	}
 	grant, err := client.Transfer(ctx, applock.TransferRequest{Object: d.object, From: d.holder, To: d.to, Actor: d.by, Reason: d.reason})
 	return grant.Outcome, applock.Holder{Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt, Left: grant.Left}, err
+}
+
+// take is for who does it: the procedure compares the fence.
+func take(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
+	taken, err := client.Take(ctx, applock.TakeRequest{
+		Object: d.object, Owner: applock.Owner{Operator: d.by}, ExpectedFence: d.fence, Reason: d.reason,
+	})
+	return taken.Outcome, applock.Holder{Owner: taken.Owner, Fence: taken.Fence, ExpiresAt: taken.ExpiresAt, Left: taken.Left}, err
 }
 
 func release(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {

@@ -138,6 +138,28 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 	}
 }
 
+// Goal: a take makes who is signed in the holder, by the grant that was on the page, and the history has it. Method: its forms,
+// to the end.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	d.wait(t, "customer:42", "PKING")
+	form := formOf(d.see(t, "/take?name=customer%3A42", http.StatusOK))
+	form.Set("reason", "the auditor waits")
+	_, plan := d.follow(t, d.submit("/take", form))
+	check(t, plan, "The lock of JDOE on customer:42 ends, and you get a new one.", "JDOE finds it in the inbox", "PKING waits for it and waits on.")
+	status, page := d.follow(t, d.submit("/take", formOf(plan)))
+	check(t, page, "TAKEN", "It is held by MLEE.")
+	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "MLEE" {
+		t.Errorf("status %d, held by %s", status, lock.Owner)
+	}
+	events := d.events(t)
+	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].From.Operator != "JDOE" || events[0].Reason != "the auditor waits" {
+		t.Errorf("the history has %+v", events)
+	}
+}
+
 // Goal: release and note do what they say, and the history has who released. Method: their forms, to the end.
 func TestReleaseAndNote(t *testing.T) {
 	t.Parallel()

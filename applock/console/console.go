@@ -36,7 +36,7 @@ const DefaultInterval = 2 * time.Second
 type Config struct {
 	// SignIn tells who asks. Nil is Local(""): the browsers of this host, which may only look.
 	SignIn SignIn
-	// MayChange says whether a person may hand over, release and note. Nil is nobody. The name becomes the actor of the
+	// MayChange says whether a person may hand over, take over, release and note. Nil is nobody. The name becomes the actor of the
 	// history. The database refuses what its user may not do, whatever this says.
 	MayChange func(person string) bool
 	// Checks are lines of the page on health, beside those that every client can answer.

@@ -409,7 +409,7 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for _, outcome := range []applock.Outcome{
-		applock.OutcomeTransferred, applock.OutcomeReleased, applock.OutcomeNoted, applock.OutcomeHeld, applock.OutcomeFree,
+		applock.OutcomeTransferred, applock.OutcomeTaken, applock.OutcomeReleased, applock.OutcomeNoted, applock.OutcomeHeld, applock.OutcomeFree,
 	} {
 		used["answer."+string(outcome)] = true
 	}

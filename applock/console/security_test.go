@@ -245,7 +245,7 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 	pages := map[string]string{}
 	for _, address := range []string{
 		"/", "/?waiting=1&sort=left", "/object?name=" + name, "/operator?name=" + url.QueryEscape(attack), "/waiters", "/statistics",
-		"/transfer?name=" + name, "/release?name=" + name, "/note?name=" + name,
+		"/transfer?name=" + name, "/take?name=" + name, "/release?name=" + name, "/note?name=" + name,
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)
 	}

@@ -51,8 +51,8 @@ func (a *app) consoleCommand() *cobra.Command {
 		Long: `Serves a web page on the live locks, who waits, the history and the statistics, and prints its address.
 It goes on until it is interrupted.
 
-Nobody can change anything there but those whom --may-change names: they hand over, release and note, each
-time with a reason and a confirmation, and the history has their names. The rights of the database user
+Nobody can change anything there but those whom --may-change names: they hand over, take over, release and
+note, each time with a reason and a confirmation, and the history has their names. The rights of the database user
 are the limit for everybody. Who makes changes, and which, is told on stderr.
 
 Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to be
@@ -75,7 +75,7 @@ nothing here encrypts the passwords on their way.`,
 	command.Flags().StringVar(&flags.header, "user-header", "", "the header in which a proxy names who has signed in")
 	command.Flags().StringSliceVar(&flags.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
 	command.Flags().StringVar(&flags.passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
-	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, release and note; without it nobody")
+	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, take over, release and note; without it nobody")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
 	_ = command.RegisterFlagCompletionFunc("passwords", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))

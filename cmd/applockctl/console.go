@@ -52,16 +52,16 @@ func (a *app) consoleCommand() *cobra.Command {
 It goes on until it is interrupted.
 
 Nobody can change anything there but those whom --may-change names: they hand over, take over, release and
-note, each time with a reason and a confirmation, and the history has their names. The rights of the database user
-are the limit for everybody. Who makes changes, and which, is told on stderr.
+note, each time with a reason and a confirmation, and the history has their names. The rights of the
+database user are the limit for everybody. Who makes changes, and which, is told on stderr.
 
-Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to be
-a loopback address. A sign-in is either a proxy that signs people in and names them in a header, which is
+Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to
+be a loopback address. A sign-in is either a proxy that signs people in and names them in a header, which is
 believed from the networks of --proxy only; or a file with a line NAME:PASSWORD for each person, for trials:
 nothing here encrypts the passwords on their way.`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee
-  applockctl console --listen 10.1.0.5:8420 --user-header X-Forwarded-User --proxy 10.1.0.4/32 --may-change mlee,pking
+  applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
   applockctl console --listen :8420 --passwords people.txt`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,

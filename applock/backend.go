@@ -125,4 +125,7 @@ type Renewed struct {
 	Lost error
 	// ExpiresAt is when the lock ends, where the backend tells.
 	ExpiresAt time.Time
+	// Left is how long it lasts from the answer on, where the backend may grant less than the Renewal's TTL, as by a policy.
+	// Zero is that TTL.
+	Left time.Duration
 }

@@ -604,6 +604,58 @@ func ExampleClient_Stats() {
 	// customer CS 2 live, within an hour one ends: true
 }
 
+func ExampleClient_SetPolicy() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	err := client.SetPolicy(ctx, applock.SetPolicyRequest{
+		Policy: applock.Policy{Type: "customer", DefaultTTL: time.Hour, LongestTTL: 8 * time.Hour},
+		Actor:  "MLEE",
+		Reason: "office hours",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	grant, err := client.Get(ctx, applock.GetRequest{
+		Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "JDOE"}, TTL: 24 * time.Hour,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(grant.Left)
+	// Output:
+	// 8h0m0s
+}
+
+func ExampleClient_Policies() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	policy := applock.Policy{Type: "customer", LongestTTL: 8 * time.Hour}
+	if err := client.SetPolicy(ctx, applock.SetPolicyRequest{Policy: policy, Actor: "MLEE"}); err != nil {
+		log.Fatal(err)
+	}
+	policies, err := client.Policies(ctx, applock.PoliciesRequest{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, policy := range policies {
+		fmt.Println(policy.Type, policy.LongestTTL)
+	}
+	// Output:
+	// customer 8h0m0s
+}
+
+func ExampleClient_DropPolicy() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	err := client.DropPolicy(ctx, applock.DropPolicyRequest{Type: "customer", Actor: "MLEE", Reason: "the trial is over"})
+	fmt.Println(errors.Is(err, applock.ErrNoPolicy))
+	// Output:
+	// true
+}
+
 // Acquire waits for its turn. The lease is renewed until it is released, and its context ends if it is lost.
 func ExampleClient_Acquire() {
 	ctx := context.Background()

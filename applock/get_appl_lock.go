@@ -17,7 +17,8 @@ type GetRequest struct {
 	// Owner is who wants the lock. An empty department is left as it is by a renewal.
 	Owner Owner
 	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to
-	// MaxTTL. Zero keeps the TTL of the grant in a renewal, and is DefaultTTL (7 days) in a new grant. Renewing with
+	// MaxTTL. Zero keeps the TTL of the grant in a renewal, and is that of the type's Policy, else DefaultTTL (7 days) in a
+	// new grant. A Policy may cut it: the Grant says when it ends. Renewing with
 	// a shorter TTL shortens the lock.
 	TTL time.Duration
 	// MaxWait is how long to wait for an object that somebody else holds or whose lock another transaction is changing, and

@@ -228,7 +228,11 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant Grant, started tim
 	state.see(h.asHolder(), false)
 	state.turns.taken(state.queue.Len() - 1)
 	state.tell()
-	h.trust(started, claim.term())
+	term := granted(claim.term(), grant.Left)
+	if h.ttl > term {
+		h.ttl = term // renewed in time
+	}
+	h.trust(started, term)
 	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
 	l.keep(h)
 	return h.lease(h.asker)
@@ -310,7 +314,10 @@ func (h *hold) runOut() {
 func (h *hold) runOutLocked() {
 	l := h.leases
 	cause := fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
-	if h.deadline.Before(h.ends.Add(-maxMargin)) {
+	switch early := h.deadline.Before(h.ends.Add(-maxMargin)); {
+	case early && h.ttl == 0:
+		cause = errors.New("the lease ran out before its max_hold, as the policy of its type wants: give it a ttl")
+	case early:
 		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
 	}
 	if !h.endLocked(h.lost(cause)) {
@@ -440,7 +447,7 @@ func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, 
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	h.ends = ends
-	h.renewed(asked, term, answers[0].ExpiresAt)
+	h.renewed(asked, term, answers[0])
 	return h.cause
 }
 
@@ -451,10 +458,22 @@ func (h *hold) state() (grant Grant, cause error) {
 }
 
 // renewed notes an answer of the backend; the mutex is held.
-func (h *hold) renewed(asked time.Time, term time.Duration, expiresAt time.Time) {
+func (h *hold) renewed(asked time.Time, term time.Duration, answer Renewed) {
+	interval := h.interval
+	if cut := granted(term, answer.Left); cut < term {
+		term, interval = cut, min(interval, cut/renewalsPerTTL)
+	}
 	h.trust(asked, term)
-	h.grant.ExpiresAt = expiresAt
-	h.due, h.tries = asked.Add(h.interval), 0
+	h.grant.ExpiresAt = answer.ExpiresAt
+	h.due, h.tries = asked.Add(interval), 0
+}
+
+// granted is how much of a term the backend has granted, which tells nothing with zero.
+func granted(term, left time.Duration) time.Duration {
+	if left == 0 {
+		return term
+	}
+	return min(term, left)
 }
 
 // verify finds out, in the background, whether a hold has been lost; the mutex is held. It does so by renewing it for

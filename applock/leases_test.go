@@ -159,6 +159,29 @@ func TestRenewalSurvivesFailures(t *testing.T) {
 	}
 }
 
+// Goal: a lease lasts only as long as was granted, by a policy that cuts its TTL, and is renewed in that time. Method: a backend
+// that grants less than it is asked for, from the first renewal on; without a TTL there is none, and the lease ends.
+func TestPolicyCutsTheLease(t *testing.T) {
+	t.Parallel()
+	backend := &playedBackend{renew: func(renewals []applock.Renewal) ([]applock.Renewed, error) {
+		answers := renewed(renewals)
+		answers[0].Left = 3 * time.Second
+		return answers, nil
+	}}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
+		for range 20 {
+			time.Sleep(2 * time.Second) // the clock is the test's
+			if err := context.Cause(lease.Context()); err != nil {
+				t.Fatalf("lost: %v", err)
+			}
+		}
+		if left := time.Until(lease.Deadline()); left > 3*time.Second {
+			t.Errorf("trusted for %s, of which 3s were granted", left)
+		}
+	})
+}
+
 // Goal: a grant that is somebody else's is lost at once; one that could not be asked about is not. Method: both answers
 // to the first renewal.
 func TestRenewalAnswers(t *testing.T) {

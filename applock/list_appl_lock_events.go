@@ -25,6 +25,8 @@ const (
 	EventOvertaken EventKind = "OVERTAKEN"
 	// EventPurged is a purge that removed rows; the reason is their number.
 	EventPurged EventKind = "PURGED"
+	// EventPolicy is a change of the policy of a type; the reason begins with what it says now.
+	EventPolicy EventKind = "POLICY"
 )
 
 // Event is an event of the history.
@@ -32,7 +34,7 @@ type Event struct {
 	// ID is greater for a later event.
 	ID int64
 	At time.Time
-	// Object is empty for EventPurged.
+	// Object is empty for EventPurged, and has no ID for EventPolicy.
 	Object Object
 	Kind   EventKind
 	// Actor is who did it, as the call said; User is the database user, empty on SQLite, and Program what the connection calls

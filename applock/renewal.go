@@ -327,7 +327,7 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 	default:
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
-		h.renewed(asked, term, answer.ExpiresAt)
+		h.renewed(asked, term, answer)
 	}
 }
 

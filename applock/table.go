@@ -130,7 +130,7 @@ func renewedOf(row db.RenewedGrant) Renewed {
 	object := Object{Type: row.ObjectType, ID: row.ObjectID}
 	switch row.Outcome {
 	case db.Renewed:
-		return Renewed{Object: object, ExpiresAt: row.ExpiresTS}
+		return Renewed{Object: object, ExpiresAt: row.ExpiresTS, Left: time.Duration(row.SecondsLeft) * time.Second}
 	case db.Held:
 		return Renewed{Object: object, Lost: &HeldError{Object: object, Holder: Holder{
 			Owner:     Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},

@@ -135,9 +135,9 @@ func openHandle(dsn string) (*sql.DB, error) {
 
 func (p place) tables() []string {
 	if p.product == onPostgres {
-		return []string{"applock.appl_lock", "applock.appl_lock_waiter", "applock.appl_lock_event"}
+		return []string{"applock.appl_lock", "applock.appl_lock_waiter", "applock.appl_lock_event", "applock.appl_lock_policy"}
 	}
-	return []string{"appl_lock", "appl_lock_waiter", "appl_lock_event"}
+	return []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_policy"}
 }
 
 // empty removes all locks, waiters and events.
@@ -157,9 +157,10 @@ func (p place) advance(ctx context.Context, duration time.Duration) error {
 		interval = fmt.Sprintf("INTERVAL '%d microseconds'", duration.Microseconds())
 	}
 	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts"}, {"since_ts", "until_ts", "expires_ts"}, {"event_ts"}}
-	for i, table := range p.tables() {
+	for i, times := range columns {
+		table := p.tables()[i] // the others have none
 		var changes []string
-		for _, column := range columns[i] {
+		for _, column := range times {
 			changes = append(changes, fmt.Sprintf("%s = %s - %s", column, column, interval))
 		}
 		if _, err := p.handle.ExecContext(ctx, "UPDATE "+table+" SET "+strings.Join(changes, ", ")); err != nil {

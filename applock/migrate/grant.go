@@ -15,8 +15,8 @@ import (
 
 // GrantRequest names who is granted what.
 type GrantRequest struct {
-	// Role is operator (locks, looks and releases), supervisor (also hands locks over, and takes them), auditor (only looks) or janitor
-	// (purges). Who is to be two of them is granted twice.
+	// Role is operator (locks, looks and releases), supervisor (also hands locks over, and takes them), auditor (only looks), janitor
+	// (purges) or administrator (lays down policies). Who is to be two of them is granted twice.
 	Role string
 	// To is who is granted it: a role of PostgreSQL; an account of MySQL or MariaDB, as NAME or NAME@HOST, or a role
 	// there; a role of Db2. It has to exist.

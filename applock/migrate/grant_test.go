@@ -45,7 +45,7 @@ func TestGrantsEqualThePage(t *testing.T) {
 func allGrants(t *testing.T, dialect string) string {
 	t.Helper()
 	var roles []string
-	for _, role := range []string{"operator", "supervisor", "auditor", "janitor"} {
+	for _, role := range []string{"operator", "supervisor", "auditor", "janitor", "administrator"} {
 		script, err := migrate.GrantScript(migrate.GrantScriptRequest{Dialect: dialect, Role: role, To: "applock_" + role})
 		if err != nil {
 			t.Fatal(err)

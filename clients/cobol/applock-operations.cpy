@@ -261,6 +261,39 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
+      * Lays down what holds for IN-OBJECT-TYPE; a NULL is none.
+       ENTRY "APPLOCK-SET-POLICY" USING APPLOCK.
+           MOVE "set_appl_lock_policy_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT-TYPE
+           MOVE IN-DEFAULT-TTL-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           MOVE IN-LONGEST-TTL-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           MOVE IN-HISTORY-LEVEL TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-TAKE-REASON-FL TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-ACTOR-AND-REASON
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+       ENTRY "APPLOCK-DROP-POLICY" USING APPLOCK.
+           MOVE "drop_appl_lock_policy_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT-TYPE
+           PERFORM ADD-ACTOR-AND-REASON
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * APPLOCK-FETCH gets the rows.
+       ENTRY "APPLOCK-POLICIES" USING APPLOCK.
+           MOVE "list_appl_lock_policies" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT-TYPE
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
        ENTRY "APPLOCK-EVENTS" USING APPLOCK.
            MOVE "list_appl_lock_events" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -593,11 +626,21 @@
                WHEN "event_ts"
                    PERFORM KEEP-TIMESTAMP
                WHEN OTHER
-                   PERFORM KEEP-COLUMN-OF-EVENT
+                   PERFORM KEEP-RARE-COLUMN
            END-EVALUATE.
 
-       KEEP-COLUMN-OF-EVENT.
+       KEEP-RARE-COLUMN.
            EVALUATE COLUMN-NAME
+               WHEN "default_ttl_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-DEFAULT-TTL-SECONDS
+               WHEN "longest_ttl_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-LONGEST-TTL-SECONDS
+               WHEN "history_level"
+                   MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
+               WHEN "take_reason_fl"
+                   MOVE COLUMN-TEXT TO OUT-TAKE-REASON-FL
                WHEN "event_id"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EVENT-ID
                WHEN "event"

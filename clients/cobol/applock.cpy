@@ -36,6 +36,19 @@
                    88  IN-ACTOR-ID-NULL    VALUE LOW-VALUES.
                10  IN-REASON               PIC X(1024) VALUE LOW-VALUES.
                    88  IN-REASON-NULL      VALUE LOW-VALUES.
+      *        What is laid down for a type.
+               10  IN-HISTORY-LEVEL        PIC X(16) VALUE LOW-VALUES.
+                   88  IN-HISTORY-LEVEL-NULL VALUE LOW-VALUES.
+               10  IN-TAKE-REASON-FL       PIC X(4) VALUE LOW-VALUES.
+                   88  IN-TAKE-REASON-FL-NULL VALUE LOW-VALUES.
+               10  IN-DEFAULT-TTL-SECONDS  PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-DEFAULT-TTL-SECONDS-NULL
+                                           VALUE -999999999999999999.
+               10  IN-LONGEST-TTL-SECONDS  PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-LONGEST-TTL-SECONDS-NULL
+                                           VALUE -999999999999999999.
                10  IN-FENCE                PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-FENCE-NULL       VALUE -999999999999999999.
@@ -107,6 +120,11 @@
                10  OUT-SINCE-TS            PIC X(32).
                10  OUT-UNTIL-TS            PIC X(32).
                10  OUT-NOTE                PIC X(1020).
+      *        Those of a policy, and OUT-OBJECT-TYPE.
+               10  OUT-DEFAULT-TTL-SECONDS PIC S9(18) COMP-5.
+               10  OUT-LONGEST-TTL-SECONDS PIC S9(18) COMP-5.
+               10  OUT-HISTORY-LEVEL       PIC X(8).
+               10  OUT-TAKE-REASON-FL      PIC X.
       *        Those of an event, and OUT-OBJECT-TYPE and -ID.
                10  OUT-EVENT-ID            PIC S9(18) COMP-5.
                10  OUT-EVENT-TS            PIC X(32).

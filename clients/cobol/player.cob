@@ -106,6 +106,12 @@
                    PERFORM PLAY-WAITERS
                WHEN "stats_appl_locks"
                    PERFORM PLAY-STATS
+               WHEN "set_appl_lock_policy"
+                   PERFORM PLAY-SET-POLICY
+               WHEN "drop_appl_lock_policy"
+                   PERFORM PLAY-DROP-POLICY
+               WHEN "list_appl_lock_policies"
+                   PERFORM PLAY-POLICIES
                WHEN "list_appl_lock_events"
                    PERFORM PLAY-EVENTS
                WHEN "inbox_appl_locks"
@@ -474,6 +480,57 @@
                PERFORM PUT-A-NUMBER
                MOVE OUT-LONGEST-WAIT-SECONDS TO PUT-NUMBER
                PERFORM PUT-A-NUMBER
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PLAY-SET-POLICY.
+           MOVE FIELD(2) TO IN-OBJECT-TYPE
+           IF FIELD(3) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(3)) TO IN-DEFAULT-TTL-SECONDS
+           END-IF
+           IF FIELD(4) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(4)) TO IN-LONGEST-TTL-SECONDS
+           END-IF
+           MOVE FIELD(5) TO IN-HISTORY-LEVEL
+           MOVE FIELD(6) TO IN-TAKE-REASON-FL
+           MOVE FIELD(7) TO IN-ACTOR-ID
+           MOVE FIELD(8) TO IN-REASON
+           CALL "APPLOCK-SET-POLICY" USING APPLOCK
+           PERFORM ANSWER-FLAG-AND-OUTCOME.
+
+       PLAY-DROP-POLICY.
+           MOVE FIELD(2) TO IN-OBJECT-TYPE
+           MOVE FIELD(3) TO IN-ACTOR-ID
+           MOVE FIELD(4) TO IN-REASON
+           CALL "APPLOCK-DROP-POLICY" USING APPLOCK
+           PERFORM ANSWER-FLAG-AND-OUTCOME.
+
+       ANSWER-FLAG-AND-OUTCOME.
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-POLICIES.
+           MOVE FIELD(2) TO IN-OBJECT-TYPE
+           CALL "APPLOCK-POLICIES" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               MOVE OUT-OBJECT-TYPE TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-DEFAULT-TTL-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-LONGEST-TTL-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-HISTORY-LEVEL TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-TAKE-REASON-FL TO PUT-VALUE
+               PERFORM PUT-TEXT
                PERFORM END-ROW
                PERFORM FETCH-ROW
            END-PERFORM

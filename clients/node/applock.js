@@ -112,6 +112,19 @@ class Locks {
     return this.#call("stats_appl_locks", objectType, department);
   }
 
+  // Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
+  setPolicy(objectType, { defaultTtl, longestTtl, history, takeReason, actor, reason } = {}) {
+    return this.#one("set_appl_lock_policy_row", objectType, defaultTtl, longestTtl, history, takeReason, actor, reason);
+  }
+
+  dropPolicy(objectType, { actor, reason } = {}) {
+    return this.#one("drop_appl_lock_policy_row", objectType, actor, reason);
+  }
+
+  policies({ objectType } = {}) {
+    return this.#call("list_appl_lock_policies", objectType);
+  }
+
   // One page of the history, oldest first; since is in seconds back from now.
   events({ objectType, objectId, operator, since, afterEventId, maxRows } = {}) {
     return this.#call("list_appl_lock_events", objectType, text(objectId), operator, since, afterEventId, maxRows);
@@ -151,7 +164,8 @@ class Locks {
 
 // pg has bigint as text, mysql2 as a number, mariadb as a BigInt. All of ours fit in 2^53.
 const whole = new Set(["fence", "seconds_left", "purged", "free_in_us", "event_id", "from_fence", "to_fence",
-  "live", "expired", "oldest_seconds", "next_expiry_seconds", "waiters", "longest_wait_seconds"]);
+  "live", "expired", "oldest_seconds", "next_expiry_seconds", "waiters", "longest_wait_seconds",
+  "default_ttl_seconds", "longest_ttl_seconds"]);
 
 function answer(row) {
   const result = {};

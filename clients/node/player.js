@@ -111,6 +111,12 @@ async function play(connection, locks, lines, operation, a) {
       return [await locks.take(a[0], a[1], a[2], a[4], { department: a[3], expectedFence: number(a[5]), ttl: number(a[6]) })];
     case "inbox_appl_locks":
       return locks.inbox(a[0], { afterEventId: number(a[1]), maxRows: number(a[2]) });
+    case "set_appl_lock_policy":
+      return [await locks.setPolicy(a[0], {
+        defaultTtl: number(a[1]), longestTtl: number(a[2]), history: a[3], takeReason: a[4], actor: a[5], reason: a[6],
+      })];
+    case "drop_appl_lock_policy": return [await locks.dropPolicy(a[0], { actor: a[1], reason: a[2] })];
+    case "list_appl_lock_policies": return locks.policies({ objectType: a[0] });
     case "list_appl_lock_events":
       return locks.events({
         objectType: a[0], objectId: a[1], operator: a[2], since: number(a[3]), afterEventId: number(a[4]), maxRows: number(a[5]),

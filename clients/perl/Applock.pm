@@ -140,6 +140,22 @@ sub stats {
     return $self->_call('stats_appl_locks', @of{qw(type department)});
 }
 
+# Lays down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
+sub set_policy {
+    my ($self, $type, %more) = @_;
+    return $self->_one('set_appl_lock_policy_row', $type, @more{qw(default_ttl longest_ttl history take_reason actor reason)});
+}
+
+sub drop_policy {
+    my ($self, $type, %more) = @_;
+    return $self->_one('drop_appl_lock_policy_row', $type, @more{qw(actor reason)});
+}
+
+sub policies {
+    my ($self, %of) = @_;
+    return $self->_call('list_appl_lock_policies', $of{type});
+}
+
 # One page of the history, oldest first; since is in seconds back from now.
 sub events {
     my ($self, %of) = @_;

@@ -29,6 +29,7 @@ final class Locks
     private const WHOLE = [
         'fence', 'seconds_left', 'purged', 'free_in_us',
         'live', 'expired', 'oldest_seconds', 'next_expiry_seconds', 'waiters', 'longest_wait_seconds',
+        'default_ttl_seconds', 'longest_ttl_seconds',
     ];
 
     private readonly bool $postgres;
@@ -166,6 +167,24 @@ final class Locks
     public function stats(?string $type = null, ?string $department = null): array
     {
         return $this->call('stats_appl_locks', $type, $department);
+    }
+
+    /** Lays down for a type how long its locks last, at first and at most, in seconds; what is null is none. */
+    public function setPolicy(
+        ?string $type, ?string $actor, ?int $defaultTtl = null, ?int $longestTtl = null, ?string $history = null,
+        ?string $takeReason = null, ?string $reason = null,
+    ): array {
+        return $this->one('set_appl_lock_policy_row', $type, $defaultTtl, $longestTtl, $history, $takeReason, $actor, $reason);
+    }
+
+    public function dropPolicy(?string $type, ?string $actor, ?string $reason = null): array
+    {
+        return $this->one('drop_appl_lock_policy_row', $type, $actor, $reason);
+    }
+
+    public function policies(?string $type = null): array
+    {
+        return $this->call('list_appl_lock_policies', $type);
     }
 
     /** One page of the history, oldest first; $since is in seconds back from now. */

@@ -111,6 +111,16 @@ class Locks:
         """What there is of each type and department."""
         return self._call("stats_appl_locks", object_type, department)
 
+    def set_policy(self, object_type, default_ttl=None, longest_ttl=None, history=None, take_reason=None, actor=None, reason=None):
+        """Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none."""
+        return self._one("set_appl_lock_policy_row", object_type, default_ttl, longest_ttl, history, take_reason, actor, reason)
+
+    def drop_policy(self, object_type, actor=None, reason=None):
+        return self._one("drop_appl_lock_policy_row", object_type, actor, reason)
+
+    def policies(self, object_type=None):
+        return self._call("list_appl_lock_policies", object_type)
+
     def events(self, object_type=None, object_id=None, operator=None, since=None, after_event_id=None, max_rows=None):
         """One page of the history, oldest first; since is in seconds back from now."""
         return self._call("list_appl_lock_events", object_type, str_or_none(object_id), operator, since, after_event_id, max_rows)

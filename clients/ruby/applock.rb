@@ -130,6 +130,19 @@ module Applock
       call("stats_appl_locks", type, department)
     end
 
+    # Lays down for a type how long its locks last, at first and at most, in seconds; what is nil is none.
+    def set_policy(type, default_ttl: nil, longest_ttl: nil, history: nil, take_reason: nil, actor: nil, reason: nil)
+      one("set_appl_lock_policy_row", type, default_ttl, longest_ttl, history, take_reason, actor, reason)
+    end
+
+    def drop_policy(type, actor: nil, reason: nil)
+      one("drop_appl_lock_policy_row", type, actor, reason)
+    end
+
+    def policies(type: nil)
+      call("list_appl_lock_policies", type)
+    end
+
     # One page of the history, oldest first; since is in seconds back from now.
     def events(type: nil, id: nil, operator: nil, since: nil, after_event_id: nil, max_rows: nil)
       call("list_appl_lock_events", type, id, operator, since, after_event_id, max_rows)

@@ -96,6 +96,11 @@ def play(connection, locks, operation, a)
     [locks.take(*a[0..2], reason: a[4], department: a[3], expected_fence: number(a[5]), ttl: number(a[6]))]
   when "inbox_appl_locks"
     locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2]))
+  when "set_appl_lock_policy"
+    [locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), history: a[3], take_reason: a[4],
+                            actor: a[5], reason: a[6])]
+  when "drop_appl_lock_policy" then [locks.drop_policy(a[0], actor: a[1], reason: a[2])]
+  when "list_appl_lock_policies" then locks.policies(type: a[0])
   when "list_appl_lock_events"
     locks.events(type: a[0], id: a[1], operator: a[2], since: number(a[3]), after_event_id: number(a[4]), max_rows: number(a[5]))
   else raise "unknown operation #{operation}"

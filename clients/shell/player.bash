@@ -128,6 +128,9 @@ play() {
     poll_appl_locks) many applock_poll "$@" ;;
     list_appl_lock_waiters) many applock_waiters "$@" ;;
     stats_appl_locks) many applock_stats "$@" ;;
+    set_appl_lock_policy) one "return_cd outcome" applock_set_policy "$@" ;;
+    drop_appl_lock_policy) one "return_cd outcome" applock_drop_policy "$@" ;;
+    list_appl_lock_policies) many applock_policies "$@" ;;
     list_appl_lock_events) many applock_events "$@" ;;
     inbox_appl_locks) many applock_inbox "$@" ;;
     *) echo "unknown operation $operation" >&2 && exit 1 ;;

@@ -13,6 +13,9 @@ const (
 	outcomeWaiting applock.Outcome = "WAITING"
 	outcomeCounted applock.Outcome = "COUNTED"
 	outcomePurged  applock.Outcome = "PURGED"
+	outcomeSet     applock.Outcome = "SET"
+	outcomeDropped applock.Outcome = "DROPPED"
+	outcomeNone    applock.Outcome = "NONE"
 
 	outcomeNotAsked     applock.Outcome = "NOT_ASKED"
 	outcomeNoAnswer     applock.Outcome = "NO_ANSWER"

@@ -30,11 +30,12 @@ func (a *app) grantCommand() *cobra.Command {
 	var printed bool
 	var dialect string
 	command := &cobra.Command{
-		Use:   "grant --to NAME --as operator|supervisor|auditor|janitor [--print [--dialect NAME]]",
+		Use:   "grant --to NAME --as operator|supervisor|auditor|janitor|administrator [--print [--dialect NAME]]",
 		Short: "Grant somebody the rights of a role",
 		Long: `Grants a database user or role what it needs to call the procedures: an operator locks, looks and releases;
-a supervisor also hands locks over and takes them; an auditor only looks; the janitor purges. Nobody needs a
-right on the tables. NAME has to exist; on MySQL and MariaDB it may be NAME@HOST, and on Db2 it is a role.
+a supervisor also hands locks over and takes them; an auditor only looks; the janitor purges; an administrator
+lays down policies. Nobody needs a right on the tables. NAME has to exist; on MySQL and MariaDB it may be
+NAME@HOST, and on Db2 it is a role.
 
 Run it as the owner of the procedures, and again after an upgrade that brings new operations:
 "migrate up" and "migrate status" say who lacks them.
@@ -54,10 +55,10 @@ With --print it prints the SQL, to read and to run by hand, and does not connect
 		}),
 	}
 	command.Flags().StringVar(&request.To, "to", "", "the database user or role")
-	command.Flags().StringVar(&request.Role, "as", "", "what it may do: operator, supervisor, auditor or janitor")
+	command.Flags().StringVar(&request.Role, "as", "", "what it may do: operator, supervisor, auditor, janitor or administrator")
 	command.Flags().BoolVar(&printed, "print", false, "print the SQL instead of running it")
 	command.Flags().StringVar(&dialect, "dialect", "", "with --print, the kind of database; without it that of the DSN")
-	complete(command, "as", "operator", "supervisor", "auditor", "janitor")
+	complete(command, "as", "operator", "supervisor", "auditor", "janitor", "administrator")
 	complete(command, "dialect", dialectNames()...)
 	require(command, "to", "as")
 	return command

@@ -176,6 +176,11 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 		run(u, "release --all", "--operator", "mlee", "--reason", "left", more)
 	}
 	run(u, "stats")
+	for _, sub := range []string{"policy set", "policy drop", "policy drop"} {
+		run(u, sub, "customer", "--by", "mlee")
+	}
+	run(u, "policy set", "order", "--by", "mlee")
+	run(u, "policy list")
 	run(u, "purge")
 	run(u, "get", "customer:50", "--operator", "jdoe", "--ttl", "1s")
 	run(u, "get", "customer:51", "--operator", "jdoe")

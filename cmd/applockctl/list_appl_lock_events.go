@@ -52,7 +52,10 @@ func listedEventOf(event applock.Event) listedEvent {
 
 func (e listedEvent) fields() []field {
 	object := ""
-	if e.ObjectType != "" {
+	switch {
+	case e.ObjectType != "" && e.ObjectID == "":
+		object = e.ObjectType // of a policy
+	case e.ObjectType != "":
 		object = applock.Object{Type: e.ObjectType, ID: e.ObjectID}.String()
 	}
 	return []field{
@@ -82,8 +85,8 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Tell what happened to objects, by whom and why",
 		Long: `Prints the history, oldest first: what was handed over (TRANSFERRED), taken by somebody (TAKEN), released on
 somebody's behalf or with a reason (RELEASED), taken after the former holder had let it expire (OVERTAKEN),
-and purged (PURGED, whose reason is the number of rows). Several conditions must all hold. An empty history
-is one: exit code 0.
+laid down for a type (POLICY), and purged (PURGED, whose reason is the number of rows). Several conditions
+must all hold. An empty history is one: exit code 0.
 
 BY is who did it, as the call said; --wide shows the database user, too. The history is read and printed
 page by page, and --timeout is for each page. "applockctl purge" removes what is old.

@@ -128,6 +128,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.statsCommand(),
 		a.historyCommand(),
 		a.inboxCommand(),
+		a.policyCommand(),
 		a.watchCommand(),
 		a.consoleCommand(),
 		a.purgeCommand(),

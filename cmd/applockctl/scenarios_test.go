@@ -68,18 +68,20 @@ func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) contract
 // flags maps the arguments of a step to flags.
 func flags() map[string]string {
 	return map[string]string{
-		"operator_id":        "--operator",
-		"department_id":      "--department",
-		"ttl_seconds":        "--ttl",
-		"fence":              "--fence",
-		"actor_id":           "--by",
-		"reason":             "--reason",
-		"from_operator_id":   "--from",
-		"to_operator_id":     "--to",
-		"to_department_id":   "--to-department",
-		"older_than_seconds": "--older-than",
-		"max_rows":           "--batch",
-		"permits":            "--permits",
+		"operator_id":         "--operator",
+		"department_id":       "--department",
+		"ttl_seconds":         "--ttl",
+		"fence":               "--fence",
+		"actor_id":            "--by",
+		"reason":              "--reason",
+		"from_operator_id":    "--from",
+		"to_operator_id":      "--to",
+		"to_department_id":    "--to-department",
+		"older_than_seconds":  "--older-than",
+		"max_rows":            "--batch",
+		"permits":             "--permits",
+		"default_ttl_seconds": "--default-ttl",
+		"longest_ttl_seconds": "--longest-ttl",
 	}
 }
 
@@ -92,10 +94,20 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 		return scenario.Answer{}, scenario.ErrNotOffered // that is get without --permits
 	}
 	command := []string{operation, "--output", "json"}
-	if operation == "permit" {
+	switch operation {
+	case "permit":
 		command[0] = "get"
+	case "set", "drop":
+		command = append([]string{"policy"}, command...)
+	case "policies":
+		command = append([]string{"policy", "list"}, command[1:]...)
 	}
-	if operation == "list" || operation == "stats" {
+	if args["take_reason_fl"] == "N" {
+		command = append(command, "--take-without-reason")
+	}
+	if operation == "set" || operation == "drop" {
+		command = append(command, args["object_type"])
+	} else if operation == "list" || operation == "stats" || operation == "policies" {
 		if objectType, given := args["object_type"]; given {
 			command = append(command, "--type="+objectType)
 		}
@@ -146,6 +158,8 @@ func cliAnswer(operation string, got result) (scenario.Answer, error) {
 		return scenario.ListAnswer(rows), nil
 	case "stats":
 		return scenario.StatsAnswer(rows), nil
+	case "policies":
+		return scenario.PoliciesAnswer(rows), nil
 	}
 	if operation == "permit" {
 		return permitAnswer(rows, got.code)
@@ -228,7 +242,7 @@ func blamed(stderr string) string {
 		}
 	}
 	for text, name := range map[string]string{
-		"the type of OBJECT": "object_type", "--type": "object_type", "the id of OBJECT": "object_id", "TEXT has": "note",
+		"the type of OBJECT": "object_type", "TYPE ": "object_type", "--type": "object_type", "the id of OBJECT": "object_id", "TEXT has": "note",
 	} {
 		if strings.Contains(stderr, text) {
 			return name

@@ -110,6 +110,8 @@ func Contract() []Operation {
 	afterID := Parameter{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"}
 	maxRows := Parameter{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"}
 	dryRun := Parameter{"p_dry_run_fl", In, Text, "`Y` = only say what would be done; `N`, empty or NULL = do it"}
+	policyActorID := Parameter{"p_actor_id", In, Text, "who does it, for the history, 1 to 64 characters"}
+	policyReason := Parameter{"p_reason", In, Text, "why, for the history, up to 180 characters; NULL = empty"}
 	clientID := Parameter{"p_client_id", In, Text, "the waiting program, 1 to 64 characters, unique to it"}
 	rowType := Parameter{"object_type", Out, Text, "kind of object"}
 	rowID := Parameter{"object_id", Out, Text, "which object"}
@@ -125,7 +127,7 @@ func Contract() []Operation {
 			Parameters: []Parameter{
 				objectType, objectID, operatorID,
 				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = as it is in a renewal, empty in a new grant"},
-				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, 604800 (7 days) in a new grant"},
+				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, in a new grant those of the type's policy, else 604800 (7 days)"},
 				{"p_lock_fl", Out, FlagType, "`Y` or `N`"},
 				outcome, oldOperatorID, oldDepartmentID,
 				{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
@@ -148,7 +150,7 @@ func Contract() []Operation {
 				{"p_permits", In, Number, "how many may hold it at once, 1 to 1000; the same in all calls"},
 				operatorID,
 				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = as it is in a renewal, empty in a new grant"},
-				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, 604800 (7 days) in a new grant"},
+				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, in a new grant those of the type's policy, else 604800 (7 days)"},
 			},
 			Columns: []Parameter{
 				{"outcome", Out, Text, "the answer in one word"},
@@ -464,8 +466,8 @@ func Contract() []Operation {
 				{"event_id", Out, Number, "number of the event; greater for a later one"},
 				{"event_ts", Out, Timestamp, "when it happened"},
 				{"object_type", Out, Text, "kind of object; empty for `PURGED`"},
-				{"object_id", Out, Text, "which object; empty for `PURGED`"},
-				{"event", Out, Text, "`TRANSFERRED`, `TAKEN`, `RELEASED`, `OVERTAKEN` or `PURGED`"},
+				{"object_id", Out, Text, "which object; empty for `PURGED` and `POLICY`"},
+				{"event", Out, Text, "`TRANSFERRED`, `TAKEN`, `RELEASED`, `OVERTAKEN`, `POLICY` or `PURGED`"},
 				{"actor_id", Out, Text, "who did it; empty for `PURGED`"},
 				{"db_user", Out, Text, "the database user; empty on SQLite"},
 				{"program", Out, Text, "the program, where its connection names it; else empty"},
@@ -473,9 +475,9 @@ func Contract() []Operation {
 				{"from_department_id", Out, Text, "that operator's department"},
 				{"to_operator_id", Out, Text, "who holds it now; empty if nobody"},
 				{"to_department_id", Out, Text, "that operator's department"},
-				{"from_fence", Out, Number, "fencing token of the grant that ended; 0 for `PURGED`"},
+				{"from_fence", Out, Number, "fencing token of the grant that ended; 0 for `PURGED` and `POLICY`"},
 				{"to_fence", Out, Number, "fencing token of the new grant; 0 for none"},
-				{"reason", Out, Text, "why; for `PURGED` the number of rows"},
+				{"reason", Out, Text, "why; for `PURGED` the number of rows, for `POLICY` first what it says now"},
 			},
 			Answers: []string{"events; fewer than p_max_rows are the last page"},
 		},
@@ -502,6 +504,39 @@ func Contract() []Operation {
 				"`AWAITED`: another operator waits for what this one holds; `EXPIRING`: the lock ends within the hour",
 				"events in their order, then who waits longest first, then what ends first; p_max_rows rows may not be all",
 			},
+		},
+		{
+			Name:    "set_appl_lock_policy",
+			Summary: "Lay down how long locks on objects of a type last, and what is told of them.",
+			Parameters: []Parameter{
+				objectType,
+				{"p_default_ttl_seconds", In, Number, "ttl of a new grant for which none is given, 1 to 315360000; NULL = 604800 (7 days)"},
+				{"p_longest_ttl_seconds", In, Number, "greatest ttl, 1 to 315360000, to which greater ones are cut; NULL = 315360000 (10 years)"},
+				{"p_history_level", In, Text, "what the history keeps: `CHANGES`, what is done to others' locks, which is what NULL is, too"},
+				{"p_take_reason_fl", In, Text, "`Y`: who takes a lock away from another must say why; `N`: need not; NULL = `Y`"},
+				policyActorID, policyReason,
+				returnCD, outcome,
+			},
+			Answers: []string{"`Y SET`: the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred"},
+		},
+		{
+			Name:       "drop_appl_lock_policy",
+			Summary:    "Take back the policy of a type.",
+			Parameters: []Parameter{objectType, policyActorID, policyReason, returnCD, outcome},
+			Answers:    []string{"`Y DROPPED`: the type has no policy any more", "`N NONE`: it had none"},
+		},
+		{
+			Name:       "list_appl_lock_policies",
+			Summary:    "The policies of all types, or that of one.",
+			Parameters: []Parameter{{"p_object_type", In, Text, "only this type; NULL = any"}},
+			Columns: []Parameter{
+				rowType,
+				{"default_ttl_seconds", Out, Number, "ttl of a new grant for which none is given; 0 for none, which is 604800"},
+				{"longest_ttl_seconds", Out, Number, "greatest ttl; 0 for none, which is 315360000"},
+				{"history_level", Out, Text, "what the history keeps: `CHANGES`"},
+				{"take_reason_fl", Out, Text, "whether taking needs a reason, `Y` or `N`"},
+			},
+			Answers: []string{"a row for each type that has a policy, in the order of the types"},
 		},
 		{
 			Name:    "appl_lock_version",

@@ -42,6 +42,9 @@ const (
 	Noted       Outcome = "NOTED"
 	Full        Outcome = "FULL"
 	Busy        Outcome = "BUSY"
+	Set         Outcome = "SET"
+	Dropped     Outcome = "DROPPED"
+	None        Outcome = "NONE"
 	// WouldTransfer and WouldRelease are those of a dry run.
 	WouldTransfer Outcome = "WOULD_TRANSFER"
 	WouldRelease  Outcome = "WOULD_RELEASE"
@@ -95,6 +98,9 @@ type Driver interface {
 	StatsApplLocks(ctx context.Context, params StatsApplLocksParams) ([]Stats, error)
 	ListApplLockEvents(ctx context.Context, params ListApplLockEventsParams) ([]Event, error)
 	InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error)
+	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
+	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
+	ListApplLockPolicies(ctx context.Context, params ListApplLockPoliciesParams) ([]Policy, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.

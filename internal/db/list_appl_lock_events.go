@@ -42,4 +42,5 @@ const (
 	EventReleased    EventKind = "RELEASED"
 	EventOvertaken   EventKind = "OVERTAKEN"
 	EventPurged      EventKind = "PURGED"
+	EventPolicy      EventKind = "POLICY"
 )

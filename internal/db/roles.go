@@ -13,20 +13,28 @@ const (
 	Auditor Role = "auditor"
 	// Janitor purges, and sees how much there is to purge.
 	Janitor Role = "janitor"
+	// Administrator lays down the policies.
+	Administrator Role = "administrator"
 )
 
 // Roles returns all roles, in the order of the documentation.
-func Roles() []Role { return []Role{Operator, Supervisor, Auditor, Janitor} }
+func Roles() []Role { return []Role{Operator, Supervisor, Auditor, Janitor, Administrator} }
 
 // May reports whether a role has the right to an operation.
 func (r Role) May(operation Operation) bool {
 	switch operation.Name {
 	case "appl_lock_version":
 		return true
-	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events":
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
+		return r != Janitor && r != Administrator
+	case "list_appl_lock_events":
 		return r != Janitor
+	case "list_appl_lock_policies":
+		return r != Operator && r != Janitor
+	case "set_appl_lock_policy", "drop_appl_lock_policy":
+		return r == Administrator
 	case "stats_appl_locks":
-		return r != Operator // it reads the tables from end to end
+		return r != Operator && r != Administrator // it reads the tables from end to end
 	case "transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks":
 		return r == Supervisor
 	case "purge_appl_locks":
@@ -40,10 +48,11 @@ func (r Role) May(operation Operation) bool {
 // auditor's is one that operators have as well, so it tells only of those who have no other anchor.
 func (r Role) Anchor() string {
 	return map[Role]string{
-		Operator:   "get_appl_lock",
-		Supervisor: "transfer_appl_lock",
-		Auditor:    "list_appl_locks",
-		Janitor:    "purge_appl_locks",
+		Operator:      "get_appl_lock",
+		Supervisor:    "transfer_appl_lock",
+		Auditor:       "list_appl_locks",
+		Janitor:       "purge_appl_locks",
+		Administrator: "set_appl_lock_policy",
 	}[r]
 }
 

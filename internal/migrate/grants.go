@@ -72,8 +72,10 @@ func rolesOf(routines []string) []db.Role {
 			break
 		}
 	}
-	if has(db.Janitor) {
-		roles = append(roles, db.Janitor)
+	for _, role := range []db.Role{db.Janitor, db.Administrator} {
+		if has(role) {
+			roles = append(roles, role)
+		}
 	}
 	return roles
 }

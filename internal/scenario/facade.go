@@ -56,6 +56,12 @@ func Facade(client *applock.Client) Executor {
 			return eventsThroughFacade(ctx, client, args)
 		case "inbox":
 			return inboxThroughFacade(ctx, client, args)
+		case "set":
+			return setThroughFacade(ctx, client, args)
+		case "drop":
+			return dropThroughFacade(ctx, client, args)
+		case "policies":
+			return policiesThroughFacade(ctx, client, args)
 		case "announce", "retract", "poll", "renew":
 			return Answer{}, ErrNotOffered
 		}
@@ -359,6 +365,45 @@ func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 	return AnswerOrError(InboxAnswer(rows), err)
 }
 
+func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	err := client.SetPolicy(ctx, applock.SetPolicyRequest{
+		Policy: applock.Policy{
+			Type:              args["object_type"],
+			DefaultTTL:        seconds(args, "default_ttl_seconds"),
+			LongestTTL:        seconds(args, "longest_ttl_seconds"),
+			History:           applock.HistoryLevel(args["history_level"]),
+			TakeWithoutReason: args["take_reason_fl"] == "N",
+		},
+		Actor:  args["actor_id"],
+		Reason: args["reason"],
+	})
+	return AnswerOrError(Answer{Words: []string{string(db.Yes), string(db.Set)}}, err)
+}
+
+func dropThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	err := client.DropPolicy(ctx, applock.DropPolicyRequest{Type: args["object_type"], Actor: args["actor_id"], Reason: args["reason"]})
+	if errors.Is(err, applock.ErrNoPolicy) {
+		return Answer{Words: []string{string(db.No), string(db.None)}}, nil
+	}
+	return AnswerOrError(Answer{Words: []string{string(db.Yes), string(db.Dropped)}}, err)
+}
+
+func policiesThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	policies, err := client.Policies(ctx, applock.PoliciesRequest{ObjectType: args["object_type"]})
+	var rows []map[string]any
+	for _, policy := range policies {
+		flag := db.Yes
+		if policy.TakeWithoutReason {
+			flag = db.No
+		}
+		rows = append(rows, map[string]any{
+			"object_type": policy.Type, "default_ttl_seconds": wholeSeconds(policy.DefaultTTL),
+			"longest_ttl_seconds": wholeSeconds(policy.LongestTTL), "history_level": string(policy.History), "take_reason_fl": string(flag),
+		})
+	}
+	return AnswerOrError(PoliciesAnswer(rows), err)
+}
+
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	result, err := client.Purge(ctx, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
@@ -386,6 +431,16 @@ func StatsAnswer(rows []map[string]any) Answer {
 		for _, name := range []string{"live", "expired", "oldest_seconds", "next_expiry_seconds", "waiters", "longest_wait_seconds"} {
 			answer.Values[nth(name, i+1)] = Text(row[name])
 		}
+	}
+	return orNone(answer)
+}
+
+// PoliciesAnswer has one word for each row of list_appl_lock_policies, the type and what is laid down for it.
+func PoliciesAnswer(rows []map[string]any) Answer {
+	var answer Answer
+	for _, row := range rows {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s/%s", row["object_type"],
+			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["history_level"], row["take_reason_fl"]))
 	}
 	return orNone(answer)
 }
@@ -466,6 +521,7 @@ func AnswerOrError(answer Answer, err error) (Answer, error) {
 func parameterOf(field string) string {
 	return map[string]string{
 		"Object.Type":      "object_type",
+		"Type":             "object_type",
 		"Object.ID":        "object_id",
 		"ObjectType":       "object_type",
 		"ObjectID":         "object_id",
@@ -483,6 +539,9 @@ func parameterOf(field string) string {
 		"Actor":            "actor_id",
 		"Reason":           "reason",
 		"Since":            "since_seconds",
+		"DefaultTTL":       "default_ttl_seconds",
+		"LongestTTL":       "longest_ttl_seconds",
+		"History":          "history_level",
 		"After":            "after_event_id",
 		"After.Type":       "after_type",
 		"After.ID":         "after_id",

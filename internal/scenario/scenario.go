@@ -51,6 +51,8 @@ func Word(operation db.Operation) string {
 		return "transfers"
 	case "release_appl_locks":
 		return "releases"
+	case "list_appl_lock_policies":
+		return "policies"
 	}
 	verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
 	return verb

@@ -43,8 +43,8 @@ func (s Step) scratch(prefix string) Step {
 		if key, client, found := cutLast(s.Words[i], "/"); found && s.Operation == "waiters" {
 			s.Words[i] = key + "/" + scratchName(prefix, client)
 		}
-		if objectType, department, found := strings.Cut(word, "/"); found && s.Operation == "stats" {
-			s.Words[i] = scratchName(prefix, objectType) + "/" + department
+		if objectType, rest, found := strings.Cut(word, "/"); found && (s.Operation == "stats" || s.Operation == "policies") {
+			s.Words[i] = scratchName(prefix, objectType) + "/" + rest
 		}
 	}
 	for i, term := range s.Terms {

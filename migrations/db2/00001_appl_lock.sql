@@ -1,5 +1,5 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one,
--- appl_lock_event, the history, and appl_lock_serialize, which Db2 needs for serialize_appl_lock. They are new: an older client notices nothing.
+-- appl_lock_event, the history, appl_lock_policy, what is laid down for a type, and appl_lock_serialize, which Db2 needs for serialize_appl_lock. They are new: an older client notices nothing.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
@@ -205,11 +205,11 @@ COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURG
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED.'
+COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED and POLICY.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED.'
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, POLICY or PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -241,7 +241,7 @@ COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that op
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED.'
+COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED and POLICY.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -249,11 +249,54 @@ COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the new grant; 0
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows.'
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TABLE appl_lock_policy (
+    object_type VARCHAR(256) NOT NULL,
+    default_ttl_seconds BIGINT,
+    longest_ttl_seconds BIGINT,
+    history_level VARCHAR(8) NOT NULL,
+    take_reason_fl CHAR(1) NOT NULL,
+    CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_policy VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_policy IS 'One row for each type of objects for which something is laid down. Change it through the procedures only: they tell the history.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant for which none is given; NULL = 7 days.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history keeps: CHANGES of others'' locks.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.'
 -- +goose StatementEnd
 
 -- +goose Down
 -- All locks are lost.
+-- +goose StatementBegin
+DROP TABLE appl_lock_policy
+-- +goose StatementEnd
+
 -- +goose StatementBegin
 DROP TABLE appl_lock_event
 -- +goose StatementEnd

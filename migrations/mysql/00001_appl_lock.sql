@@ -1,5 +1,5 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, appl_lock_event, the
--- history, and appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock. They are new: an older client notices nothing.
+-- history, appl_lock_policy, what is laid down for a type, and appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock. They are new: an older client notices nothing.
 
 -- +goose Up
 -- There are no transactions around CREATE: each statement also does after a migration that broke off.
@@ -90,9 +90,9 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     object_type VARCHAR(64) NOT NULL
         COMMENT 'Kind of object; empty for PURGED.',
     object_id VARCHAR(255) NOT NULL
-        COMMENT 'Which object of that kind; empty for PURGED.',
+        COMMENT 'Which object of that kind; empty for PURGED and POLICY.',
     event VARCHAR(16) NOT NULL
-        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED.',
+        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, POLICY or PURGED.',
     actor_id VARCHAR(64) NOT NULL
         COMMENT 'Who did it, as the call named him; empty for PURGED.',
     db_user VARCHAR(255) NOT NULL
@@ -108,11 +108,11 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     to_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',
     from_fence BIGINT NOT NULL
-        COMMENT 'Fencing token of the grant that ended; 0 for PURGED.',
+        COMMENT 'Fencing token of the grant that ended; 0 for PURGED and POLICY.',
     to_fence BIGINT NOT NULL
         COMMENT 'Fencing token of the new grant; 0 for none.',
     reason VARCHAR(255) NOT NULL
-        COMMENT 'Why, in the words of whoever did it; for PURGED the number of rows.',
+        COMMENT 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.',
     CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id),
     INDEX appl_lock_event_object_ix (object_type, object_id, event_id),
     INDEX appl_lock_event_from_ix (from_operator_id, event_id),
@@ -129,6 +129,31 @@ DO EXISTS (
         event_id, event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
         to_operator_id, to_department_id, from_fence, to_fence, reason
     FROM appl_lock_event
+    WHERE FALSE
+);
+
+CREATE TABLE IF NOT EXISTS appl_lock_policy (
+    object_type VARCHAR(64) NOT NULL
+        COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
+    default_ttl_seconds BIGINT
+        COMMENT 'Ttl of a new grant for which none is given; NULL = 7 days.',
+    longest_ttl_seconds BIGINT
+        COMMENT 'Greatest ttl, to which greater ones are cut; NULL = 10 years.',
+    history_level VARCHAR(8) NOT NULL
+        COMMENT 'What the history keeps: CHANGES of others'' locks.',
+    take_reason_fl CHAR(1) NOT NULL
+        COMMENT 'Whether who takes a lock away must say why, Y or N.',
+    CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
+)
+ENGINE = InnoDB
+DEFAULT CHARACTER SET = utf8mb4
+COLLATE = utf8mb4_bin
+COMMENT = 'One row for each type of objects for which something is laid down. Change it through the procedures only: they tell the history.';
+
+-- A table of that name that is not this one ends the migration here.
+DO EXISTS (
+    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, history_level, take_reason_fl
+    FROM appl_lock_policy
     WHERE FALSE
 );
 
@@ -159,6 +184,7 @@ ON DUPLICATE KEY UPDATE turn = appl_lock_serialize.turn;
 -- +goose Down
 -- All locks are lost.
 DROP TABLE IF EXISTS appl_lock_serialize;
+DROP TABLE IF EXISTS appl_lock_policy;
 DROP TABLE IF EXISTS appl_lock_event;
 DROP TABLE IF EXISTS appl_lock_waiter;
 DROP TABLE IF EXISTS appl_lock;

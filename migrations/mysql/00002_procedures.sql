@@ -493,6 +493,130 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
+-- +goose StatementBegin
+-- drop_appl_lock_policy: take back the policy of a type.
+--
+-- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
+--            N NONE: it had none; nothing changed.
+--            A grant keeps the end that it has until it is renewed or transferred.
+-- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
+--            blanks are trimmed first.
+-- Out        p_return_cd, p_outcome.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the type's one row, or its gap, to the end of the caller's transaction.
+-- Race-free  Two at once: one waits for the other and answers NONE. Under autocommit S1 and the event are one transaction of
+--            the call's own.
+-- Differs    As set_appl_lock_policy.
+
+CREATE PROCEDURE drop_appl_lock_policy_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation drop_appl_lock_policy.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_actor_id, ''));
+    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_reason, ''));
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
+    ELSEIF CHAR_LENGTH(v_reason) > 180 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHAR_LENGTH(v_reason), 180);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    CALL appl_lock_begin(v_began);
+    -- S1: there is none from now on.
+    DELETE FROM appl_lock_policy
+    WHERE object_type = v_object_type;
+    SET p_return_cd = IF(ROW_COUNT() > 0, 'Y', 'N');
+    SET p_outcome = IF(p_return_cd = 'Y', 'DROPPED', 'NONE');
+    IF p_return_cd = 'Y' THEN
+        CALL appl_lock_record(
+            'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+            CONCAT('dropped', IF(v_reason = '', '', ': '), v_reason)
+        );
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
+-- +goose StatementBegin
+CREATE PROCEDURE drop_appl_lock_policy(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take back the policy of a type.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'drop_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
+    CALL drop_appl_lock_policy_core(
+        p_object_type, p_actor_id, p_reason,
+        p_return_cd, p_outcome
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy_row;
+-- +goose StatementBegin
+CREATE PROCEDURE drop_appl_lock_policy_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take back the policy of a type; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'drop_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
+    CALL drop_appl_lock_policy_core(
+        p_object_type, p_actor_id, p_reason,
+        v_return_cd, v_outcome
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 -- +goose StatementBegin
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
@@ -502,13 +626,15 @@ DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
 --            OVERTAKEN.
+--            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
+--            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
 --            caller's all or nothing is a rollback.
 -- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
 --            "JDOE", "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Its types are checked at first.
 --            p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64; p_ttl_seconds 1..315360000. NULL = as the grant has it in a renewal; in a
---            new grant an empty department and 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
+--            new grant an empty department and the policy's ttl, else 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
 --            in whole seconds, rounded up, at least 1.
 --            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
@@ -520,7 +646,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 -- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S1: the object's one row
 --            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
 --            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes, and its
---            note, lock the same row.
+--            note, lock the same row. In a transaction the row of the type's policy, or the gap for it, is locked for reading, too,
+--            until that ends: a plain read would fix the caller's snapshot too early.
 -- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
 --            it has locked the row: free, and of a lesser fence. If not, S1 decides as if there had been no S0.
 --            S0 is a plain read, which fixes a snapshot: it is for the row form, which no function or trigger can use,
@@ -643,6 +770,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     -- The ttl of a new grant, and what is left of it at first.
@@ -712,6 +840,14 @@ main: BEGIN
         END;
 
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+        -- What is laid down for the type? Most have nothing.
+        SELECT
+            LEAST(COALESCE(p_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000)),
+            COALESCE(p.longest_ttl_seconds, 315360000)
+        INTO p_seconds_left, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = p_object_type
+        LOCK IN SHARE MODE;
         IF p_outcome = 'FREE' THEN
             SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
             SET p_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
@@ -774,8 +910,9 @@ main: BEGIN
                     WHEN operator_id NOT IN (p_operator_id, '') THEN fence * 4
                     WHEN expires_ts <= v_now OR operator_id = ''
                         THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
-                    WHEN note <> '' OR p_ttl_seconds IS NULL
-                        AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
+                    WHEN note <> '' OR p_ttl_seconds IS NULL AND LEAST(
+                        GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1), v_longest_ttl_seconds
+                    ) <> p_seconds_left
                         THEN fence * 4 + 3
                     ELSE fence * 4 + 2
                 END),
@@ -791,9 +928,9 @@ main: BEGIN
                 -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
                 expires_ts = CASE fence MOD 4
                     WHEN 0 THEN expires_ts
-                    WHEN 3 THEN v_now + INTERVAL COALESCE(
+                    WHEN 3 THEN v_now + INTERVAL LEAST(COALESCE(
                         p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1)
-                    ) SECOND
+                    ), v_longest_ttl_seconds) SECOND
                     ELSE p_expires_ts
                 END,
                 -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
@@ -1059,7 +1196,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 --            those slots to end by themselves, and who has one of them may have another one within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
---            grant has it in a renewal; in a new grant an empty department and 604800 (7 days). Trailing
+--            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
 --            blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
 --            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
@@ -1619,6 +1756,63 @@ BEGIN
             MESSAGE_TEXT = 'list_appl_lock_events: is being replaced; call again, or install it again if that lasts';
     CALL list_appl_lock_events_core(
         p_object_type, p_object_id, p_operator_id, p_since_seconds, p_after_event_id, p_max_rows
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS list_appl_lock_policies_core;
+-- +goose StatementBegin
+-- list_appl_lock_policies: the policies of all types, or that of one.
+--
+-- Contract   One row for each type that has a policy. There are a few: it has no pages.
+-- In         p_object_type 1..64, NULL = any. Trailing blanks are trimmed first.
+-- Out        The columns of appl_lock_policy, 0 for a NULL, ordered by object_type as bytes.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  The answer is one snapshot.
+-- Differs    As list_appl_locks.
+
+CREATE PROCEDURE list_appl_lock_policies_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation list_appl_lock_policies.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+
+    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
+        OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_policies', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    END IF;
+
+    SELECT
+        p.object_type,
+        COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
+        COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
+        p.history_level,
+        p.take_reason_fl
+    FROM appl_lock_policy AS p
+    WHERE p_object_type IS NULL OR p.object_type = v_object_type
+    ORDER BY p.object_type;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS list_appl_lock_policies;
+-- +goose StatementBegin
+CREATE PROCEDURE list_appl_lock_policies(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'The policies of all types, or that of one.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'list_appl_lock_policies: is being replaced; call again, or install it again if that lasts';
+    CALL list_appl_lock_policies_core(
+        p_object_type
     );
 END;
 -- +goose StatementEnd
@@ -2791,7 +2985,7 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            renewal that arrives late undoes none that came first, and no get. All else is as it was.
+--            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -2832,10 +3026,12 @@ BEGIN
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION group_concat_max_len = v_max_length;
         RESIGNAL;
     END;
 
@@ -2896,6 +3092,30 @@ BEGIN
     IF v_reason IS NOT NULL THEN
         SET v_reason = CONCAT('renew_appl_locks: p_grants ', v_reason);
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
+    END IF;
+
+    -- S0: what the policies cut. MariaDB's list would end where group_concat_max_len does.
+    IF EXISTS (SELECT 1 FROM appl_lock_policy AS p WHERE p.longest_ttl_seconds IS NOT NULL) THEN
+        SET SESSION group_concat_max_len = 4294967295;
+        SELECT JSON_ARRAYAGG(JSON_OBJECT(
+            'object_type', RTRIM(g.object_type),
+            'object_id', RTRIM(g.object_id),
+            'operator_id', RTRIM(g.operator_id),
+            'fence', g.fence,
+            'ttl_seconds', LEAST(g.ttl_seconds, COALESCE(p.longest_ttl_seconds, g.ttl_seconds))
+        ))
+        INTO v_grants
+        FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+            object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+            object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            fence BIGINT PATH '$.fence',
+            ttl_seconds BIGINT PATH '$.ttl_seconds'
+        )) AS g
+        LEFT JOIN appl_lock_policy AS p
+            ON p.object_type = RTRIM(g.object_type);
+        SET SESSION group_concat_max_len = v_max_length;
+        SET v_grants = COALESCE(v_grants, p_grants);
     END IF;
 
     -- MariaDB's safe updates refuse S1, because it reads all that the inner SELECT has found.
@@ -3258,6 +3478,167 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
+-- +goose StatementBegin
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+--
+-- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
+--            of the history: POLICY, with what it says now, who did it and why.
+--            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+-- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
+--            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
+--            p_history_level CHANGES, which is what a NULL is, too; p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
+--            transaction, 1213 deadlock.
+-- Locks      S1 locks the type's one row, or its gap, to the end of the caller's transaction.
+-- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The event of each is in
+--            its transaction: under autocommit S1 and the event are one of the call's own.
+--            A get that has begun before the policy is committed may still go by the former one.
+-- Differs    A get inside a transaction locks the row of the policy for reading until that ends, as get_appl_lock says why: S1
+--            waits for it, for 1 s at most. Then call it again; or at a time when there are no long transactions.
+
+CREATE PROCEDURE set_appl_lock_policy_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation set_appl_lock_policy.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_object_type, ''));
+    DECLARE v_longest_ttl_seconds BIGINT DEFAULT COALESCE(p_longest_ttl_seconds, 315360000);
+    DECLARE v_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    DECLARE v_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_take_reason_fl, 'Y'));
+    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_actor_id, ''));
+    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_reason, ''));
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
+    ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000);
+    ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND v_longest_ttl_seconds THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', v_longest_ttl_seconds);
+    ELSEIF v_history_level <> 'CHANGES' THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be CHANGES';
+    ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
+    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
+    ELSEIF CHAR_LENGTH(v_reason) > 180 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHAR_LENGTH(v_reason), 180);
+    END IF;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    CALL appl_lock_begin(v_began);
+    -- S1: this is the policy from now on.
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, history_level, take_reason_fl)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_history_level, v_take_reason_fl)
+    ON DUPLICATE KEY UPDATE
+        default_ttl_seconds = p_default_ttl_seconds,
+        longest_ttl_seconds = p_longest_ttl_seconds,
+        history_level = v_history_level,
+        take_reason_fl = v_take_reason_fl;
+    CALL appl_lock_record(
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+        CONCAT(
+            'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
+            ', history ', v_history_level, ', take reason ', v_take_reason_fl, IF(v_reason = '', '', ': '), v_reason
+        )
+    );
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET p_return_cd = 'Y';
+    SET p_outcome = 'SET';
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS set_appl_lock_policy;
+-- +goose StatementBegin
+CREATE PROCEDURE set_appl_lock_policy(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Lay down how long locks on objects of a type last, and what is told of them.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
+    CALL set_appl_lock_policy_core(
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_actor_id, p_reason,
+        p_return_cd, p_outcome
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS set_appl_lock_policy_row;
+-- +goose StatementBegin
+CREATE PROCEDURE set_appl_lock_policy_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Lay down how long locks on objects of a type last, and what is told of them; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
+    CALL set_appl_lock_policy_core(
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_actor_id, p_reason,
+        v_return_cd, v_outcome
+    );
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS stats_appl_locks_core;
 -- +goose StatementBegin
 -- stats_appl_locks: how many locks and waiters there are of each type and department, and how old and how long.
@@ -3615,6 +3996,7 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
 --            That is an event of the history, with who did it and why.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
@@ -3628,7 +4010,8 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and answers HELD and FREE, S2 decides on the same row; held to the end of the
+-- Locks      S1 locks the object's one row and answers HELD and FREE, S1b the row of its type's policy, or the gap for it,
+--            for reading, S2 decides on the object's row; held to the end of the
 --            caller's transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still the very
 --            row that S1 read (same operator, fence, lock_ts and expires_ts), and ROW_COUNT says so, because the fence
@@ -3682,6 +4065,7 @@ main: BEGIN
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_lock_ts DATETIME(6);
     DECLARE v_old_expires_ts DATETIME(6);
+    DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_old_fence = NULL;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
@@ -3742,10 +4126,17 @@ main: BEGIN
             LEAVE main;
         END IF;
 
+        -- S1b: how long may it last? The aggregate makes it one row in any case.
+        SELECT MIN(p.longest_ttl_seconds)
+        INTO v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+        LOCK IN SHARE MODE;
+
         -- S2: a new grant for the other operator, if it is still so.
-        SET p_seconds_left = COALESCE(
+        SET p_seconds_left = LEAST(COALESCE(
             p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
-        );
+        ), COALESCE(v_longest_ttl_seconds, 315360000));
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
         SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
         UPDATE appl_lock AS l
@@ -4104,6 +4495,9 @@ DROP PROCEDURE IF EXISTS take_appl_lock;
 DROP PROCEDURE IF EXISTS take_appl_lock_core;
 DROP PROCEDURE IF EXISTS stats_appl_locks;
 DROP PROCEDURE IF EXISTS stats_appl_locks_core;
+DROP PROCEDURE IF EXISTS set_appl_lock_policy_row;
+DROP PROCEDURE IF EXISTS set_appl_lock_policy;
+DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
@@ -4129,6 +4523,8 @@ DROP PROCEDURE IF EXISTS list_appl_locks;
 DROP PROCEDURE IF EXISTS list_appl_locks_core;
 DROP PROCEDURE IF EXISTS list_appl_lock_waiters;
 DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
+DROP PROCEDURE IF EXISTS list_appl_lock_policies;
+DROP PROCEDURE IF EXISTS list_appl_lock_policies_core;
 DROP PROCEDURE IF EXISTS list_appl_lock_events;
 DROP PROCEDURE IF EXISTS list_appl_lock_events_core;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
@@ -4144,6 +4540,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_row;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP PROCEDURE IF EXISTS get_appl_lock_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy_row;
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
 DROP PROCEDURE IF EXISTS assert_appl_lock_row;
 DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP PROCEDURE IF EXISTS assert_appl_lock_core;

@@ -1,5 +1,5 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and appl_lock_event, the
--- history. They are new: an older client notices nothing.
+-- history, and appl_lock_policy, what is laid down for a type. They are new: an older client notices nothing.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -106,8 +106,8 @@ COMMENT ON TABLE appl_lock_event IS
 COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
 COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
 COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.';
-COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED.';
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED.';
+COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED and POLICY.';
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, POLICY or PURGED.';
 COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.';
 COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
 COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';
@@ -115,9 +115,29 @@ COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock.';
 COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that operator; may be empty.';
 COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who got the lock; empty if nobody.';
 COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that operator; may be empty.';
-COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED.';
+COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED and POLICY.';
 COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the new grant; 0 for none.';
-COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows.';
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.';
+
+CREATE TABLE appl_lock_policy (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    default_ttl_seconds bigint,
+    longest_ttl_seconds bigint,
+    history_level varchar(8) COLLATE "C" NOT NULL,
+    take_reason_fl character(1) COLLATE "C" NOT NULL,
+    CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
+);
+
+COMMENT ON TABLE appl_lock_policy IS
+    'One row for each type of objects for which something is laid down. Change it through the procedures only: they tell the history.';
+COMMENT ON COLUMN appl_lock_policy.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant for which none is given; NULL = 7 days.';
+COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.';
+COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history keeps: CHANGES of others'' locks.';
+COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
+
+-- An empty or small table that the server knows to be one is read as it is, which costs half of what its index does.
+ANALYZE appl_lock_policy;
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
 
@@ -128,6 +148,7 @@ DO $$
 DECLARE
     v_schema text := coalesce(nullif(current_setting('applock.schema', true), ''), 'applock');
 BEGIN
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_policy', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock', v_schema);

@@ -462,6 +462,84 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- drop_appl_lock_policy: take back the policy of a type.
+--
+-- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
+--            N NONE: it had none; nothing changed.
+--            A grant keeps the end that it has until it is renewed or transferred.
+-- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
+--            blanks are trimmed first.
+-- Out        p_return_cd, p_outcome.
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
+--            them.
+-- Locks      S1 locks the type's one row, to the end of the caller's transaction. No get waits for that.
+-- Race-free  Two at once: one waits for the other and answers NONE.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION drop_appl_lock_policy_row(
+    p_object_type text,
+    p_actor_id text,
+    p_reason text,
+    OUT p_return_cd character(1),
+    OUT p_outcome text
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('drop_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
+    v_actor_id text := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
+    v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 180, false);
+BEGIN
+    -- S1: there is none from now on.
+    DELETE FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type;
+    IF NOT FOUND THEN
+        p_return_cd := 'N';
+        p_outcome := 'NONE';
+        RETURN;
+    END IF;
+    PERFORM appl_lock_record(
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+        'dropped' || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
+    );
+    p_return_cd := 'Y';
+    p_outcome := 'DROPPED';
+END
+$$;
+
+COMMENT ON FUNCTION drop_appl_lock_policy_row(text, text, text) IS
+    'Take back the policy of a type; the answer is one row.';
+
+REVOKE ALL ON FUNCTION drop_appl_lock_policy_row(text, text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE drop_appl_lock_policy(
+    IN p_object_type text,
+    IN p_actor_id text,
+    IN p_reason text,
+    INOUT p_return_cd character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_return_cd, r.p_outcome
+    INTO p_return_cd, p_outcome
+    FROM drop_appl_lock_policy_row(p_object_type, p_actor_id, p_reason) AS r;
+END
+$$;
+
+COMMENT ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text) IS
+    'Take back the policy of a type.';
+
+REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
@@ -470,16 +548,18 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
 --            OVERTAKEN.
+--            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
+--            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
---            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
+--            NULL = the grant's in a renewal, else the policy's, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (the holder's when
 --            HELD, the grant's own when RENEWED, empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row and decides; held
---            to the end of the caller's transaction (also when S2b or S2c loses its race: a HELD that S1
+-- Locks      S1 reads without a lock and answers HELD; S1b reads without a lock. S2 locks the object's one row and
+--            decides; held to the end of the caller's transaction (also when S2b or S2c loses its race: a HELD that S1
 --            finds after it had to wait leaves the row locked until then).
 -- Race-free  Nothing is granted on S1's word: each S2 names what S1 has seen, and is judged on the row as it is once it
 --            is locked. What has changed since S1 is looked at again, and S1 is a new snapshot each time.
@@ -523,6 +603,8 @@ DECLARE
     v_fence bigint;
     v_expired boolean;
     v_now_ts timestamptz;
+    v_ttl_seconds bigint;
+    v_longest_ttl_seconds bigint;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
@@ -543,7 +625,20 @@ BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
-        IF NOT FOUND THEN
+        IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
+            p_lock_fl := 'N';
+            p_outcome := 'HELD';
+            p_fence := 0;
+            p_seconds_left := appl_lock_seconds_left(p_expires_ts);
+            RETURN;
+        END IF;
+
+        -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
+        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds
+        INTO v_ttl_seconds, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type;
+        IF v_fence IS NULL THEN
             -- Whoever names a row that is there has named its type and id well.
             IF (
                 char_length(v_object_type) BETWEEN 1 AND 64
@@ -573,10 +668,10 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
+                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSIF p_expires_ts <= v_now_ts THEN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
@@ -587,13 +682,13 @@ BEGIN
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
-                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800)),
+                expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
                 note = ''
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
                 AND l.expires_ts = p_expires_ts
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
             IF v_expired AND FOUND AND p_old_operator_id <> v_operator_id THEN
                 PERFORM appl_lock_record(
@@ -601,26 +696,27 @@ BEGIN
                     p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
                 );
             END IF;
-        ELSIF p_old_operator_id = v_operator_id THEN
+        ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
             SET department_id = CASE WHEN p_department_id IS NULL THEN l.department_id ELSE v_department_id END,
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
                 lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
-                expires_ts = v_now_ts
-                    + coalesce(make_interval(secs => p_ttl_seconds), appl_lock_ttl(l.lock_ts, l.expires_ts))
+                expires_ts = v_now_ts + CASE
+                    WHEN p_ttl_seconds IS NULL
+                        THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
+                    ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
+                END
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
                 AND l.expires_ts > clock_timestamp()
-            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts)), l.note
+            RETURNING 'RENEWED', l.fence, l.expires_ts,
+                CASE
+                    WHEN p_ttl_seconds IS NULL THEN appl_lock_seconds_left(l.expires_ts)
+                    ELSE coalesce(v_ttl_seconds, p_ttl_seconds)
+                END, l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
-        ELSE
-            p_lock_fl := 'N';
-            p_outcome := 'HELD';
-            p_fence := 0;
-            p_seconds_left := appl_lock_seconds_left(p_expires_ts);
-            RETURN;
         END IF;
         IF FOUND THEN
             IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
@@ -713,7 +809,7 @@ REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character,
 --            those slots to end by themselves, and who has one of them may have another one within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
---            1..315360000, NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
+--            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
 --            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.
@@ -1211,6 +1307,51 @@ COMMENT ON FUNCTION list_appl_lock_events(text, text, text, bigint, bigint, bigi
     'One page of the history, oldest first, all or that of a type, an object or an operator.';
 
 REVOKE ALL ON FUNCTION list_appl_lock_events(text, text, text, bigint, bigint, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- list_appl_lock_policies: the policies of all types, or that of one.
+--
+-- Contract   One row for each type that has a policy. There are a few: it has no pages.
+-- In         p_object_type 1..64, NULL = any. Trailing blanks are trimmed first.
+-- Out        The columns of appl_lock_policy, 0 for a NULL, ordered by object_type as bytes.
+-- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Locks      Nothing; never waits and never writes.
+-- Race-free  The answer is one snapshot.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION list_appl_lock_policies(
+    p_object_type text,
+    OUT object_type text,
+    OUT default_ttl_seconds bigint,
+    OUT longest_ttl_seconds bigint,
+    OUT history_level text,
+    OUT take_reason_fl text
+) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text(
+        'list_appl_lock_policies', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL
+    );
+BEGIN
+    RETURN QUERY
+    SELECT
+        p.object_type::text,
+        coalesce(p.default_ttl_seconds, 0),
+        coalesce(p.longest_ttl_seconds, 0),
+        p.history_level::text,
+        p.take_reason_fl::text
+    FROM appl_lock_policy AS p
+    WHERE p_object_type IS NULL OR p.object_type = v_object_type
+    ORDER BY p.object_type;
+END
+$$;
+
+COMMENT ON FUNCTION list_appl_lock_policies(text) IS 'The policies of all types, or that of one.';
+
+REVOKE ALL ON FUNCTION list_appl_lock_policies(text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2009,7 +2150,7 @@ REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bi
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            renewal that arrives late undoes none that came first, and no get. All else is as it was.
+--            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -2116,9 +2257,11 @@ BEGIN
     END IF;
 
     FOR object_type, object_id, v_operator_id, v_fence, v_ttl_seconds IN
-        SELECT g.object_type, g.object_id, g.operator_id, g.fence, g.ttl_seconds
+        SELECT g.object_type, g.object_id, g.operator_id, g.fence, least(g.ttl_seconds, p.longest_ttl_seconds)
         FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls)
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
+        LEFT JOIN appl_lock_policy AS p
+            ON p.object_type = g.object_type
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
         -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
@@ -2344,6 +2487,126 @@ COMMENT ON PROCEDURE serialize_appl_lock(text, text) IS
     'Let one transaction at a time work on an object.';
 
 REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+--
+-- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
+--            of the history: POLICY, with what it says now, who did it and why.
+--            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+-- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
+--            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
+--            p_history_level CHANGES, which is what a NULL is, too; p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome.
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
+--            them.
+-- Locks      S1 locks the type's one row, to the end of the caller's transaction. No get waits for that: it reads what is
+--            committed.
+-- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The event of each is in
+--            its transaction, and they are in the order of the changes.
+--            A get that has begun before the policy is committed may still go by the former one.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
+    p_object_type text,
+    p_default_ttl_seconds bigint,
+    p_longest_ttl_seconds bigint,
+    p_history_level text,
+    p_take_reason_fl text,
+    p_actor_id text,
+    p_reason text,
+    OUT p_return_cd character(1),
+    OUT p_outcome text
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('set_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
+    v_longest_ttl_seconds bigint := appl_lock_number(
+        'set_appl_lock_policy', 'p_longest_ttl_seconds', p_longest_ttl_seconds, 315360000, 315360000
+    );
+    v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
+    v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
+    v_actor_id text;
+    v_reason text;
+BEGIN
+    PERFORM appl_lock_number(
+        'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds
+    );
+    IF v_history_level <> 'CHANGES' THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_history_level must be CHANGES',
+            COLUMN = 'p_history_level';
+    END IF;
+    IF v_take_reason_fl NOT IN ('Y', 'N') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_take_reason_fl must be Y or N',
+            COLUMN = 'p_take_reason_fl';
+    END IF;
+    v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
+    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
+
+    -- S1: this is the policy from now on.
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, history_level, take_reason_fl)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_history_level, v_take_reason_fl)
+    ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
+    SET default_ttl_seconds = excluded.default_ttl_seconds,
+        longest_ttl_seconds = excluded.longest_ttl_seconds,
+        history_level = excluded.history_level,
+        take_reason_fl = excluded.take_reason_fl;
+    PERFORM appl_lock_record(
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+        format(
+            'default %s, longest %s, history %s, take reason %s',
+            coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
+            v_history_level, v_take_reason_fl
+        ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
+    );
+    p_return_cd := 'Y';
+    p_outcome := 'SET';
+END
+$$;
+
+COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
+    'Lay down how long locks on objects of a type last, and what is told of them; the answer is one row.';
+
+REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
+    IN p_object_type text,
+    IN p_default_ttl_seconds bigint,
+    IN p_longest_ttl_seconds bigint,
+    IN p_history_level text,
+    IN p_take_reason_fl text,
+    IN p_actor_id text,
+    IN p_reason text,
+    INOUT p_return_cd character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT r.p_return_cd, r.p_outcome
+    INTO p_return_cd, p_outcome
+    FROM set_appl_lock_policy_row(
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl, p_actor_id, p_reason
+    ) AS r;
+END
+$$;
+
+COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
+    'Lay down how long locks on objects of a type last, and what is told of them.';
+
+REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2616,6 +2879,7 @@ REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, big
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
 --            That is an event of the history, with who did it and why.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
@@ -2671,12 +2935,17 @@ DECLARE
     v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_from_department_id text;
     v_from_fence bigint;
+    v_longest_ttl interval;
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO p_old_operator_id, p_old_department_id, v_from_department_id, v_from_fence, p_expires_ts, p_seconds_left
+        SELECT l.operator_id, l.department_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+            make_interval(secs => p.longest_ttl_seconds)
+        INTO p_old_operator_id, p_old_department_id, v_from_department_id, v_from_fence, p_expires_ts, p_seconds_left,
+            v_longest_ttl
         FROM appl_lock AS l
+        LEFT JOIN appl_lock_policy AS p
+            ON p.object_type = l.object_type
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.expires_ts > clock_timestamp();
@@ -2706,7 +2975,7 @@ BEGIN
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
                     t.now_ts,
                     t.now_ts,
-                    t.now_ts + coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts))
+                    t.now_ts + least(coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts)), v_longest_ttl)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = v_object_type
@@ -2714,7 +2983,10 @@ BEGIN
             AND l.operator_id = v_from_operator_id
             AND l.fence = v_from_fence
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        RETURNING l.fence, l.expires_ts, CASE
+            WHEN p_ttl_seconds IS NULL OR v_longest_ttl < v_ttl THEN appl_lock_seconds_left(l.expires_ts)
+            ELSE p_ttl_seconds
+        END
         INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
             PERFORM appl_lock_record(
@@ -2926,6 +3198,8 @@ DROP FUNCTION IF EXISTS transfer_appl_lock_row;
 DROP PROCEDURE IF EXISTS take_appl_lock;
 DROP FUNCTION IF EXISTS take_appl_lock_row;
 DROP FUNCTION IF EXISTS stats_appl_locks;
+DROP PROCEDURE IF EXISTS set_appl_lock_policy;
+DROP FUNCTION IF EXISTS set_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP FUNCTION IF EXISTS serialize_appl_lock_row;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
@@ -2941,6 +3215,7 @@ DROP PROCEDURE IF EXISTS note_appl_lock;
 DROP FUNCTION IF EXISTS note_appl_lock_row;
 DROP FUNCTION IF EXISTS list_appl_locks;
 DROP FUNCTION IF EXISTS list_appl_lock_waiters;
+DROP FUNCTION IF EXISTS list_appl_lock_policies;
 DROP FUNCTION IF EXISTS list_appl_lock_events;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP FUNCTION IF EXISTS inquire_appl_lock_row;
@@ -2948,6 +3223,8 @@ DROP FUNCTION IF EXISTS inbox_appl_locks;
 DROP FUNCTION IF EXISTS get_appl_lock_permit;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP FUNCTION IF EXISTS get_appl_lock_row;
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
+DROP FUNCTION IF EXISTS drop_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP FUNCTION IF EXISTS assert_appl_lock_row;
 DROP FUNCTION IF EXISTS appl_lock_version;

@@ -1,5 +1,5 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and appl_lock_event, the
--- history. They are new: an older client notices nothing. Timestamps are microseconds since 1970-01-01 UTC.
+-- history, and appl_lock_policy, what is laid down for a type. They are new: an older client notices nothing. Timestamps are microseconds since 1970-01-01 UTC.
 
 -- +goose Up
 CREATE TABLE appl_lock (
@@ -65,8 +65,21 @@ CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_i
 CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id);
 CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id);
 
+CREATE TABLE appl_lock_policy (
+    object_type TEXT NOT NULL,
+    default_ttl_seconds INTEGER,
+    longest_ttl_seconds INTEGER,
+    history_level TEXT NOT NULL,
+    take_reason_fl TEXT NOT NULL,
+    CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type),
+    CONSTRAINT appl_lock_policy_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
+    CONSTRAINT appl_lock_policy_level_ck CHECK (history_level = 'CHANGES'),
+    CONSTRAINT appl_lock_policy_reason_ck CHECK (take_reason_fl IN ('Y', 'N'))
+) STRICT, WITHOUT ROWID;
+
 -- +goose Down
 -- All locks are lost.
+DROP TABLE IF EXISTS appl_lock_policy;
 DROP TABLE IF EXISTS appl_lock_event;
 DROP TABLE IF EXISTS appl_lock_waiter;
 DROP TABLE IF EXISTS appl_lock;

@@ -2,6 +2,7 @@
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
 --            That is an event of the history, with who did it and why.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
@@ -14,7 +15,7 @@
 --            p_expires_ts, rounded up; the holder's when HELD, 0 when FREE). Now is when S1 had read.
 -- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
 --            -911 and -913 as get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE.
+-- Locks      S1 and S1b read what is committed, without waiting (cur_commit, the default); S1 answers HELD and FREE.
 --            S2 locks the object's one row and decides; held to the end of the caller's transaction.
 -- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still
 --            the very row that S1 read (same fence, lock_ts and expires_ts); of two transfers from the same
@@ -55,6 +56,8 @@ main: BEGIN
     DECLARE v_reason VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -133,6 +136,15 @@ main: BEGIN
                 + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
                 + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
             SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
+        END IF;
+        -- S1b: how long may it last?
+        SELECT COUNT(*), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+        WITH CS;
+        IF v_ttl_seconds > v_longest_ttl_seconds THEN
+            SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
         SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000

@@ -5,13 +5,15 @@
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
 --            OVERTAKEN.
+--            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
+--            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
 --            caller's all or nothing is a rollback.
 -- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
 --            "JDOE", "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Its types are checked at first.
 --            p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64; p_ttl_seconds 1..315360000. NULL = as the grant has it in a renewal; in a
---            new grant an empty department and 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
+--            new grant an empty department and the policy's ttl, else 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
 --            in whole seconds, rounded up, at least 1.
 --            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
@@ -23,7 +25,8 @@
 -- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S1: the object's one row
 --            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
 --            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes, and its
---            note, lock the same row.
+--            note, lock the same row. In a transaction the row of the type's policy, or the gap for it, is locked for reading, too,
+--            until that ends: a plain read would fix the caller's snapshot too early.
 -- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
 --            it has locked the row: free, and of a lesser fence. If not, S1 decides as if there had been no S0.
 --            S0 is a plain read, which fixes a snapshot: it is for the row form, which no function or trigger can use,
@@ -145,6 +148,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     -- The ttl of a new grant, and what is left of it at first.
@@ -214,6 +218,14 @@ main: BEGIN
         END;
 
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+        -- What is laid down for the type? Most have nothing.
+        SELECT
+            LEAST(COALESCE(p_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000)),
+            COALESCE(p.longest_ttl_seconds, 315360000)
+        INTO p_seconds_left, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = p_object_type
+        LOCK IN SHARE MODE;
         IF p_outcome = 'FREE' THEN
             SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
             SET p_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
@@ -276,8 +288,9 @@ main: BEGIN
                     WHEN operator_id NOT IN (p_operator_id, '') THEN fence * 4
                     WHEN expires_ts <= v_now OR operator_id = ''
                         THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
-                    WHEN note <> '' OR p_ttl_seconds IS NULL
-                        AND GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1) <> p_seconds_left
+                    WHEN note <> '' OR p_ttl_seconds IS NULL AND LEAST(
+                        GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1), v_longest_ttl_seconds
+                    ) <> p_seconds_left
                         THEN fence * 4 + 3
                     ELSE fence * 4 + 2
                 END),
@@ -293,9 +306,9 @@ main: BEGIN
                 -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
                 expires_ts = CASE fence MOD 4
                     WHEN 0 THEN expires_ts
-                    WHEN 3 THEN v_now + INTERVAL COALESCE(
+                    WHEN 3 THEN v_now + INTERVAL LEAST(COALESCE(
                         p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1)
-                    ) SECOND
+                    ), v_longest_ttl_seconds) SECOND
                     ELSE p_expires_ts
                 END,
                 -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.

@@ -11,7 +11,7 @@
 --            those slots to end by themselves, and who has one of them may have another one within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
---            grant has it in a renewal; in a new grant an empty department and 604800 (7 days). Trailing
+--            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
 --            blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
 --            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.

@@ -1,7 +1,7 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            renewal that arrives late undoes none that came first, and no get. All else is as it was.
+--            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -44,10 +44,12 @@ BEGIN
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION group_concat_max_len = v_max_length;
         RESIGNAL;
     END;
 
@@ -108,6 +110,30 @@ BEGIN
     IF v_reason IS NOT NULL THEN
         SET v_reason = CONCAT('renew_appl_locks: p_grants ', v_reason);
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
+    END IF;
+
+    -- S0: what the policies cut. MariaDB's list would end where group_concat_max_len does.
+    IF EXISTS (SELECT 1 FROM appl_lock_policy AS p WHERE p.longest_ttl_seconds IS NOT NULL) THEN
+        SET SESSION group_concat_max_len = 4294967295;
+        SELECT JSON_ARRAYAGG(JSON_OBJECT(
+            'object_type', RTRIM(g.object_type),
+            'object_id', RTRIM(g.object_id),
+            'operator_id', RTRIM(g.operator_id),
+            'fence', g.fence,
+            'ttl_seconds', LEAST(g.ttl_seconds, COALESCE(p.longest_ttl_seconds, g.ttl_seconds))
+        ))
+        INTO v_grants
+        FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+            object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+            object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            fence BIGINT PATH '$.fence',
+            ttl_seconds BIGINT PATH '$.ttl_seconds'
+        )) AS g
+        LEFT JOIN appl_lock_policy AS p
+            ON p.object_type = RTRIM(g.object_type);
+        SET SESSION group_concat_max_len = v_max_length;
+        SET v_grants = COALESCE(v_grants, p_grants);
     END IF;
 
     -- MariaDB's safe updates refuse S1, because it reads all that the inner SELECT has found.

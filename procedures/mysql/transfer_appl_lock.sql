@@ -2,6 +2,7 @@
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
 --            That is an event of the history, with who did it and why.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
@@ -15,7 +16,8 @@
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and answers HELD and FREE, S2 decides on the same row; held to the end of the
+-- Locks      S1 locks the object's one row and answers HELD and FREE, S1b the row of its type's policy, or the gap for it,
+--            for reading, S2 decides on the object's row; held to the end of the
 --            caller's transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
 -- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still the very
 --            row that S1 read (same operator, fence, lock_ts and expires_ts), and ROW_COUNT says so, because the fence
@@ -71,6 +73,7 @@ main: BEGIN
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_lock_ts DATETIME(6);
     DECLARE v_old_expires_ts DATETIME(6);
+    DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_old_fence = NULL;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
@@ -131,10 +134,17 @@ main: BEGIN
             LEAVE main;
         END IF;
 
+        -- S1b: how long may it last? The aggregate makes it one row in any case.
+        SELECT MIN(p.longest_ttl_seconds)
+        INTO v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+        LOCK IN SHARE MODE;
+
         -- S2: a new grant for the other operator, if it is still so.
-        SET p_seconds_left = COALESCE(
+        SET p_seconds_left = LEAST(COALESCE(
             p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
-        );
+        ), COALESCE(v_longest_ttl_seconds, 315360000));
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
         SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
         UPDATE appl_lock AS l

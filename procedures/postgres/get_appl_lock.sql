@@ -6,16 +6,18 @@
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
 --            OVERTAKEN.
+--            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
+--            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
---            NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
+--            NULL = the grant's in a renewal, else the policy's, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (the holder's when
 --            HELD, the grant's own when RENEWED, empty in a new grant).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 reads without a lock and answers HELD. S2 locks the object's one row and decides; held
---            to the end of the caller's transaction (also when S2b or S2c loses its race: a HELD that S1
+-- Locks      S1 reads without a lock and answers HELD; S1b reads without a lock. S2 locks the object's one row and
+--            decides; held to the end of the caller's transaction (also when S2b or S2c loses its race: a HELD that S1
 --            finds after it had to wait leaves the row locked until then).
 -- Race-free  Nothing is granted on S1's word: each S2 names what S1 has seen, and is judged on the row as it is once it
 --            is locked. What has changed since S1 is looked at again, and S1 is a new snapshot each time.
@@ -59,6 +61,8 @@ DECLARE
     v_fence bigint;
     v_expired boolean;
     v_now_ts timestamptz;
+    v_ttl_seconds bigint;
+    v_longest_ttl_seconds bigint;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
@@ -79,7 +83,20 @@ BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
-        IF NOT FOUND THEN
+        IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
+            p_lock_fl := 'N';
+            p_outcome := 'HELD';
+            p_fence := 0;
+            p_seconds_left := appl_lock_seconds_left(p_expires_ts);
+            RETURN;
+        END IF;
+
+        -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
+        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds
+        INTO v_ttl_seconds, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type;
+        IF v_fence IS NULL THEN
             -- Whoever names a row that is there has named its type and id well.
             IF (
                 char_length(v_object_type) BETWEEN 1 AND 64
@@ -109,10 +126,10 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800))
+                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         ELSIF p_expires_ts <= v_now_ts THEN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
@@ -123,13 +140,13 @@ BEGIN
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
-                expires_ts = v_now_ts + make_interval(secs => coalesce(p_ttl_seconds, 604800)),
+                expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
                 note = ''
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
                 AND l.expires_ts = p_expires_ts
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, 604800), l.note
+            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
             IF v_expired AND FOUND AND p_old_operator_id <> v_operator_id THEN
                 PERFORM appl_lock_record(
@@ -137,26 +154,27 @@ BEGIN
                     p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
                 );
             END IF;
-        ELSIF p_old_operator_id = v_operator_id THEN
+        ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
             SET department_id = CASE WHEN p_department_id IS NULL THEN l.department_id ELSE v_department_id END,
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
                 lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
-                expires_ts = v_now_ts
-                    + coalesce(make_interval(secs => p_ttl_seconds), appl_lock_ttl(l.lock_ts, l.expires_ts))
+                expires_ts = v_now_ts + CASE
+                    WHEN p_ttl_seconds IS NULL
+                        THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
+                    ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
+                END
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
                 AND l.expires_ts > clock_timestamp()
-            RETURNING 'RENEWED', l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts)), l.note
+            RETURNING 'RENEWED', l.fence, l.expires_ts,
+                CASE
+                    WHEN p_ttl_seconds IS NULL THEN appl_lock_seconds_left(l.expires_ts)
+                    ELSE coalesce(v_ttl_seconds, p_ttl_seconds)
+                END, l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
-        ELSE
-            p_lock_fl := 'N';
-            p_outcome := 'HELD';
-            p_fence := 0;
-            p_seconds_left := appl_lock_seconds_left(p_expires_ts);
-            RETURN;
         END IF;
         IF FOUND THEN
             IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN

@@ -12,7 +12,7 @@
 --            those slots to end by themselves, and who has one of them may have another one within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
---            1..315360000, NULL = the grant's in a renewal, else 604800 (7 days). Trailing blanks are trimmed first.
+--            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800 (7 days). Trailing blanks are trimmed first.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
 --            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.

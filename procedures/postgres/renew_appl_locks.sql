@@ -1,7 +1,7 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            renewal that arrives late undoes none that came first, and no get. All else is as it was.
+--            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -108,9 +108,11 @@ BEGIN
     END IF;
 
     FOR object_type, object_id, v_operator_id, v_fence, v_ttl_seconds IN
-        SELECT g.object_type, g.object_id, g.operator_id, g.fence, g.ttl_seconds
+        SELECT g.object_type, g.object_id, g.operator_id, g.fence, least(g.ttl_seconds, p.longest_ttl_seconds)
         FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls)
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
+        LEFT JOIN appl_lock_policy AS p
+            ON p.object_type = g.object_type
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
         -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.

@@ -2,6 +2,7 @@
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
 --            That is an event of the history, with who did it and why.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
@@ -57,12 +58,17 @@ DECLARE
     v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_from_department_id text;
     v_from_fence bigint;
+    v_longest_ttl interval;
 BEGIN
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO p_old_operator_id, p_old_department_id, v_from_department_id, v_from_fence, p_expires_ts, p_seconds_left
+        SELECT l.operator_id, l.department_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+            make_interval(secs => p.longest_ttl_seconds)
+        INTO p_old_operator_id, p_old_department_id, v_from_department_id, v_from_fence, p_expires_ts, p_seconds_left,
+            v_longest_ttl
         FROM appl_lock AS l
+        LEFT JOIN appl_lock_policy AS p
+            ON p.object_type = l.object_type
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.expires_ts > clock_timestamp();
@@ -92,7 +98,7 @@ BEGIN
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
                     t.now_ts,
                     t.now_ts,
-                    t.now_ts + coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts))
+                    t.now_ts + least(coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts)), v_longest_ttl)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = v_object_type
@@ -100,7 +106,10 @@ BEGIN
             AND l.operator_id = v_from_operator_id
             AND l.fence = v_from_fence
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        RETURNING l.fence, l.expires_ts, CASE
+            WHEN p_ttl_seconds IS NULL OR v_longest_ttl < v_ttl THEN appl_lock_seconds_left(l.expires_ts)
+            ELSE p_ttl_seconds
+        END
         INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
             PERFORM appl_lock_record(

@@ -4,7 +4,7 @@
 --            when S2 returns no row. S2 leaves alone what is another's and was not released: when S1 finds that expired, S3
 --            and S4 take it, in one transaction with the event.
 -- In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
---            ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
+--            ttl_seconds NULL = those of the grant in a renewal; in a new grant empty and the policy's, else 604800.
 -- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row. S3: whose lock has
 --            expired, or no row. S4: fence, expires_ts, seconds_left.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
@@ -48,10 +48,14 @@ SELECT
     t.now_ts,
     -- The ttl of the grant, if there is one to renew, is that of its last get or renewal in whole seconds: the
     -- microsecond that lock_ts may be ahead is rounded off.
-    t.now_ts + coalesce(
-        CAST(sqlc.narg('ttl_seconds') AS INTEGER),
-        max((g.expires_ts - g.lock_ts + 500000) / 1000000, 1),
-        604800
+    t.now_ts + min(
+        coalesce(
+            CAST(sqlc.narg('ttl_seconds') AS INTEGER),
+            max((g.expires_ts - g.lock_ts + 500000) / 1000000, 1),
+            p.default_ttl_seconds,
+            604800
+        ),
+        coalesce(p.longest_ttl_seconds, 315360000)
     ) * 1000000 AS expires_ts
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 LEFT JOIN appl_lock AS g
@@ -59,6 +63,8 @@ LEFT JOIN appl_lock AS g
     AND g.object_id = @object_id
     AND g.operator_id = @operator_id
     AND g.expires_ts > t.now_ts
+LEFT JOIN appl_lock_policy AS p
+    ON p.object_type = @object_type
 WHERE true
 ON CONFLICT (object_type, object_id) DO UPDATE
 SET operator_id = excluded.operator_id,
@@ -113,7 +119,14 @@ SET operator_id = @operator_id,
     acquired_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     note = '',
     lock_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + CAST(@ttl_seconds AS INTEGER) * 1000000
+    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + min(
+        coalesce(
+            CAST(sqlc.narg('ttl_seconds') AS INTEGER),
+            (SELECT p.default_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type),
+            604800
+        ),
+        coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type), 315360000)
+    ) * 1000000
 WHERE object_type = @object_type
     AND object_id = @object_id
 RETURNING

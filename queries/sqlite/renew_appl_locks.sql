@@ -14,7 +14,10 @@
 UPDATE appl_lock
 SET lock_ts = max(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, acquired_ts + 1),
     expires_ts = max(expires_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + CAST(@ttl_seconds AS INTEGER) * 1000000)
+        + min(
+            CAST(@ttl_seconds AS INTEGER),
+            coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type), 315360000)
+        ) * 1000000)
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @operator_id

@@ -200,6 +200,8 @@ func keyOf(operation db.Operation) string {
 		return "department_id"
 	case "get_appl_lock_permit":
 		return "slot_id"
+	case "list_appl_lock_policies":
+		return "object_type"
 	}
 	return "object_id"
 }
@@ -325,6 +327,16 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o", ""}},
+		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{
+				ObjectType: "t", HistoryLevel: db.HistoryChanges, TakeReasonFL: db.Yes, ActorID: "o",
+			})
+			return err
+		}, []driver.Value{"t", "CHANGES", "Y", "o", ""}},
+		{"PoliciesOfAll", "CALL applock.list_appl_lock_policies(NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.ListApplLockPolicies(ctx, db.ListApplLockPoliciesParams{})
+			return err
+		}, nil},
 		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
 			return err
@@ -437,6 +449,13 @@ func TestAnswersWithoutLock(t *testing.T) {
 		},
 		"poll_appl_locks":  {nil, []db.AwaitedObject(nil)},
 		"stats_appl_locks": {nil, []db.Stats(nil)},
+		"set_appl_lock_policy": {
+			[]driver.Value{[]byte("Y"), []byte("SET")}, db.SetApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Set},
+		},
+		"drop_appl_lock_policy": {
+			[]driver.Value{[]byte("N"), []byte("NONE")}, db.DropApplLockPolicyResult{ReturnCD: db.No, Outcome: db.None},
+		},
+		"list_appl_lock_policies": {nil, []db.Policy(nil)},
 		"list_appl_lock_waiters": {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("KIM"), none, []byte("p1"), moment("since_ts"), nil, moment("expires_ts"), int64(60)},
 			[]db.Waiter{{

@@ -319,7 +319,8 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 // lockTimeoutIsSet: LUW's default waits for ever.
 func lockTimeoutIsSet(r sqlRoutine) []string {
 	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
-		"purge_appl_locks", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks")
+		"purge_appl_locks", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks",
+		"set_appl_lock_policy", "drop_appl_lock_policy")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
@@ -382,6 +383,7 @@ func permittedConditions(r sqlRoutine, table string) []string {
 			"object_type = c_object_type AND object_id = c_object_id AND fence = c_fence AND expires_ts = c_expires_ts",
 		},
 		"appl_lock_serialize": {key},
+		"appl_lock_policy":    {"object_type = v_object_type"},
 		// Nobody changes an event, and it is nobody's decision.
 		"appl_lock_event": {"event_id = c_event_id"},
 		"appl_lock_waiter": {
@@ -393,7 +395,7 @@ func permittedConditions(r sqlRoutine, table string) []string {
 	}[table]
 }
 
-var alias = regexp.MustCompile(`\b[lw]\.`)
+var alias = regexp.MustCompile(`\b[lwp]\.`)
 
 // changeIsOfTheRowRead: an UPDATE or DELETE decides, so it must not find another row than the one that was
 // judged, or the same one changed.
@@ -414,7 +416,7 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 func changeIsCounted(r sqlRoutine, i int) string {
 	const count = "GET DIAGNOSTICS v_changed = ROW_COUNT"
 	table := r.steps[i].changedTable()
-	decides := table == "appl_lock" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
+	decides := table == "appl_lock" || table == "appl_lock_policy" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
 	if decides && !r.next(i).is(count) {
 		return fmt.Sprintf("directly behind a change of %s stands `%s`, want `%s`", table, r.next(i), count)
 	}

@@ -40,6 +40,7 @@ func lintEdits() []lintEdit {
 		releases  = "procedures/db2/release_appl_locks.sql"
 		stats     = "procedures/db2/stats_appl_locks.sql"
 		transfers = "procedures/db2/transfer_appl_locks.sql"
+		policy    = "procedures/db2/set_appl_lock_policy.sql"
 
 		listZOS      = "procedures/db2/zos/list_appl_locks.sql"
 		purgeZOS     = "procedures/db2/zos/purge_appl_locks.sql"
@@ -112,6 +113,7 @@ func lintEdits() []lintEdit {
 		edit(serialize, "END main", "END", "balance: want `END main`"),
 
 		edit(assert, "WITH RS", "GROUP BY l.object_id WITH RS", "forbidden phrases: GROUP BY:"),
+		edit(policy, "WHERE p.object_type = v_object_type;", "WHERE p.object_type >= v_object_type;", "row read: a change of appl_lock_policy is"),
 		edit(stats, "DAYS(l.acquired_ts) AS BIGINT)", "DAYS(l.acquired_ts) AS INTEGER)", "bigint: days(l.acquired_ts) as integer) * 86400"),
 		edit(assert, "WITH RS", "HAVING COUNT(*) = 1 WITH RS", "forbidden phrases: HAVING:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us FOR UPDATE", "forbidden phrases: FOR UPDATE:"),

@@ -21,6 +21,7 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 	roles := map[string]string{
 		"transfer_appl_lock": "supervisor", "take_appl_lock": "supervisor", "transfer_appl_locks": "supervisor", "release_appl_locks": "supervisor",
 		"purge_appl_locks": "janitor", "stats_appl_locks": "auditor",
+		"set_appl_lock_policy": "administrator", "drop_appl_lock_policy": "administrator", "list_appl_lock_policies": "administrator",
 	}
 	for _, operation := range db.Contract() {
 		role := "operator"

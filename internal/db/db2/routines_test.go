@@ -184,16 +184,17 @@ func purgeRemovesDeadWaiters(t *testing.T, bridge *hsqldb.Bridge) {
 func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	calls := map[string]string{
-		"get_appl_lock_permit":   "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
-		"transfer_appl_locks":    "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-		"release_appl_locks":     "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_locks":        "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_lock_waiters": "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_lock_events":  "CALL applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",
-		"inbox_appl_locks":       "CALL applock.inbox_appl_locks('o', NULL, NULL)",
-		"poll_appl_locks":        "CALL applock.poll_appl_locks('p', NULL)",
-		"stats_appl_locks":       "CALL applock.stats_appl_locks(NULL, NULL)",
-		"renew_appl_locks":       "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
+		"get_appl_lock_permit":    "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
+		"transfer_appl_locks":     "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"release_appl_locks":      "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"list_appl_locks":         "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
+		"list_appl_lock_waiters":  "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"list_appl_lock_events":   "CALL applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",
+		"list_appl_lock_policies": "CALL applock.list_appl_lock_policies(NULL)",
+		"inbox_appl_locks":        "CALL applock.inbox_appl_locks('o', NULL, NULL)",
+		"poll_appl_locks":         "CALL applock.poll_appl_locks('p', NULL)",
+		"stats_appl_locks":        "CALL applock.stats_appl_locks(NULL, NULL)",
+		"renew_appl_locks":        "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
 	}
 	for _, operation := range db.Contract() {
 		if !operation.ResultSet() {

@@ -173,12 +173,13 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL)", operation.Name)
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
+	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, NULL, 'BOSS', NULL)")
 	if operation.Name == "list_appl_lock_events" || operation.Name == "inbox_appl_locks" {
 		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
 	}
 	given := map[string]any{
 		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE", "p_client_id": operation.Name,
-		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1, "p_permits": 1, "p_reason": "why",
+		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1, "p_permits": 1, "p_actor_id": "BOSS", "p_reason": "why",
 		"p_grants": fmt.Sprintf(`[{"object_type": "customer", "object_id": "%s", "operator_id": "JDOE", "fence": %v, "ttl_seconds": 60}]`,
 			operation.Name, get[0]["p_fence"]),
 	}
@@ -231,7 +232,7 @@ func dataAccess(name string) string {
 		name = strings.TrimSuffix(name, form)
 	}
 	switch name {
-	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks",
+	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "list_appl_lock_policies", "stats_appl_locks",
 		"inbox_appl_locks":
 		return "READS SQL DATA"
 	case "appl_lock_version", "appl_lock_refuse_number", "appl_lock_refuse_text":

@@ -64,7 +64,7 @@ func newPlace(t testing.TB, product string) contract.Place {
 func lentPlaces(owner testing.TB, product string, change func(config *driver.Config)) func(t testing.TB) contract.Place {
 	create := func(t testing.TB) contract.Place { return placeOn(t, testdb.MySQL(t, product), change) }
 	return contract.NewPlaces(owner, create,
-		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DROP TABLE IF EXISTS protected").Take
+		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DELETE FROM appl_lock_policy", "DROP TABLE IF EXISTS protected").Take
 }
 
 // placeOn migrates the database that dsn names. The calls go through pools with the client's default

@@ -130,7 +130,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)", "appl_lock_end(TRUE)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
 	}
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_serialize", "appl_lock_goose"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_policy", "appl_lock_serialize", "appl_lock_goose"} {
 		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
 			all = append(all, statement{"", fmt.Sprintf(text, database+"."+table), nil, errorTableDenied})
 		}
@@ -151,11 +151,16 @@ func TestGrants(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		for role, allowed := range map[string][]string{
-			"operator":   operator,
-			"supervisor": append([]string{"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks", "stats_appl_locks"}, operator...),
+			"operator": operator,
+			"supervisor": append([]string{
+				"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks", "stats_appl_locks", "list_appl_lock_policies",
+			}, operator...),
 			"auditor": {
 				"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks",
-				"appl_lock_version",
+				"list_appl_lock_policies", "appl_lock_version",
+			},
+			"administrator": {
+				"set_appl_lock_policy", "drop_appl_lock_policy", "list_appl_lock_policies", "list_appl_lock_events", "appl_lock_version",
 			},
 			"janitor": {"purge_appl_locks", "stats_appl_locks", "appl_lock_version"},
 			"nobody":  nil,

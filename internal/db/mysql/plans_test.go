@@ -291,6 +291,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '')
 			ON DUPLICATE KEY UPDATE operator_id = 'JDOE', fence = 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
 				expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR`
+		// What is asked of a table for the first time, a server looks up how many rows it has.
+		policies   = "DO EXISTS (SELECT 1 FROM appl_lock_policy WHERE longest_ttl_seconds IS NOT NULL)"
 		noted      = "UPDATE appl_lock SET note = 'why' WHERE object_type = 'customer' AND object_id = '00500'"
 		old        = "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
 		oldWaiters = "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
@@ -300,33 +302,33 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		db.RenewableGrant{ObjectType: "customer", ObjectID: "00500", OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000}))
 	return []stepOfWork{
 		// Nobody has ever held it.
-		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 1, Handler_write 1")},
+		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 2, Handler_write 1")},
 		// Free.
-		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 2, Com_update 1, Handler_read_key 2, Handler_update 1")},
+		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// A renewal.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
 		// A renewal that keeps a ttl other than 7 days.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
 		// Refused.
 		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 1, Com_select 2, Handler_read_key 1")},
 		// In a transaction.
-		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 1, Com_insert 1, Handler_read_key 1, Handler_write 1, Handler_update 1")},
+		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
 		// Refused in a transaction.
-		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1")},
+		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
 		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
-		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Com_update 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Com_update 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Com_update 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
 		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		// A renewal of a grant with a note: the note is read behind it.
-		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
-		{[]string{held}, renewal, map[string]string{"mariadb": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 19, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 6, Handler_read_rnd_next 15, Handler_write 7, Handler_update 1, Sort_rows 2"}},
+		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
+		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 20, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 7, Handler_read_first 1, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 2, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		{[]string{held}, "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
 		{nil, "CALL list_appl_locks('customer', NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},

@@ -362,6 +362,7 @@ func TestOrderIsNotForgotten(t *testing.T) {
 			"inbox_appl_locks('JDOE', 9223372036854775807, 10000)",
 			"inbox_appl_locks('JDOE', NULL, 1)",
 			"inbox_appl_locks('BOSS', NULL, 100)",
+			"list_appl_lock_policies(NULL)",
 			"poll_appl_locks('p', 1)",
 			"poll_appl_locks('nobody', NULL)",
 			"renew_appl_locks('[]')",

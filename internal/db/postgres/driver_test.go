@@ -23,7 +23,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	create := func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) }
-	places := contract.NewPlaces(t, create, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event", "DROP TABLE IF EXISTS protected")
+	places := contract.NewPlaces(t, create, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event, applock.appl_lock_policy", "DROP TABLE IF EXISTS protected")
 	contract.Exercise(t, contract.Backend{
 		New:    places.Take,
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },

@@ -154,6 +154,12 @@ func TestGrants(t *testing.T) {
 		"inbox":        "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, NULL)",
 		"transfers":    "SELECT * FROM applock.transfer_appl_locks('JDOE', 'none', 'ASMITH', '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"releases":     "SELECT * FROM applock.release_appl_locks('JDOE', 'none', NULL, NULL, NULL, NULL, NULL, NULL)",
+		"set":          "CALL applock.set_appl_lock_policy('customer', NULL, NULL, NULL, NULL, 'BOSS', NULL)",
+		"set row":      "SELECT * FROM applock.set_appl_lock_policy_row('customer', NULL, NULL, NULL, NULL, 'BOSS', NULL)",
+		"drop":         "CALL applock.drop_appl_lock_policy('customer', 'BOSS', NULL)",
+		"policies":     "SELECT * FROM applock.list_appl_lock_policies(NULL)",
+		"policy":       "SELECT * FROM applock.appl_lock_policy",
+		"lay down":     "DELETE FROM applock.appl_lock_policy",
 		"purge":        "CALL applock.purge_appl_locks(NULL, NULL)",
 		"table":        "SELECT * FROM applock.appl_lock",
 		"write":        "DELETE FROM applock.appl_lock",
@@ -170,11 +176,12 @@ func TestGrants(t *testing.T) {
 		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "inbox", "renew",
 	}
 	for role, allowed := range map[string][]string{
-		"operator":   operator,
-		"supervisor": append([]string{"transfer", "take", "take row", "transfers", "releases", "stats"}, operator...),
-		"auditor":    {"inquire", "list", "waiters", "history", "stats", "version"},
-		"janitor":    {"purge", "stats", "version"},
-		"nobody":     nil,
+		"operator":      operator,
+		"supervisor":    append([]string{"transfer", "take", "take row", "transfers", "releases", "stats", "policies"}, operator...),
+		"auditor":       {"inquire", "list", "waiters", "history", "stats", "policies", "version"},
+		"administrator": {"set", "set row", "drop", "policies", "history", "version"},
+		"janitor":       {"purge", "stats", "version"},
+		"nobody":        nil,
 	} {
 		t.Run(role, func(t *testing.T) { // not parallel: two grants on one routine at once are an error
 			user := roleWithGrants(t, owner, role)

@@ -209,7 +209,8 @@ func TestPollsAndLostGrantsWriteNothing(t *testing.T) {
 		}
 	}
 	if writes(pollCall) || writes("SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)") ||
-		writes("SELECT * FROM applock.stats_appl_locks(NULL, NULL)") || writes("SELECT * FROM applock.inbox_appl_locks('ASMITH', NULL, NULL)") {
+		writes("SELECT * FROM applock.stats_appl_locks(NULL, NULL)") || writes("SELECT * FROM applock.inbox_appl_locks('ASMITH', NULL, NULL)") ||
+		writes("SELECT * FROM applock.list_appl_lock_policies(NULL)") {
 		t.Error("a poll, a list or a count writes")
 	}
 	if err := place.Advance(t.Context(), 31*time.Second); err != nil {

@@ -138,9 +138,9 @@ func probes() []probe {
 			WHERE object_type = 'customer' AND object_id = '500'`
 	)
 	return []probe{
-		{"get without a row", "DELETE FROM applock.appl_lock WHERE object_id = '500'", held, 2, 9, 231},
-		{"renewing get", grant, held, 2, 6, 111},
-		{"get of a free row", free, held, 2, 6, 111},
+		{"get without a row", "DELETE FROM applock.appl_lock WHERE object_id = '500'", held, 3, 9, 231},
+		{"renewing get", grant, held, 3, 6, 111},
+		{"get of a free row", free, held, 3, 6, 111},
 		{"refused get", grant, "SELECT * FROM applock.get_appl_lock_row('customer', '500', 'ASMITH', NULL, 60)", 1, 3, 0},
 		{"inquire", grant, "SELECT * FROM applock.inquire_appl_lock_row('customer', '500')", 1, 3, 0},
 		{"assert", grant, "SELECT * FROM applock.assert_appl_lock_row('customer', '500', 'JDOE', 500)", 1, 5, 54},

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -78,7 +77,7 @@ func (d *Driver) overtake(ctx context.Context, params db.GetApplLockParams) (db.
 		ObjectID:     params.ObjectID,
 		OperatorID:   params.OperatorID,
 		DepartmentID: params.DepartmentID,
-		TtlSeconds:   cmp.Or(params.TTLSeconds, defaultTTLSeconds),
+		TtlSeconds:   nullIfZero(params.TTLSeconds),
 	})
 	if err != nil {
 		return db.GetApplLockResult{}, err
@@ -102,9 +101,6 @@ func (d *Driver) overtake(ctx context.Context, params db.GetApplLockParams) (db.
 			ToFence:          row.Fence,
 		})
 }
-
-// defaultTTLSeconds is the ttl of a new grant for which none is given: 7 days.
-const defaultTTLSeconds = 604800
 
 // getHolder is S1: the refusal, or sql.ErrNoRows.
 func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {

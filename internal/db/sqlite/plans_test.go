@@ -144,6 +144,10 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			_, err := q.StatsApplLocks(ctx, queries.StatsApplLocksParams{})
 			return err
 		}, []string{"SCAN a", "SCAN w", "SCAN s"}},
+		{"policies", func(q *queries.Queries) error {
+			_, err := q.ListApplLockPolicies(ctx, queries.ListApplLockPoliciesParams{})
+			return err
+		}, []string{"SCAN appl_lock_policy"}},
 		{"purge of waiters", func(q *queries.Queries) error {
 			return q.PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{OlderThanSeconds: 60, MaxRows: 10})
 		}, []string{ofTheWaiters + byWaiterKey, "SCAN w"}},

@@ -367,6 +367,10 @@ func others() []operation {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "NOBODY", MaxRows: 10})
 			return err
 		}},
+		{name: "policies", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			policies, err := driver.ListApplLockPolicies(ctx, db.ListApplLockPoliciesParams{})
+			return wanted(len(policies), 0, err)
+		}},
 		{name: "retract", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			return driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
 				ObjectType: waiter.ObjectType, ObjectID: waiter.ObjectID, OperatorID: waiter.OperatorID, ClientID: waiter.ClientID,

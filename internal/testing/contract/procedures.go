@@ -145,6 +145,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.ListAnswer(rows)
 	case "stats":
 		return scenario.StatsAnswer(rows)
+	case "policies":
+		return scenario.PoliciesAnswer(rows)
 	case "assert", "serialize", "announce", "retract":
 		return scenario.Answer{Words: []string{"ok"}}
 	case "renew":

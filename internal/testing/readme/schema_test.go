@@ -183,7 +183,7 @@ Text is compared by bytes: collation C, utf8mb4_bin, BINARY, IDENTITY. Times are
 func TestSchemaPageEqualsGolden(t *testing.T) {
 	t.Parallel()
 	s := readSchema(t)
-	tables := []string{"appl_lock", "appl_lock_waiter", "appl_lock_event"}
+	tables := []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_policy"}
 	contract.Golden(t, filepath.Join(root, "docs/schema.svg"), s.drawing(t, tables...))
 	page := schemaBegins
 	for _, table := range tables {

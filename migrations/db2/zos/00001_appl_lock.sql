@@ -1,4 +1,4 @@
--- Creates appl_lock, appl_lock_waiter, appl_lock_event and appl_lock_serialize for Db2 for z/OS. The text of the same number for Linux,
+-- Creates appl_lock, appl_lock_waiter, appl_lock_event, appl_lock_policy and appl_lock_serialize for Db2 for z/OS. The text of the same number for Linux,
 -- UNIX and Windows is in the folder above.
 
 -- +goose Up
@@ -125,8 +125,30 @@ CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id)
 COMMENT ON TABLE appl_lock_event IS 'The history.'
 -- +goose StatementEnd
 
+-- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
+-- +goose StatementBegin
+CREATE TABLE appl_lock_policy (
+    object_type VARCHAR(256) NOT NULL,
+    default_ttl_seconds BIGINT,
+    longest_ttl_seconds BIGINT,
+    history_level VARCHAR(8) NOT NULL,
+    take_reason_fl CHAR(1) NOT NULL,
+    CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_policy IS 'What is laid down for a type.'
+-- +goose StatementEnd
+
 -- +goose Down
 -- All locks are lost.
+-- +goose StatementBegin
+DROP TABLE appl_lock_policy
+-- +goose StatementEnd
+
 -- +goose StatementBegin
 DROP TABLE appl_lock_event
 -- +goose StatementEnd

@@ -311,6 +311,123 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE drop_appl_lock_policy (
+    IN p_object_type VARCHAR(4000),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    OUT p_return_cd CHAR(1),
+    OUT p_outcome VARCHAR(11)
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
+    DECLARE v_told VARCHAR(1020) DEFAULT 'dropped';
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+
+    SET p_return_cd = 'N';
+    SET p_outcome = 'NONE';
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    END IF;
+
+    IF v_reason <> '' THEN
+        SET v_told = v_told || ': ' || v_reason;
+    END IF;
+    -- S1: there is none from now on.
+    DELETE FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    IF v_changed = 1 THEN
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        INSERT INTO appl_lock_event (
+            event_ts,
+            object_type,
+            object_id,
+            event,
+            actor_id,
+            db_user,
+            program,
+            from_operator_id,
+            from_department_id,
+            to_operator_id,
+            to_department_id,
+            from_fence,
+            to_fence,
+            reason
+        )
+        VALUES (
+            v_now,
+            v_object_type,
+            '',
+            'POLICY',
+            v_actor_id,
+            SESSION_USER,
+            '',
+            '',
+            '',
+            '',
+            '',
+            0,
+            0,
+            v_told
+        );
+        SET p_return_cd = 'Y';
+        SET p_outcome = 'DROPPED';
+    END IF;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE drop_appl_lock_policy_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_return_cd CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    CALL drop_appl_lock_policy(
+        p_object_type, p_actor_id, p_reason,
+        v_return_cd, v_outcome
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_return_cd AS p_return_cd,
+                v_outcome AS p_outcome
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE get_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
@@ -341,6 +458,9 @@ main: BEGIN
     DECLARE v_department_id VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
+    DECLARE v_default_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -409,6 +529,12 @@ main: BEGIN
             LEAVE main;
         END IF;
 
+        -- S1b: what is laid down for the type?
+        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+        WITH CS;
         SET v_department_id = RTRIM(p_department_id);
         SET v_ttl_seconds = p_ttl_seconds;
         IF v_rows = 1 AND v_old_expires_ts > v_now THEN
@@ -439,7 +565,10 @@ main: BEGIN
             SET v_lock_ts = v_now;
             SET v_old_note = '';
             SET v_department_id = COALESCE(v_department_id, '');
-            SET v_ttl_seconds = COALESCE(v_ttl_seconds, 604800);
+            SET v_ttl_seconds = COALESCE(v_ttl_seconds, v_default_ttl_seconds, 604800);
+        END IF;
+        IF v_ttl_seconds > v_longest_ttl_seconds THEN
+            SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
 
@@ -1117,6 +1246,44 @@ BEGIN
                 AND e.event_ts >= v_since
             ORDER BY e.event_id
             FETCH FIRST v_limit ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE list_appl_lock_policies (
+    IN p_object_type VARCHAR(4000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+READS SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+
+    SET v_object_type = RTRIM(p_object_type);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('list_appl_lock_policies', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    END IF;
+
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                p.object_type,
+                COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
+                COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
+                p.history_level,
+                p.take_reason_fl
+            FROM appl_lock_policy AS p
+            WHERE v_object_type IS NULL OR p.object_type = v_object_type
+            ORDER BY p.object_type
             WITH CS;
         OPEN answer;
     END;
@@ -2048,6 +2215,8 @@ BEGIN
     DECLARE v_ttl_text VARCHAR(4000);
     DECLARE v_fence BIGINT;
     DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
     DECLARE v_last_type VARCHAR(4000);
     DECLARE v_last_id VARCHAR(4000);
     DECLARE v_reason VARCHAR(64) DEFAULT '';
@@ -2174,6 +2343,15 @@ BEGIN
                     -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
                     IF v_lock_ts <= v_old_acquired_ts THEN
                         SET v_lock_ts = v_old_acquired_ts + (0.000001) SECOND;
+                    END IF;
+                    -- S1b: how long may it last?
+                    SELECT COUNT(*), MAX(p.longest_ttl_seconds)
+                    INTO v_policies, v_longest_ttl_seconds
+                    FROM appl_lock_policy AS p
+                    WHERE p.object_type = v_object_type
+                    WITH CS;
+                    IF v_ttl_seconds > v_longest_ttl_seconds THEN
+                        SET v_ttl_seconds = v_longest_ttl_seconds;
                     END IF;
                     SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
                     SET v_verdict = 'R';
@@ -2408,6 +2586,183 @@ BEGIN
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT 'Y' AS p_return_cd
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
+    IN p_object_type VARCHAR(4000),
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level VARCHAR(4000),
+    IN p_take_reason_fl VARCHAR(4000),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    OUT p_return_cd CHAR(1),
+    OUT p_outcome VARCHAR(11)
+)
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_history_level VARCHAR(4000);
+    DECLARE v_take_reason_fl VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
+    DECLARE v_told VARCHAR(1020);
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+
+    SET p_return_cd = 'N';
+    SET p_outcome = '';
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_longest_ttl_seconds = COALESCE(p_longest_ttl_seconds, 315360000);
+    SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET v_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000);
+    ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', 315360000);
+    ELSEIF p_default_ttl_seconds > v_longest_ttl_seconds THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds is above the longest';
+    ELSEIF v_history_level <> 'CHANGES' THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be CHANGES';
+    ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    END IF;
+
+    SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
+        || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
+        || ', history ' || v_history_level || ', take reason ' || v_take_reason_fl;
+    IF v_reason <> '' THEN
+        SET v_told = v_told || ': ' || v_reason;
+    END IF;
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+
+        -- S1: this is the policy from now on.
+        UPDATE appl_lock_policy AS p
+        SET default_ttl_seconds = p_default_ttl_seconds,
+            longest_ttl_seconds = p_longest_ttl_seconds,
+            history_level = v_history_level,
+            take_reason_fl = v_take_reason_fl
+        WHERE p.object_type = v_object_type;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 0 THEN
+            -- S2: it had none.
+            BEGIN
+                DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+                SET v_changed = 1;
+                INSERT INTO appl_lock_policy (
+                    object_type,
+                    default_ttl_seconds,
+                    longest_ttl_seconds,
+                    history_level,
+                    take_reason_fl
+                )
+                VALUES (
+                    v_object_type,
+                    p_default_ttl_seconds,
+                    p_longest_ttl_seconds,
+                    v_history_level,
+                    v_take_reason_fl
+                );
+            END;
+        END IF;
+        IF v_changed = 1 THEN
+            SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            VALUES (
+                v_now,
+                v_object_type,
+                '',
+                'POLICY',
+                v_actor_id,
+                SESSION_USER,
+                '',
+                '',
+                '',
+                '',
+                '',
+                0,
+                0,
+                v_told
+            );
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'SET';
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'set_appl_lock_policy: changed during the call; call again';
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level VARCHAR(4000),
+    IN p_take_reason_fl VARCHAR(4000),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
+)
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+PARAMETER CCSID UNICODE
+ISOLATION LEVEL CS
+CONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED
+VALIDATE BIND
+DISALLOW DEBUG MODE
+BEGIN
+    DECLARE v_return_cd CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    CALL set_appl_lock_policy(
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_actor_id, p_reason,
+        v_return_cd, v_outcome
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_return_cd AS p_return_cd,
+                v_outcome AS p_outcome
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -2779,6 +3134,8 @@ main: BEGIN
     DECLARE v_reason VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -2856,6 +3213,15 @@ main: BEGIN
                 + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
                 + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
             SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
+        END IF;
+        -- S1b: how long may it last?
+        SELECT COUNT(*), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+        WITH CS;
+        IF v_ttl_seconds > v_longest_ttl_seconds THEN
+            SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
         SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
@@ -3176,6 +3542,14 @@ DROP PROCEDURE stats_appl_locks
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE set_appl_lock_policy_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE set_appl_lock_policy
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE serialize_appl_lock_row
 -- +goose StatementEnd
 
@@ -3236,6 +3610,10 @@ DROP PROCEDURE list_appl_lock_waiters
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE list_appl_lock_policies
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE list_appl_lock_events
 -- +goose StatementEnd
 
@@ -3261,6 +3639,14 @@ DROP PROCEDURE get_appl_lock_row
 
 -- +goose StatementBegin
 DROP PROCEDURE get_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE drop_appl_lock_policy_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE drop_appl_lock_policy
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -10,10 +10,12 @@
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
 --            OVERTAKEN.
+--            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
+--            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
 --            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, which is expires_ts - lock_ts in whole
---            seconds, at least 1; in a new grant 604800 (7 days).
+--            seconds, at least 1; in a new grant the policy's, else 604800 (7 days).
 --            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 when HELD), p_expires_ts (UTC), p_seconds_left (from now to p_expires_ts, rounded up; the
@@ -23,7 +25,7 @@
 --            -911/40001 after 1 s of waiting for another transaction (reason 68) or as a deadlock's victim
 --            (reason 2): Db2 has rolled the whole transaction back then. -913/57033 where only the statement
 --            was rolled back: roll back and begin again.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD. S2 locks
+-- Locks      S1 and S1b read what is committed, without waiting (cur_commit, the default); S1 answers HELD. S2 locks
 --            the object's one row or its key and decides; held to the end of the caller's transaction.
 -- Race-free  S2 changes the row only if it is still the very row that S1 read (same fence, lock_ts and expires_ts), so
 --            its row count is the decision, and what it wrote is known, the ttl that a renewal keeps, too. A
@@ -68,6 +70,9 @@ main: BEGIN
     DECLARE v_department_id VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
+    DECLARE v_default_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -136,6 +141,12 @@ main: BEGIN
             LEAVE main;
         END IF;
 
+        -- S1b: what is laid down for the type?
+        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+        WITH CS;
         SET v_department_id = RTRIM(p_department_id);
         SET v_ttl_seconds = p_ttl_seconds;
         IF v_rows = 1 AND v_old_expires_ts > v_now THEN
@@ -166,7 +177,10 @@ main: BEGIN
             SET v_lock_ts = v_now;
             SET v_old_note = '';
             SET v_department_id = COALESCE(v_department_id, '');
-            SET v_ttl_seconds = COALESCE(v_ttl_seconds, 604800);
+            SET v_ttl_seconds = COALESCE(v_ttl_seconds, v_default_ttl_seconds, 604800);
+        END IF;
+        IF v_ttl_seconds > v_longest_ttl_seconds THEN
+            SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
 

@@ -16,7 +16,7 @@
 --            those slots to end by themselves, and who has one of them may have another one within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
---            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, in a new grant 604800 (7 days).
+--            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, in a new grant the policy's, else 604800.
 --            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        A result set: outcome, slot_id, operator_id, department_id, fence, expires_ts (UTC), seconds_left (from now
 --            to expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.

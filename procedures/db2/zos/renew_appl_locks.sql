@@ -6,7 +6,7 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            renewal that arrives late undoes none that came first, and no get. All else is as it was.
+--            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
 --            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
@@ -68,6 +68,8 @@ BEGIN
     DECLARE v_ttl_text VARCHAR(4000);
     DECLARE v_fence BIGINT;
     DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
     DECLARE v_last_type VARCHAR(4000);
     DECLARE v_last_id VARCHAR(4000);
     DECLARE v_reason VARCHAR(64) DEFAULT '';
@@ -194,6 +196,15 @@ BEGIN
                     -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
                     IF v_lock_ts <= v_old_acquired_ts THEN
                         SET v_lock_ts = v_old_acquired_ts + (0.000001) SECOND;
+                    END IF;
+                    -- S1b: how long may it last?
+                    SELECT COUNT(*), MAX(p.longest_ttl_seconds)
+                    INTO v_policies, v_longest_ttl_seconds
+                    FROM appl_lock_policy AS p
+                    WHERE p.object_type = v_object_type
+                    WITH CS;
+                    IF v_ttl_seconds > v_longest_ttl_seconds THEN
+                        SET v_ttl_seconds = v_longest_ttl_seconds;
                     END IF;
                     SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
                     SET v_verdict = 'R';

@@ -31,10 +31,14 @@ SELECT
     t.now_ts,
     -- The ttl of the grant, if there is one to renew, is that of its last get or renewal in whole seconds: the
     -- microsecond that lock_ts may be ahead is rounded off.
-    t.now_ts + coalesce(
-        CAST(?5 AS INTEGER),
-        max((g.expires_ts - g.lock_ts + 500000) / 1000000, 1),
-        604800
+    t.now_ts + min(
+        coalesce(
+            CAST(?5 AS INTEGER),
+            max((g.expires_ts - g.lock_ts + 500000) / 1000000, 1),
+            p.default_ttl_seconds,
+            604800
+        ),
+        coalesce(p.longest_ttl_seconds, 315360000)
     ) * 1000000 AS expires_ts
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 LEFT JOIN appl_lock AS g
@@ -42,6 +46,8 @@ LEFT JOIN appl_lock AS g
     AND g.object_id = ?2
     AND g.operator_id = ?3
     AND g.expires_ts > t.now_ts
+LEFT JOIN appl_lock_policy AS p
+    ON p.object_type = ?1
 WHERE true
 ON CONFLICT (object_type, object_id) DO UPDATE
 SET operator_id = excluded.operator_id,
@@ -182,7 +188,7 @@ type GetApplLockHolderRow struct {
 //
 // In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
 //
-//	ttl_seconds NULL = those of the grant in a renewal, empty and 604800 in a new grant.
+//	ttl_seconds NULL = those of the grant in a renewal; in a new grant empty and the policy's, else 604800.
 //
 // Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row. S3: whose lock has
 //
@@ -217,7 +223,14 @@ SET operator_id = ?1,
     acquired_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     note = '',
     lock_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + CAST(?3 AS INTEGER) * 1000000
+    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + min(
+        coalesce(
+            CAST(?3 AS INTEGER),
+            (SELECT p.default_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = ?4),
+            604800
+        ),
+        coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = ?4), 315360000)
+    ) * 1000000
 WHERE object_type = ?4
     AND object_id = ?5
 RETURNING
@@ -229,7 +242,7 @@ RETURNING
 type OvertakeApplLockParams struct {
 	OperatorID   string
 	DepartmentID string
-	TtlSeconds   int64
+	TtlSeconds   sql.NullInt64
 	ObjectType   string
 	ObjectID     string
 }

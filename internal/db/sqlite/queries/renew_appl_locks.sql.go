@@ -14,7 +14,10 @@ const renewApplLock = `-- name: RenewApplLock :one
 UPDATE appl_lock
 SET lock_ts = max(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, acquired_ts + 1),
     expires_ts = max(expires_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + CAST(?1 AS INTEGER) * 1000000)
+        + min(
+            CAST(?1 AS INTEGER),
+            coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = ?2), 315360000)
+        ) * 1000000)
 WHERE object_type = ?2
     AND object_id = ?3
     AND operator_id = ?4

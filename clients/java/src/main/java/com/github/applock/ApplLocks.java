@@ -409,6 +409,50 @@ public final class ApplLocks {
     }
 
     /**
+     * Lays down what holds for a type from the next call on.
+     *
+     * @param policy the whole policy: what is null is none
+     * @param actor who does it, for the history
+     * @param reason why; null is empty
+     * @return SET
+     * @throws SQLException as the class says
+     */
+    public String setPolicy(Policy policy, String actor, String reason) throws SQLException {
+        return one("set_appl_lock_policy_row(?, ?, ?, ?, ?, ?, ?)", row -> row.getString("p_outcome"), policy.type(),
+                seconds(policy.defaultTtl()), seconds(policy.longestTtl()), policy.history(), policy.takeReason(), actor, reason);
+    }
+
+    /**
+     * Takes back the policy of a type.
+     *
+     * @param type the kind of object
+     * @param actor who does it, for the history
+     * @param reason why; null is empty
+     * @return DROPPED, or NONE when it had none
+     * @throws SQLException as the class says
+     */
+    public String dropPolicy(String type, String actor, String reason) throws SQLException {
+        return one("drop_appl_lock_policy_row(?, ?, ?)", row -> row.getString("p_outcome"), type, actor, reason);
+    }
+
+    /**
+     * Lists the policies, in the order of the types.
+     *
+     * @param type only of this type; null is any
+     * @return what is laid down
+     * @throws SQLException as the class says
+     */
+    public List<Policy> policies(String type) throws SQLException {
+        return call("list_appl_lock_policies(?)", row -> new Policy(row.getString("object_type"), duration(row, "default_ttl_seconds"),
+                duration(row, "longest_ttl_seconds"), row.getString("history_level"), row.getString("take_reason_fl")), type);
+    }
+
+    private static Duration duration(ResultSet row, String column) throws SQLException {
+        long seconds = row.getLong(column);
+        return seconds == 0 ? null : Duration.ofSeconds(seconds);
+    }
+
+    /**
      * Lists the history, oldest first, a page at a time.
      *
      * @param type for objects of which type; null is any

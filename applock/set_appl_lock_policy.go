@@ -1,0 +1,115 @@
+package applock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// MaxPolicyReasonLength is how many characters the reason of a change of a policy may have: the history has room for
+// MaxReasonLength with what the policy says.
+const MaxPolicyReasonLength = 180
+
+// HistoryLevel is what the history keeps of objects of a type. More levels may come.
+type HistoryLevel string
+
+// HistoryChanges is what is done to the locks of others: transfers, releases on somebody's behalf or with a reason, locks that
+// were taken after they had expired, and purges.
+const HistoryChanges HistoryLevel = "CHANGES"
+
+// Policy is what is laid down for objects of a type.
+type Policy struct {
+	// Type is that of the objects.
+	Type string
+	// DefaultTTL is how long a new grant lasts for which no TTL is given; zero is the DefaultTTL of all types.
+	DefaultTTL time.Duration
+	// LongestTTL is the greatest TTL, to which a greater one is cut; zero is MaxTTL.
+	LongestTTL time.Duration
+	History    HistoryLevel
+	// TakeWithoutReason is true if who takes a lock away from another need not say why.
+	TakeWithoutReason bool
+}
+
+// SetPolicyRequest lays down the policy of a type.
+type SetPolicyRequest struct {
+	// Policy is whole: what is zero is none, whatever there was before. An empty History is HistoryChanges.
+	Policy
+	// Actor is who does it, and Reason why: up to MaxPolicyReasonLength characters. The history keeps both.
+	Actor  string
+	Reason string
+}
+
+// SetPolicy sets the policy of a type. From the next call on each get, renewal and transfer of an object of the type goes by
+// it, also by programs that know nothing of policies: a TTL that is too long is cut, and the answer says when the lock ends. A
+// grant that there is already keeps its end until then.
+//
+// It needs a right of its own. The change is an event of the history. ErrOutcomeUnknown after a cancelled ctx or a broken
+// connection: repeat the call, which sets the same once more.
+func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error {
+	if err := c.operations.setPolicy(ctx, request); err != nil {
+		return fmt.Errorf("set policy of %s: %w", request.Type, err)
+	}
+	return nil
+}
+
+func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
+	params := db.SetApplLockPolicyParams{
+		HistoryLevel: cmp.Or(db.HistoryLevel(strings.TrimRight(string(r.History), " ")), db.HistoryChanges),
+		TakeReasonFL: db.Yes,
+	}
+	if r.TakeWithoutReason {
+		params.TakeReasonFL = db.No
+	}
+	var err error
+	if params.ObjectType, err = checkObjectType("Type", r.Type); err != nil {
+		return params, err
+	}
+	if r.LongestTTL != 0 {
+		if params.LongestTTLSeconds, err = checkSeconds("LongestTTL", r.LongestTTL, 0); err != nil {
+			return params, err
+		}
+	}
+	if r.DefaultTTL != 0 {
+		if params.DefaultTTLSeconds, err = checkSeconds("DefaultTTL", r.DefaultTTL, 0); err != nil {
+			return params, err
+		}
+	}
+	if r.LongestTTL != 0 && r.DefaultTTL > r.LongestTTL {
+		return params, &InvalidError{Argument: "DefaultTTL", Reason: fmt.Sprintf("is more than the longest, %s", r.LongestTTL)}
+	}
+	if params.HistoryLevel != db.HistoryChanges {
+		return params, &InvalidError{Argument: "History", Reason: "must be CHANGES"}
+	}
+	params.ActorID, params.Reason, err = checkPolicyActor(r.Actor, r.Reason)
+	return params, err
+}
+
+// checkPolicyActor checks what a change of a policy tells the history.
+func checkPolicyActor(actor, reason string) (checkedActor, checkedReason string, err error) {
+	if checkedActor, err = checkText("Actor", actor, MaxOperatorLength); err != nil {
+		return "", "", err
+	}
+	checkedReason, err = checkOptionalText("Reason", reason, MaxPolicyReasonLength)
+	return checkedActor, checkedReason, err
+}
+
+func (o operations) setPolicy(ctx context.Context, request SetPolicyRequest) error {
+	params, err := request.params()
+	if err != nil {
+		return err
+	}
+	result, err := retryIfUnchanged(ctx, o, func() (db.SetApplLockPolicyResult, error) { return o.driver.SetApplLockPolicy(ctx, params) })
+	if err != nil {
+		return o.changeError(err)
+	}
+	o.log(ctx, "set_appl_lock_policy",
+		slog.String("object_type", params.ObjectType),
+		slog.String("actor", params.ActorID),
+		slog.String("outcome", string(result.Outcome)))
+	return nil
+}

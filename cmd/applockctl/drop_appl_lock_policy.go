@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// droppedPolicy tells what has become of the policy of a type.
+type droppedPolicy struct {
+	Outcome    applock.Outcome `json:"outcome"`
+	ObjectType string          `json:"object_type"`
+}
+
+func (d droppedPolicy) fields() []field {
+	return []field{{title: "OUTCOME", value: d.Outcome}, {title: "TYPE", value: d.ObjectType}}
+}
+
+func (a *app) policyDropCommand() *cobra.Command {
+	var request applock.DropPolicyRequest
+	command := &cobra.Command{
+		Use:   "drop TYPE --by O [--reason R]",
+		Short: "Take back the policy of a type",
+		Long: `Takes back the policy of a type: a new lock lasts 7 days again unless a time is given. A lock that is there
+already keeps its end until it is renewed or transferred. The history keeps who has done it, and the reason.
+It needs the right of an administrator.
+
+Prints DROPPED (exit code 0), or NONE when the type has no policy (exit code 1).`,
+		Example:               `  applockctl policy drop customer --by mlee --reason "the trial is over"`,
+		Args:                  oneType,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.Type = args[0]
+			return a.dropPolicy(ctx, request)
+		}),
+	}
+	a.policyActorFlags(command, &request.Actor, &request.Reason)
+	return command
+}
+
+func (a *app) dropPolicy(ctx context.Context, request applock.DropPolicyRequest) error {
+	return a.call(ctx, "policy drop", func(ctx context.Context, s session) error {
+		answer := droppedPolicy{Outcome: outcomeDropped, ObjectType: trim(request.Type)}
+		err := s.DropPolicy(ctx, request)
+		if errors.Is(err, applock.ErrNoPolicy) {
+			answer.Outcome = outcomeNone
+			return a.answer(false, answer)
+		}
+		if err != nil {
+			return err
+		}
+		return a.answer(true, answer)
+	})
+}

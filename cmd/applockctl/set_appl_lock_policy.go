@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// policyCommand has the commands for what is laid down for a type.
+func (a *app) policyCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "policy set|drop|list",
+		Short: "Lay down how long locks on objects of a type last",
+		Long: `Lays down for objects of a type how long a lock lasts, at first and at most, and whether who takes it from
+another must say why. It holds from the next call on, also for programs that
+know nothing of it: a time that is too long is cut, and the answer says when the lock ends.`,
+		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee
+  applockctl policy list`,
+		DisableFlagsInUseLine: true,
+	}
+	command.AddCommand(a.policySetCommand(), a.policyDropCommand(), a.policyListCommand())
+	return command
+}
+
+func (a *app) policySetCommand() *cobra.Command {
+	var request applock.SetPolicyRequest
+	var defaultTTL, longestTTL duration
+	command := &cobra.Command{
+		Use:   "set TYPE [--default-ttl 1h] [--longest-ttl 8h] --by O [--reason R]",
+		Short: "Set the policy of a type",
+		Long: `Sets the policy of a type. It is whole: what is not given is none of it, whatever there was before. A lock
+that is there already keeps its end until it is renewed or transferred.
+
+The history keeps who has set it, what it says, and the reason: see "applockctl history". It needs the right
+of an administrator.
+
+Prints SET and what holds now (exit code 0).`,
+		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee --reason "office hours"
+  applockctl policy set invoice --take-without-reason --by mlee`,
+		Args:                  oneType,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.Type = args[0]
+			request.DefaultTTL, request.LongestTTL = time.Duration(defaultTTL), time.Duration(longestTTL)
+			return a.setPolicy(ctx, request)
+		}),
+	}
+	command.Flags().Var(&defaultTTL, "default-ttl", "how long a new lock lasts for which no time is given (7d)")
+	command.Flags().Var(&longestTTL, "longest-ttl", "how long a lock lasts at most (3650d)")
+	command.Flags().BoolVar(&request.TakeWithoutReason, "take-without-reason", false, "who takes a lock from another need not say why")
+	a.policyActorFlags(command, &request.Actor, &request.Reason)
+	return command
+}
+
+// policyActorFlags are those for the history, which wants to know who it was.
+func (a *app) policyActorFlags(command *cobra.Command, by, reason *string) {
+	a.actorFlags(command, by, reason)
+	if *by == "" {
+		require(command, "by")
+	}
+}
+
+// oneType accepts one argument, the type.
+func oneType(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("the type is missing, such as customer")
+	case 1:
+		return nil
+	default:
+		return fmt.Errorf("unexpected argument %q", args[1])
+	}
+}
+
+func (a *app) setPolicy(ctx context.Context, request applock.SetPolicyRequest) error {
+	return a.call(ctx, "policy set", func(ctx context.Context, s session) error {
+		if err := s.SetPolicy(ctx, request); err != nil {
+			return err
+		}
+		request.Type = trim(request.Type)
+		return a.answer(true, policyAnswerOf(outcomeSet, request.Policy))
+	})
+}

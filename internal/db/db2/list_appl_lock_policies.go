@@ -1,0 +1,25 @@
+package db2
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// ListApplLockPolicies calls list_appl_lock_policies.
+func (d *Driver) ListApplLockPolicies(ctx context.Context, params db.ListApplLockPoliciesParams) ([]db.Policy, error) {
+	var policies []db.Policy
+	err := d.call(ctx, "list_appl_lock_policies", []any{nullIfZero(params.ObjectType)}, func(row *sql.Rows) error {
+		var policy db.Policy
+		err := row.Scan(
+			&policy.ObjectType, &policy.DefaultTTLSeconds, &policy.LongestTTLSeconds, &policy.HistoryLevel, &policy.TakeReasonFL,
+		)
+		policies = append(policies, policy)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return policies, nil
+}

@@ -1,0 +1,21 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// DropApplLockPolicy calls drop_appl_lock_policy_row.
+func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.DropApplLockPolicyResult, error) {
+	row, err := call(ctx, d, (*queries.Queries).DropApplLockPolicy, queries.DropApplLockPolicyParams{
+		ObjectType: params.ObjectType,
+		ActorID:    params.ActorID,
+		Reason:     params.Reason,
+	})
+	if err != nil {
+		return db.DropApplLockPolicyResult{}, err
+	}
+	return db.DropApplLockPolicyResult{ReturnCD: db.Flag(row.ReturnCd), Outcome: db.Outcome(row.Outcome)}, nil
+}

@@ -1,0 +1,25 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// SetApplLockPolicy calls set_appl_lock_policy_row.
+func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
+	row, err := call(ctx, d, (*queries.Queries).SetApplLockPolicy, queries.SetApplLockPolicyParams{
+		ObjectType:        params.ObjectType,
+		DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
+		LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
+		HistoryLevel:      string(params.HistoryLevel),
+		TakeReasonFl:      string(params.TakeReasonFL),
+		ActorID:           params.ActorID,
+		Reason:            params.Reason,
+	})
+	if err != nil {
+		return db.SetApplLockPolicyResult{}, err
+	}
+	return db.SetApplLockPolicyResult{ReturnCD: db.Flag(row.ReturnCd), Outcome: db.Outcome(row.Outcome)}, nil
+}

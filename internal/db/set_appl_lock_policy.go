@@ -1,0 +1,24 @@
+package db
+
+// SetApplLockPolicyParams are the IN parameters of set_appl_lock_policy. A zero number is none.
+type SetApplLockPolicyParams struct {
+	ObjectType        string
+	DefaultTTLSeconds int64
+	LongestTTLSeconds int64
+	HistoryLevel      HistoryLevel
+	TakeReasonFL      Flag
+	ActorID           string
+	Reason            string
+}
+
+// SetApplLockPolicyResult are the OUT parameters of set_appl_lock_policy.
+type SetApplLockPolicyResult struct {
+	ReturnCD Flag
+	Outcome  Outcome
+}
+
+// HistoryLevel is what the history keeps of a type.
+type HistoryLevel string
+
+// HistoryChanges is the one history level that there is.
+const HistoryChanges HistoryLevel = "CHANGES"

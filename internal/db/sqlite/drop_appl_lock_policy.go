@@ -1,0 +1,23 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// DropApplLockPolicy runs the statements of drop_appl_lock_policy, with the event in one transaction.
+func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.DropApplLockPolicyResult, error) {
+	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.DropApplLockPolicyResult, error) {
+		dropped, err := d.queries().DropApplLockPolicy(ctx, queries.DropApplLockPolicyParams{ObjectType: params.ObjectType})
+		if err != nil {
+			return db.DropApplLockPolicyResult{}, err
+		}
+		if dropped == 0 {
+			return db.DropApplLockPolicyResult{ReturnCD: db.No, Outcome: db.None}, nil
+		}
+		return db.DropApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Dropped},
+			d.recordPolicy(ctx, params.ObjectType, params.ActorID, "dropped", params.Reason)
+	})
+}

@@ -1,0 +1,46 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// SetApplLockPolicy runs the statements of set_appl_lock_policy, with the event in one transaction.
+func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
+	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.SetApplLockPolicyResult, error) {
+		level, flag := cmp.Or(params.HistoryLevel, db.HistoryChanges), cmp.Or(params.TakeReasonFL, db.Yes)
+		err := d.queries().SetApplLockPolicy(ctx, queries.SetApplLockPolicyParams{
+			ObjectType:        params.ObjectType,
+			DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
+			LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
+			HistoryLevel:      string(level),
+			TakeReasonFl:      string(flag),
+		})
+		if err != nil {
+			return db.SetApplLockPolicyResult{}, err
+		}
+		told := fmt.Sprintf("default %s, longest %s, history %s, take reason %s",
+			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), level, flag)
+		return db.SetApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Set},
+			d.recordPolicy(ctx, params.ObjectType, params.ActorID, told, params.Reason)
+	})
+}
+
+// recordPolicy tells the history what a policy says now, and why.
+func (d *Driver) recordPolicy(ctx context.Context, objectType, actor, told, reason string) error {
+	if reason != "" {
+		told += ": " + reason
+	}
+	return d.record(ctx, db.Event{ObjectType: objectType, Event: db.EventPolicy, ActorID: actor, Reason: told})
+}
+
+func orNone(number int64) string {
+	if number == 0 {
+		return "none"
+	}
+	return fmt.Sprint(number)
+}

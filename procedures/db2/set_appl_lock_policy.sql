@@ -1,0 +1,194 @@
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+--
+-- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
+--            of the history: POLICY, with what it says now, who did it and why.
+--            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+-- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
+--            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
+--            p_history_level CHANGES, which is what a NULL is, too; p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+-- Out        p_return_cd, p_outcome.
+-- Raises     LK001 invalid argument. LK003 when the policy changed three times during the call. -911 and -913 as
+--            get_appl_lock.
+-- Locks      S1 and S2 lock the type's one row or its key, to the end of the caller's transaction. No get waits for that: it
+--            reads what is committed (cur_commit, the default).
+-- Race-free  Two at once: the primary key lets one insert; the other waits, gets 23505, and changes the row in the next
+--            round. The event of each is in its transaction.
+--            A get that has begun before the policy is committed may still go by the former one.
+-- Differs    As get_appl_lock.
+
+--#SET TERMINATOR @
+
+CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
+    IN p_object_type VARCHAR(4000),
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level VARCHAR(4000),
+    IN p_take_reason_fl VARCHAR(4000),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    OUT p_return_cd CHAR(1),
+    OUT p_outcome VARCHAR(11)
+)
+SPECIFIC set_appl_lock_policy
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+main: BEGIN
+    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_history_level VARCHAR(4000);
+    DECLARE v_take_reason_fl VARCHAR(4000);
+    DECLARE v_actor_id VARCHAR(4000);
+    DECLARE v_reason VARCHAR(4000);
+    DECLARE v_told VARCHAR(1020);
+    DECLARE v_round INTEGER DEFAULT 0;
+    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_now TIMESTAMP;
+
+    SET p_return_cd = 'N';
+    SET p_outcome = '';
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_longest_ttl_seconds = COALESCE(p_longest_ttl_seconds, 315360000);
+    SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET v_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
+    SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000);
+    ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', 315360000);
+    ELSEIF p_default_ttl_seconds > v_longest_ttl_seconds THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds is above the longest';
+    ELSEIF v_history_level <> 'CHANGES' THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be CHANGES';
+    ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
+    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    END IF;
+
+    SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
+        || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
+        || ', history ' || v_history_level || ', take reason ' || v_take_reason_fl;
+    IF v_reason <> '' THEN
+        SET v_told = v_told || ': ' || v_reason;
+    END IF;
+    SET CURRENT LOCK TIMEOUT 1;
+    WHILE v_round < 3 DO
+        SET v_round = v_round + 1;
+
+        -- S1: this is the policy from now on.
+        UPDATE appl_lock_policy AS p
+        SET default_ttl_seconds = p_default_ttl_seconds,
+            longest_ttl_seconds = p_longest_ttl_seconds,
+            history_level = v_history_level,
+            take_reason_fl = v_take_reason_fl
+        WHERE p.object_type = v_object_type;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 0 THEN
+            -- S2: it had none.
+            BEGIN
+                DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+                SET v_changed = 1;
+                INSERT INTO appl_lock_policy (
+                    object_type,
+                    default_ttl_seconds,
+                    longest_ttl_seconds,
+                    history_level,
+                    take_reason_fl
+                )
+                VALUES (
+                    v_object_type,
+                    p_default_ttl_seconds,
+                    p_longest_ttl_seconds,
+                    v_history_level,
+                    v_take_reason_fl
+                );
+            END;
+        END IF;
+        IF v_changed = 1 THEN
+            SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            VALUES (
+                v_now,
+                v_object_type,
+                '',
+                'POLICY',
+                v_actor_id,
+                SESSION_USER,
+                '',
+                '',
+                '',
+                '',
+                '',
+                0,
+                0,
+                v_told
+            );
+            SET p_return_cd = 'Y';
+            SET p_outcome = 'SET';
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'set_appl_lock_policy: changed during the call; call again';
+END main
+@
+
+CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_default_ttl_seconds BIGINT,
+    IN p_longest_ttl_seconds BIGINT,
+    IN p_history_level VARCHAR(4000),
+    IN p_take_reason_fl VARCHAR(4000),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
+)
+SPECIFIC set_appl_lock_policy_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_return_cd CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    CALL set_appl_lock_policy(
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_actor_id, p_reason,
+        v_return_cd, v_outcome
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_return_cd AS p_return_cd,
+                v_outcome AS p_outcome
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+@
+
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, and what is told of them.'
+@
+
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, and what is told of them; the answer is one row.'
+@

@@ -1,0 +1,13 @@
+-- name: SetApplLockPolicy :one
+SELECT
+    p_return_cd::text AS return_cd,
+    p_outcome::text AS outcome
+FROM set_appl_lock_policy_row(
+    @object_type::text,
+    sqlc.narg('default_ttl_seconds')::bigint,
+    sqlc.narg('longest_ttl_seconds')::bigint,
+    @history_level::text,
+    @take_reason_fl::text,
+    @actor_id::text,
+    @reason::text
+);

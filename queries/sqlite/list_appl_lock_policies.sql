@@ -1,0 +1,20 @@
+-- list_appl_lock_policies: the policies of all types, or that of one.
+--
+-- Contract   As procedures/postgres/list_appl_lock_policies.sql.
+-- In         The arguments as the facade has checked and trimmed them; a NULL filter is any.
+-- Out        The columns of appl_lock_policy, 0 for a NULL, ordered by object_type as bytes.
+-- Raises     Nothing of its own.
+-- Locks      None.
+-- Race-free  The answer is one snapshot.
+-- Differs    Nothing.
+
+-- name: ListApplLockPolicies :many
+SELECT
+    object_type,
+    CAST(coalesce(default_ttl_seconds, 0) AS INTEGER) AS default_ttl_seconds,
+    CAST(coalesce(longest_ttl_seconds, 0) AS INTEGER) AS longest_ttl_seconds,
+    history_level,
+    take_reason_fl
+FROM appl_lock_policy
+WHERE object_type = coalesce(sqlc.narg('object_type'), object_type)
+ORDER BY object_type;

@@ -14,7 +14,8 @@ type TakeRequest struct {
 	Object Object
 	// Owner is who takes it.
 	Owner Owner
-	// Reason says why, for the history and for who holds the object: 1 to MaxReasonLength characters.
+	// Reason says why, for the history and for who holds the object: 1 to MaxReasonLength characters. It may be empty only where
+	// the Policy of the type has TakeWithoutReason.
 	Reason string
 	// ExpectedFence limits it to this very grant, such as the one that somebody has looked at before the decision. Zero is
 	// whichever grant.
@@ -55,7 +56,7 @@ func (r TakeRequest) params() (db.TakeApplLockParams, error) {
 	if err != nil {
 		return db.TakeApplLockParams{}, err
 	}
-	reason, err := checkText("Reason", r.Reason, MaxReasonLength)
+	reason, err := checkOptionalText("Reason", r.Reason, MaxReasonLength)
 	if err != nil {
 		return db.TakeApplLockParams{}, err
 	}
@@ -80,6 +81,9 @@ func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Ta
 		return Taken{}, err
 	}
 	result, err := retryIfUnchanged(ctx, o, func() (db.TakeApplLockResult, error) { return o.driver.TakeApplLock(ctx, params) })
+	if params.Reason == "" && db.KindOf(err) == db.KindInvalid {
+		return Taken{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}
+	}
 	if err != nil {
 		return Taken{}, o.changeError(err)
 	}

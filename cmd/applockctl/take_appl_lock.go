@@ -47,10 +47,9 @@ grant than --fence holds the object, or FREE when nobody does, which "get" is fo
 	a.operatorFlag(command, &request.Owner.Operator, "who takes it")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
 		"where that operator works; without it $"+departmentVariable)
-	command.Flags().StringVar(&request.Reason, "reason", "", "why, for the history and the former holder")
+	command.Flags().StringVar(&request.Reason, "reason", "", "why, for the history and the former holder; a policy may do without")
 	command.Flags().Var(&fence, "fence", "take this grant only; without it whichever there is")
 	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
-	require(command, "reason")
 	return command
 }
 

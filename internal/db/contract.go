@@ -253,7 +253,7 @@ func Contract() []Operation {
 				objectType, objectID,
 				{"p_operator_id", In, Text, "who takes it, 1 to 64 characters"},
 				{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
-				{"p_reason", In, Text, "why, for the history and for who holds it, 1 to 255 characters"},
+				{"p_reason", In, Text, "why, for the history and for who holds it, 1 to 255 characters; may be empty where the policy of the type says so"},
 				{"p_expected_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
 				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
 				returnCD, outcome,

@@ -2919,6 +2919,9 @@ main: BEGIN
     DECLARE v_reason VARCHAR(4000);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_ttl_us BIGINT;
+    DECLARE v_policies INTEGER DEFAULT 0;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_take_reason_fl CHAR(1);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -2951,7 +2954,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     ELSEIF p_expected_fence < 1 THEN
         CALL appl_lock_refuse_number('take_appl_lock', 'p_expected_fence', 99999999999999999);
@@ -2960,6 +2963,15 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
+    -- What is laid down for the type?
+    SELECT COUNT(*), MAX(p.longest_ttl_seconds), MAX(p.take_reason_fl)
+    INTO v_policies, v_longest_ttl_seconds, v_take_reason_fl
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type
+    WITH CS;
+    IF v_reason = '' AND COALESCE(v_take_reason_fl, 'Y') = 'Y' THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', 0, 255);
+    END IF;
     WHILE v_round < 3 DO
         SET v_round = v_round + 1;
 
@@ -2993,6 +3005,9 @@ main: BEGIN
                 + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
                 + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
             SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
+        END IF;
+        IF v_ttl_seconds > v_longest_ttl_seconds THEN
+            SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
         SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000

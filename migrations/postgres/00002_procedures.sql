@@ -2714,10 +2714,12 @@ REVOKE ALL ON FUNCTION stats_appl_locks(text, text) FROM PUBLIC;
 --            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken. Of what it
 --            holds itself an operator gets a new grant, too, and p_old_* are empty: nobody was displaced.
 --            That is an event of the history, TAKEN, with the reason: p_operator_id is the actor.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
---            0..64, NULL = empty; p_reason 1..255; p_expected_fence 1 or greater, NULL = whichever;
+--            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
+--            p_expected_fence 1 or greater, NULL = whichever;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
 --            Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty when FREE, and when p_operator_id
@@ -2759,7 +2761,7 @@ DECLARE
     v_object_id text := appl_lock_text('take_appl_lock', 'p_object_id', p_object_id, 255, true);
     v_operator_id text := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_department_id text := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
-    v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, true);
+    v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
     v_expected_fence bigint := CASE
         WHEN p_expected_fence IS NOT NULL
             THEN appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, NULL, 9223372036854775807)
@@ -2769,7 +2771,16 @@ DECLARE
             THEN make_interval(secs => appl_lock_number('take_appl_lock', 'p_ttl_seconds', p_ttl_seconds, NULL, 315360000))
     END;
     v_from_fence bigint;
+    v_longest_ttl interval;
+    v_take_reason_fl text;
 BEGIN
+    SELECT make_interval(secs => p.longest_ttl_seconds), p.take_reason_fl
+    INTO v_longest_ttl, v_take_reason_fl
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type;
+    IF v_take_reason_fl IS DISTINCT FROM 'N' THEN
+        PERFORM appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, true);
+    END IF;
     FOR v_round IN 1..3 LOOP
         -- S1: who holds it?
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
@@ -2804,14 +2815,17 @@ BEGIN
                     greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint),
                     t.now_ts,
                     t.now_ts,
-                    t.now_ts + coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts))
+                    t.now_ts + least(coalesce(v_ttl, appl_lock_ttl(l.lock_ts, l.expires_ts)), v_longest_ttl)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_from_fence
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts, coalesce(p_ttl_seconds, appl_lock_seconds_left(l.expires_ts))
+        RETURNING l.fence, l.expires_ts, CASE
+            WHEN p_ttl_seconds IS NULL OR v_longest_ttl < v_ttl THEN appl_lock_seconds_left(l.expires_ts)
+            ELSE p_ttl_seconds
+        END
         INTO p_fence, p_expires_ts, p_seconds_left;
         IF FOUND THEN
             PERFORM appl_lock_record(

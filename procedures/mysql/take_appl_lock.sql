@@ -4,10 +4,12 @@
 --            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken. Of what it
 --            holds itself an operator gets a new grant, too, and p_old_* are empty: nobody was displaced.
 --            That is an event of the history, TAKEN, with the reason: p_operator_id is the actor.
+--            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
---            0..64, NULL = empty; p_reason 1..255; p_expected_fence 1 or greater, NULL = whichever;
+--            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
+--            p_expected_fence 1 or greater, NULL = whichever;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends: expires_ts - lock_ts in whole
 --            seconds, rounded up, at least 1.
 --            Trailing blanks are trimmed first.
@@ -63,6 +65,8 @@ main: BEGIN
         DEFAULT RTRIM(COALESCE(p_reason, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_round INT DEFAULT 1;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_take_reason_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     DECLARE v_old_fence BIGINT;
@@ -88,7 +92,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
     ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) NOT BETWEEN 1 AND 255 THEN
+    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', CHAR_LENGTH(v_reason), 255);
     ELSEIF p_expected_fence < 1 THEN
         CALL appl_lock_refuse_number('take_appl_lock', 'p_expected_fence', 9223372036854775807);
@@ -98,6 +102,15 @@ main: BEGIN
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
+    -- What is laid down for the type? The aggregates make it one row in any case.
+    SELECT MIN(p.longest_ttl_seconds), MIN(p.take_reason_fl)
+    INTO v_longest_ttl_seconds, v_take_reason_fl
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type
+    LOCK IN SHARE MODE;
+    IF v_reason = '' AND COALESCE(v_take_reason_fl, 'Y') = 'Y' THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', 0, 255);
+    END IF;
     REPEAT
         -- S1: who holds it?
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts
@@ -127,9 +140,9 @@ main: BEGIN
         END IF;
 
         -- S2: a new grant, if it is still so.
-        SET p_seconds_left = COALESCE(
+        SET p_seconds_left = LEAST(COALESCE(
             p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
-        );
+        ), COALESCE(v_longest_ttl_seconds, 315360000));
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
         SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
         UPDATE appl_lock AS l

@@ -11,6 +11,11 @@ import (
 
 // TakeApplLock runs the statements of take_appl_lock, with the event in one transaction. A refusal waits for no writer.
 func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
+	if params.Reason == "" {
+		if err := d.reasonMayBeEmpty(ctx, params.ObjectType); err != nil {
+			return db.TakeApplLockResult{}, err
+		}
+	}
 	inquiry, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.InquireApplLockResult, error) {
 		return d.inquire(ctx, params.ObjectType, params.ObjectID)
 	})
@@ -23,6 +28,18 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.TakeApplLockResult, error) {
 		return d.take(ctx, params)
 	})
+}
+
+// reasonMayBeEmpty is an error unless the policy of the type says so.
+func (d *Driver) reasonMayBeEmpty(ctx context.Context, objectType string) error {
+	policies, err := d.ListApplLockPolicies(ctx, db.ListApplLockPoliciesParams{ObjectType: objectType})
+	if err != nil {
+		return err
+	}
+	if len(policies) == 0 || policies[0].TakeReasonFL != db.No {
+		return &db.Error{Kind: db.KindInvalid, Err: errors.New("take_appl_lock: p_reason must not be empty")}
+	}
+	return nil
 }
 
 func (d *Driver) take(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {

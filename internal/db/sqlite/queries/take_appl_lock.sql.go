@@ -20,9 +20,12 @@ SET operator_id = ?1,
     lock_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
         -- The ttl of the grant that ends, in whole seconds: the microsecond that lock_ts may be ahead is rounded off.
-        + coalesce(
-            CAST(?3 AS INTEGER),
-            max((expires_ts - lock_ts + 500000) / 1000000, 1)
+        + min(
+            coalesce(
+                CAST(?3 AS INTEGER),
+                max((expires_ts - lock_ts + 500000) / 1000000, 1)
+            ),
+            coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = ?4), 315360000)
         ) * 1000000,
     note = ''
 WHERE object_type = ?4

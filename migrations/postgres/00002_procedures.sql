@@ -2778,7 +2778,7 @@ BEGIN
     INTO v_longest_ttl, v_take_reason_fl
     FROM appl_lock_policy AS p
     WHERE p.object_type = v_object_type;
-    IF v_take_reason_fl IS DISTINCT FROM 'N' THEN
+    IF v_reason = '' AND v_take_reason_fl IS DISTINCT FROM 'N' THEN
         PERFORM appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, true);
     END IF;
     FOR v_round IN 1..3 LOOP

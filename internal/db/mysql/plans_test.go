@@ -322,8 +322,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Com_update 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Com_update 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Com_update 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 4, Com_set_option 3, Com_select 3, Handler_read_key 2")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
 		// A renewal of a grant with a note: the note is read behind it.

@@ -172,7 +172,7 @@ procedures only ([evolution.md](evolution.md)).
 const schemaEnds = `## And besides
 
 Text is compared by bytes: collation C, utf8mb4_bin, BINARY, IDENTITY. Times are UTC; SQLite has them as microseconds since 1970. No column but
-` + "`until_ts`" + ` may be NULL. No foreign key: who waits for an object may wait for one that has no row, and an event outlives its object.
+` + "`until_ts`" + ` and the two ttls of a policy may be NULL. No foreign key: who waits for an object may wait for one that has no row, and an event outlives its object.
 
 ` + "`appl_lock_serialize`" + ` is on MySQL, MariaDB and Db2 only, for ` + "`serialize_appl_lock`" + `: its rows are only locked.
 ` + "`appl_lock_goose`" + ` notes the steps that were applied.

@@ -44,7 +44,6 @@ func (o operations) policies(ctx context.Context, request PoliciesRequest) ([]Po
 			Type:              row.ObjectType,
 			DefaultTTL:        time.Duration(row.DefaultTTLSeconds) * time.Second,
 			LongestTTL:        time.Duration(row.LongestTTLSeconds) * time.Second,
-			History:           HistoryLevel(row.HistoryLevel),
 			TakeWithoutReason: row.TakeReasonFL == db.No,
 		}
 	}

@@ -1,11 +1,9 @@
 package applock
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -15,13 +13,6 @@ import (
 // MaxReasonLength with what the policy says.
 const MaxPolicyReasonLength = 180
 
-// HistoryLevel is what the history keeps of objects of a type. More levels may come.
-type HistoryLevel string
-
-// HistoryChanges is what is done to the locks of others: transfers, releases on somebody's behalf or with a reason, locks that
-// were taken after they had expired, and purges.
-const HistoryChanges HistoryLevel = "CHANGES"
-
 // Policy is what is laid down for objects of a type.
 type Policy struct {
 	// Type is that of the objects.
@@ -30,14 +21,13 @@ type Policy struct {
 	DefaultTTL time.Duration
 	// LongestTTL is the greatest TTL, to which a greater one is cut; zero is MaxTTL.
 	LongestTTL time.Duration
-	History    HistoryLevel
 	// TakeWithoutReason is true if who takes a lock away from another need not say why.
 	TakeWithoutReason bool
 }
 
 // SetPolicyRequest lays down the policy of a type.
 type SetPolicyRequest struct {
-	// Policy is whole: what is zero is none, whatever there was before. An empty History is HistoryChanges.
+	// Policy is whole: what is zero is none, whatever there was before.
 	Policy
 	// Actor is who does it, and Reason why: up to MaxPolicyReasonLength characters. The history keeps both.
 	Actor  string
@@ -58,10 +48,7 @@ func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error 
 }
 
 func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
-	params := db.SetApplLockPolicyParams{
-		HistoryLevel: cmp.Or(db.HistoryLevel(strings.TrimRight(string(r.History), " ")), db.HistoryChanges),
-		TakeReasonFL: db.Yes,
-	}
+	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes}
 	if r.TakeWithoutReason {
 		params.TakeReasonFL = db.No
 	}
@@ -81,9 +68,6 @@ func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
 	}
 	if r.LongestTTL != 0 && r.DefaultTTL > r.LongestTTL {
 		return params, &InvalidError{Argument: "DefaultTTL", Reason: fmt.Sprintf("is more than the longest, %s", r.LongestTTL)}
-	}
-	if params.HistoryLevel != db.HistoryChanges {
-		return params, &InvalidError{Argument: "History", Reason: "must be CHANGES"}
 	}
 	params.ActorID, params.Reason, err = checkPolicyActor(r.Actor, r.Reason)
 	return params, err

@@ -270,8 +270,6 @@
            PERFORM ADD-NUMBER
            MOVE IN-LONGEST-TTL-SECONDS TO GIVEN-NUMBER
            PERFORM ADD-NUMBER
-           MOVE IN-HISTORY-LEVEL TO GIVEN-TEXT
-           PERFORM ADD-TEXT
            MOVE IN-TAKE-REASON-FL TO GIVEN-TEXT
            PERFORM ADD-TEXT
            PERFORM ADD-ACTOR-AND-REASON
@@ -637,8 +635,6 @@
                WHEN "longest_ttl_seconds"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT)
                        TO OUT-LONGEST-TTL-SECONDS
-               WHEN "history_level"
-                   MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
                WHEN "take_reason_fl"
                    MOVE COLUMN-TEXT TO OUT-TAKE-REASON-FL
                WHEN "event_id"

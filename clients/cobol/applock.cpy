@@ -37,8 +37,6 @@
                10  IN-REASON               PIC X(1024) VALUE LOW-VALUES.
                    88  IN-REASON-NULL      VALUE LOW-VALUES.
       *        What is laid down for a type.
-               10  IN-HISTORY-LEVEL        PIC X(16) VALUE LOW-VALUES.
-                   88  IN-HISTORY-LEVEL-NULL VALUE LOW-VALUES.
                10  IN-TAKE-REASON-FL       PIC X(4) VALUE LOW-VALUES.
                    88  IN-TAKE-REASON-FL-NULL VALUE LOW-VALUES.
                10  IN-DEFAULT-TTL-SECONDS  PIC S9(18) COMP-5
@@ -123,7 +121,6 @@
       *        Those of a policy, and OUT-OBJECT-TYPE.
                10  OUT-DEFAULT-TTL-SECONDS PIC S9(18) COMP-5.
                10  OUT-LONGEST-TTL-SECONDS PIC S9(18) COMP-5.
-               10  OUT-HISTORY-LEVEL       PIC X(8).
                10  OUT-TAKE-REASON-FL      PIC X.
       *        Those of an event, and OUT-OBJECT-TYPE and -ID.
                10  OUT-EVENT-ID            PIC S9(18) COMP-5.

@@ -171,10 +171,10 @@ final class Locks
 
     /** Lays down for a type how long its locks last, at first and at most, in seconds; what is null is none. */
     public function setPolicy(
-        ?string $type, ?string $actor, ?int $defaultTtl = null, ?int $longestTtl = null, ?string $history = null,
+        ?string $type, ?string $actor, ?int $defaultTtl = null, ?int $longestTtl = null,
         ?string $takeReason = null, ?string $reason = null,
     ): array {
-        return $this->one('set_appl_lock_policy_row', $type, $defaultTtl, $longestTtl, $history, $takeReason, $actor, $reason);
+        return $this->one('set_appl_lock_policy_row', $type, $defaultTtl, $longestTtl, $takeReason, $actor, $reason);
     }
 
     public function dropPolicy(?string $type, ?string $actor, ?string $reason = null): array

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -11,12 +10,11 @@ import (
 
 // policyAnswer is the policy of one type. Its JSON has the columns of list_appl_lock_policies.
 type policyAnswer struct {
-	Outcome           applock.Outcome      `json:"outcome"`
-	ObjectType        string               `json:"object_type"`
-	DefaultTTLSeconds int64                `json:"default_ttl_seconds"`
-	LongestTTLSeconds int64                `json:"longest_ttl_seconds"`
-	HistoryLevel      applock.HistoryLevel `json:"history_level"`
-	TakeReasonFL      string               `json:"take_reason_fl"`
+	Outcome           applock.Outcome `json:"outcome"`
+	ObjectType        string          `json:"object_type"`
+	DefaultTTLSeconds int64           `json:"default_ttl_seconds"`
+	LongestTTLSeconds int64           `json:"longest_ttl_seconds"`
+	TakeReasonFL      string          `json:"take_reason_fl"`
 }
 
 func policyAnswerOf(outcome applock.Outcome, policy applock.Policy) policyAnswer {
@@ -25,7 +23,6 @@ func policyAnswerOf(outcome applock.Outcome, policy applock.Policy) policyAnswer
 		ObjectType:        policy.Type,
 		DefaultTTLSeconds: wholeSeconds(policy.DefaultTTL),
 		LongestTTLSeconds: wholeSeconds(policy.LongestTTL),
-		HistoryLevel:      cmp.Or(policy.History, applock.HistoryChanges),
 		TakeReasonFL:      "Y",
 	}
 	if policy.TakeWithoutReason {
@@ -39,7 +36,6 @@ func (p policyAnswer) fields() []field {
 		{title: "TYPE", value: p.ObjectType},
 		{title: "DEFAULT TTL", value: lasting(p.DefaultTTLSeconds)},
 		{title: "LONGEST TTL", value: lasting(p.LongestTTLSeconds)},
-		{title: "HISTORY", value: string(p.HistoryLevel)},
 		{title: "REASON TO TAKE", value: p.TakeReasonFL},
 	}
 }

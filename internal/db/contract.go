@@ -507,12 +507,11 @@ func Contract() []Operation {
 		},
 		{
 			Name:    "set_appl_lock_policy",
-			Summary: "Lay down how long locks on objects of a type last, and what is told of them.",
+			Summary: "Lay down how long locks on objects of a type last, and whether a take wants a reason.",
 			Parameters: []Parameter{
 				objectType,
 				{"p_default_ttl_seconds", In, Number, "ttl of a new grant for which none is given, 1 to 315360000; NULL = 604800 (7 days)"},
 				{"p_longest_ttl_seconds", In, Number, "greatest ttl, 1 to 315360000, to which greater ones are cut; NULL = 315360000 (10 years)"},
-				{"p_history_level", In, Text, "what the history keeps: `CHANGES`, what is done to others' locks, which is what NULL is, too"},
 				{"p_take_reason_fl", In, Text, "`Y`: who takes a lock away from another must say why; `N`: need not; NULL = `Y`"},
 				policyActorID, policyReason,
 				returnCD, outcome,
@@ -533,7 +532,6 @@ func Contract() []Operation {
 				rowType,
 				{"default_ttl_seconds", Out, Number, "ttl of a new grant for which none is given; 0 for none, which is 604800"},
 				{"longest_ttl_seconds", Out, Number, "greatest ttl; 0 for none, which is 315360000"},
-				{"history_level", Out, Text, "what the history keeps: `CHANGES`"},
 				{"take_reason_fl", Out, Text, "whether taking needs a reason, `Y` or `N`"},
 			},
 			Answers: []string{"a row for each type that has a policy, in the order of the types"},

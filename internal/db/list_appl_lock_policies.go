@@ -10,6 +10,5 @@ type Policy struct {
 	ObjectType        string
 	DefaultTTLSeconds int64
 	LongestTTLSeconds int64
-	HistoryLevel      HistoryLevel
 	TakeReasonFL      Flag
 }

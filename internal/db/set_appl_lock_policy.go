@@ -5,7 +5,6 @@ type SetApplLockPolicyParams struct {
 	ObjectType        string
 	DefaultTTLSeconds int64
 	LongestTTLSeconds int64
-	HistoryLevel      HistoryLevel
 	TakeReasonFL      Flag
 	ActorID           string
 	Reason            string
@@ -16,9 +15,3 @@ type SetApplLockPolicyResult struct {
 	ReturnCD Flag
 	Outcome  Outcome
 }
-
-// HistoryLevel is what the history keeps of a type.
-type HistoryLevel string
-
-// HistoryChanges is the one history level that there is.
-const HistoryChanges HistoryLevel = "CHANGES"

@@ -371,7 +371,6 @@ func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 			Type:              args["object_type"],
 			DefaultTTL:        seconds(args, "default_ttl_seconds"),
 			LongestTTL:        seconds(args, "longest_ttl_seconds"),
-			History:           applock.HistoryLevel(args["history_level"]),
 			TakeWithoutReason: args["take_reason_fl"] == "N",
 		},
 		Actor:  args["actor_id"],
@@ -398,7 +397,7 @@ func policiesThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		}
 		rows = append(rows, map[string]any{
 			"object_type": policy.Type, "default_ttl_seconds": wholeSeconds(policy.DefaultTTL),
-			"longest_ttl_seconds": wholeSeconds(policy.LongestTTL), "history_level": string(policy.History), "take_reason_fl": string(flag),
+			"longest_ttl_seconds": wholeSeconds(policy.LongestTTL), "take_reason_fl": string(flag),
 		})
 	}
 	return AnswerOrError(PoliciesAnswer(rows), err)
@@ -439,8 +438,8 @@ func StatsAnswer(rows []map[string]any) Answer {
 func PoliciesAnswer(rows []map[string]any) Answer {
 	var answer Answer
 	for _, row := range rows {
-		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s/%s", row["object_type"],
-			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["history_level"], row["take_reason_fl"]))
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s", row["object_type"],
+			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["take_reason_fl"]))
 	}
 	return orNone(answer)
 }
@@ -541,7 +540,6 @@ func parameterOf(field string) string {
 		"Since":            "since_seconds",
 		"DefaultTTL":       "default_ttl_seconds",
 		"LongestTTL":       "longest_ttl_seconds",
-		"History":          "history_level",
 		"After":            "after_event_id",
 		"After.Type":       "after_type",
 		"After.ID":         "after_id",

@@ -257,7 +257,6 @@ CREATE TABLE appl_lock_policy (
     object_type VARCHAR(256) NOT NULL,
     default_ttl_seconds BIGINT,
     longest_ttl_seconds BIGINT,
-    history_level VARCHAR(8) NOT NULL,
     take_reason_fl CHAR(1) NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
@@ -281,10 +280,6 @@ COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant fo
 
 -- +goose StatementBegin
 COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history keeps: CHANGES of others'' locks.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin

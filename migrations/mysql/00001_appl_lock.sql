@@ -139,8 +139,6 @@ CREATE TABLE IF NOT EXISTS appl_lock_policy (
         COMMENT 'Ttl of a new grant for which none is given; NULL = 7 days.',
     longest_ttl_seconds BIGINT
         COMMENT 'Greatest ttl, to which greater ones are cut; NULL = 10 years.',
-    history_level VARCHAR(8) NOT NULL
-        COMMENT 'What the history keeps: CHANGES of others'' locks.',
     take_reason_fl CHAR(1) NOT NULL
         COMMENT 'Whether who takes a lock away must say why, Y or N.',
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
@@ -152,7 +150,7 @@ COMMENT = 'One row for each type of objects for which something is laid down. Ch
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, history_level, take_reason_fl
+    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl
     FROM appl_lock_policy
     WHERE FALSE
 );

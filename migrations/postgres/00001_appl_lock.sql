@@ -123,7 +123,6 @@ CREATE TABLE appl_lock_policy (
     object_type varchar(64) COLLATE "C" NOT NULL,
     default_ttl_seconds bigint,
     longest_ttl_seconds bigint,
-    history_level varchar(8) COLLATE "C" NOT NULL,
     take_reason_fl character(1) COLLATE "C" NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 );
@@ -133,7 +132,6 @@ COMMENT ON TABLE appl_lock_policy IS
 COMMENT ON COLUMN appl_lock_policy.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
 COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant for which none is given; NULL = 7 days.';
 COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.';
-COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history keeps: CHANGES of others'' locks.';
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
 
 -- An empty or small table that the server knows to be one is read as it is, which costs half of what its index does.

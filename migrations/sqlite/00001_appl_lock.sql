@@ -69,11 +69,9 @@ CREATE TABLE appl_lock_policy (
     object_type TEXT NOT NULL,
     default_ttl_seconds INTEGER,
     longest_ttl_seconds INTEGER,
-    history_level TEXT NOT NULL,
     take_reason_fl TEXT NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type),
     CONSTRAINT appl_lock_policy_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
-    CONSTRAINT appl_lock_policy_level_ck CHECK (history_level = 'CHANGES'),
     CONSTRAINT appl_lock_policy_reason_ck CHECK (take_reason_fl IN ('Y', 'N'))
 ) STRICT, WITHOUT ROWID;
 

@@ -1,11 +1,11 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_history_level CHANGES, which is what a NULL is, too; p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
 --            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
@@ -23,7 +23,6 @@ CREATE PROCEDURE set_appl_lock_policy_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -37,8 +36,6 @@ BEGIN
     DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_object_type, ''));
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT COALESCE(p_longest_ttl_seconds, 315360000);
-    DECLARE v_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_history_level, 'CHANGES'));
     DECLARE v_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -64,8 +61,6 @@ BEGIN
         CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000);
     ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND v_longest_ttl_seconds THEN
         CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', v_longest_ttl_seconds);
-    ELSEIF v_history_level <> 'CHANGES' THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be CHANGES';
     ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
@@ -77,18 +72,17 @@ BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, history_level, take_reason_fl)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_history_level, v_take_reason_fl)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl)
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,
-        history_level = v_history_level,
         take_reason_fl = v_take_reason_fl;
     CALL appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         CONCAT(
             'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
-            ', history ', v_history_level, ', take reason ', v_take_reason_fl, IF(v_reason = '', '', ': '), v_reason
+            ', take reason ', v_take_reason_fl, IF(v_reason = '', '', ': '), v_reason
         )
     );
     IF v_began THEN
@@ -103,14 +97,13 @@ CREATE PROCEDURE set_appl_lock_policy(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, and what is told of them.'
+COMMENT 'Lay down how long locks on objects of a type last, and whether a take wants a reason.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -118,7 +111,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
         p_actor_id, p_reason,
         p_return_cd, p_outcome
     );
@@ -128,12 +121,11 @@ CREATE PROCEDURE set_appl_lock_policy_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, and what is told of them; the answer is one row.'
+COMMENT 'Lay down how long locks on objects of a type last, and whether a take wants a reason; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -143,7 +135,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
         p_actor_id, p_reason,
         v_return_cd, v_outcome
     );

@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION list_appl_lock_policies(
     OUT object_type text,
     OUT default_ttl_seconds bigint,
     OUT longest_ttl_seconds bigint,
-    OUT history_level text,
     OUT take_reason_fl text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -29,7 +28,6 @@ BEGIN
         p.object_type::text,
         coalesce(p.default_ttl_seconds, 0),
         coalesce(p.longest_ttl_seconds, 0),
-        p.history_level::text,
         p.take_reason_fl::text
     FROM appl_lock_policy AS p
     WHERE p_object_type IS NULL OR p.object_type = v_object_type

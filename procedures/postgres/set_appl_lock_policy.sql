@@ -1,11 +1,11 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_history_level CHANGES, which is what a NULL is, too; p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
 --            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
@@ -21,7 +21,6 @@ CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
     p_object_type text,
     p_default_ttl_seconds bigint,
     p_longest_ttl_seconds bigint,
-    p_history_level text,
     p_take_reason_fl text,
     p_actor_id text,
     p_reason text,
@@ -37,7 +36,6 @@ DECLARE
     v_longest_ttl_seconds bigint := appl_lock_number(
         'set_appl_lock_policy', 'p_longest_ttl_seconds', p_longest_ttl_seconds, 315360000, 315360000
     );
-    v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
     v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
     v_actor_id text;
     v_reason text;
@@ -45,12 +43,6 @@ BEGIN
     PERFORM appl_lock_number(
         'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds
     );
-    IF v_history_level <> 'CHANGES' THEN
-        RAISE EXCEPTION USING
-            ERRCODE = 'LK001',
-            MESSAGE = 'set_appl_lock_policy: p_history_level must be CHANGES',
-            COLUMN = 'p_history_level';
-    END IF;
     IF v_take_reason_fl NOT IN ('Y', 'N') THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
@@ -61,19 +53,18 @@ BEGIN
     v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, history_level, take_reason_fl)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_history_level, v_take_reason_fl)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl)
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,
-        history_level = excluded.history_level,
         take_reason_fl = excluded.take_reason_fl;
     PERFORM appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         format(
-            'default %s, longest %s, history %s, take reason %s',
+            'default %s, longest %s, take reason %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
-            v_history_level, v_take_reason_fl
+            v_take_reason_fl
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_return_cd := 'Y';
@@ -85,7 +76,6 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
     IN p_object_type text,
     IN p_default_ttl_seconds bigint,
     IN p_longest_ttl_seconds bigint,
-    IN p_history_level text,
     IN p_take_reason_fl text,
     IN p_actor_id text,
     IN p_reason text,
@@ -99,15 +89,15 @@ BEGIN
     SELECT r.p_return_cd, r.p_outcome
     INTO p_return_cd, p_outcome
     FROM set_appl_lock_policy_row(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl, p_actor_id, p_reason
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason
     ) AS r;
 END
 $$;
 
-COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
-    'Lay down how long locks on objects of a type last, and what is told of them; the answer is one row.';
-COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
-    'Lay down how long locks on objects of a type last, and what is told of them.';
+COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text) IS
+    'Lay down how long locks on objects of a type last, and whether a take wants a reason; the answer is one row.';
+COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, character, text) IS
+    'Lay down how long locks on objects of a type last, and whether a take wants a reason.';
 
-REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, character, text) FROM PUBLIC;

@@ -6,7 +6,6 @@ FROM set_appl_lock_policy_row(
     @object_type::text,
     sqlc.narg('default_ttl_seconds')::bigint,
     sqlc.narg('longest_ttl_seconds')::bigint,
-    @history_level::text,
     @take_reason_fl::text,
     @actor_id::text,
     @reason::text

@@ -1,4 +1,4 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
 --
 -- Contract   As procedures/postgres/set_appl_lock_policy.sql. The driver runs S1 and the event in one transaction.
 -- In         The arguments as the facade has checked and trimmed them; a ttl that is NULL is none.
@@ -13,18 +13,15 @@ INSERT INTO appl_lock_policy (
     object_type,
     default_ttl_seconds,
     longest_ttl_seconds,
-    history_level,
     take_reason_fl
 )
 VALUES (
     @object_type,
     sqlc.narg('default_ttl_seconds'),
     sqlc.narg('longest_ttl_seconds'),
-    @history_level,
     @take_reason_fl
 )
 ON CONFLICT (object_type) DO UPDATE
 SET default_ttl_seconds = excluded.default_ttl_seconds,
     longest_ttl_seconds = excluded.longest_ttl_seconds,
-    history_level = excluded.history_level,
     take_reason_fl = excluded.take_reason_fl;

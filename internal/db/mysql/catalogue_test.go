@@ -173,7 +173,7 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL)", operation.Name)
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
-	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, NULL, 'BOSS', NULL)")
+	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL)")
 	if operation.Name == "list_appl_lock_events" || operation.Name == "inbox_appl_locks" {
 		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
 	}

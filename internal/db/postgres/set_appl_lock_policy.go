@@ -13,7 +13,6 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 		ObjectType:        params.ObjectType,
 		DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
 		LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
-		HistoryLevel:      string(params.HistoryLevel),
 		TakeReasonFl:      string(params.TakeReasonFL),
 		ActorID:           params.ActorID,
 		Reason:            params.Reason,

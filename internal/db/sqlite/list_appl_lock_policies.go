@@ -21,7 +21,6 @@ func (d *Driver) ListApplLockPolicies(ctx context.Context, params db.ListApplLoc
 			ObjectType:        row.ObjectType,
 			DefaultTTLSeconds: row.DefaultTtlSeconds,
 			LongestTTLSeconds: row.LongestTtlSeconds,
-			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
 			TakeReasonFL:      db.Flag(row.TakeReasonFl),
 		}
 	}

@@ -12,19 +12,18 @@ import (
 // SetApplLockPolicy runs the statements of set_appl_lock_policy, with the event in one transaction.
 func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.SetApplLockPolicyResult, error) {
-		level, flag := cmp.Or(params.HistoryLevel, db.HistoryChanges), cmp.Or(params.TakeReasonFL, db.Yes)
+		flag := cmp.Or(params.TakeReasonFL, db.Yes)
 		err := d.queries().SetApplLockPolicy(ctx, queries.SetApplLockPolicyParams{
 			ObjectType:        params.ObjectType,
 			DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
 			LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
-			HistoryLevel:      string(level),
 			TakeReasonFl:      string(flag),
 		})
 		if err != nil {
 			return db.SetApplLockPolicyResult{}, err
 		}
-		told := fmt.Sprintf("default %s, longest %s, history %s, take reason %s",
-			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), level, flag)
+		told := fmt.Sprintf("default %s, longest %s, take reason %s",
+			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag)
 		return db.SetApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Set},
 			d.recordPolicy(ctx, params.ObjectType, params.ActorID, told, params.Reason)
 	})

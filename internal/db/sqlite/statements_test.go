@@ -230,7 +230,7 @@ func TestContextEndsTheWaitAndNoStatement(t *testing.T) {
 func TestEachStatementIsOneProbe(t *testing.T) {
 	t.Parallel()
 	recorder, handle, driver := recorded(t)
-	for _, size := range []struct{ rows, pages int }{{1000, 6}, {1_000_000, 12}} {
+	for _, size := range []struct{ rows, pages int }{{1000, 7}, {1_000_000, 13}} {
 		lockMany(t, handle, "more", size.rows)
 		for _, operation := range append(probes(), others()...) {
 			recorder.forget()
@@ -243,8 +243,8 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 				if isRange && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s sorts: %s", operation.name, plan)
 				}
-				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "permit", "transfers", "releases"}, operation.name) {
-					continue // its plan is of those who wait, of all there are, of all slots, or of a page: not of one row
+				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "policies", "permit", "transfers", "releases"}, operation.name) {
+					continue // its plan is of those who wait, of all there are, of all slots, of all types, or of a page: not of one row
 				}
 				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
 					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
@@ -276,9 +276,10 @@ func TestInboxReadsTheOperatorsEvents(t *testing.T) {
 }
 
 // oneProbe is a plan that looks at no row but by the whole primary key: that of a statement that changes what it finds, of an INSERT
-// with the time, with or without what is there, or of none (BEGIN).
+// with the time, with or without what is there, or of none (BEGIN). What gives a ttl looks at the policy of the type, too.
 var oneProbe = regexp.MustCompile(`^(CO-ROUTINE t; SCAN CONSTANT ROW; SCAN t)?(; )?` +
-	`(SEARCH \w+ USING PRIMARY KEY \(object_type=\? AND object_id=\?( AND operator_id=\? AND client_id=\?)?\)( LEFT-JOIN)?)?$`)
+	`(SEARCH \w+ USING PRIMARY KEY \(object_type=\? AND object_id=\?( AND operator_id=\? AND client_id=\?)?\)( LEFT-JOIN)?)?` +
+	`(; (SCALAR SUBQUERY 1; )?SEARCH p USING PRIMARY KEY \(object_type=\?\)( LEFT-JOIN)?)?$`)
 
 func planOf(t *testing.T, handle *sql.DB, statement ranStatement) string {
 	t.Helper()

@@ -131,7 +131,6 @@ CREATE TABLE appl_lock_policy (
     object_type VARCHAR(256) NOT NULL,
     default_ttl_seconds BIGINT,
     longest_ttl_seconds BIGINT,
-    history_level VARCHAR(8) NOT NULL,
     take_reason_fl CHAR(1) NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )

@@ -1279,7 +1279,6 @@ BEGIN
                 p.object_type,
                 COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
                 COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
-                p.history_level,
                 p.take_reason_fl
             FROM appl_lock_policy AS p
             WHERE v_object_type IS NULL OR p.object_type = v_object_type
@@ -2597,7 +2596,6 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_object_type VARCHAR(4000),
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level VARCHAR(4000),
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
@@ -2615,7 +2613,6 @@ DISALLOW DEBUG MODE
 main: BEGIN
     DECLARE v_object_type VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_history_level VARCHAR(4000);
     DECLARE v_take_reason_fl VARCHAR(4000);
     DECLARE v_actor_id VARCHAR(4000);
     DECLARE v_reason VARCHAR(4000);
@@ -2628,7 +2625,6 @@ main: BEGIN
     SET p_outcome = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_longest_ttl_seconds = COALESCE(p_longest_ttl_seconds, 315360000);
-    SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
     SET v_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
@@ -2640,8 +2636,6 @@ main: BEGIN
         CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', 315360000);
     ELSEIF p_default_ttl_seconds > v_longest_ttl_seconds THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds is above the longest';
-    ELSEIF v_history_level <> 'CHANGES' THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be CHANGES';
     ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
@@ -2652,7 +2646,7 @@ main: BEGIN
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', history ' || v_history_level || ', take reason ' || v_take_reason_fl;
+        || ', take reason ' || v_take_reason_fl;
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -2663,7 +2657,6 @@ main: BEGIN
         UPDATE appl_lock_policy AS p
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
-            history_level = v_history_level,
             take_reason_fl = v_take_reason_fl
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
@@ -2676,14 +2669,12 @@ main: BEGIN
                     object_type,
                     default_ttl_seconds,
                     longest_ttl_seconds,
-                    history_level,
                     take_reason_fl
                 )
                 VALUES (
                     v_object_type,
                     p_default_ttl_seconds,
                     p_longest_ttl_seconds,
-                    v_history_level,
                     v_take_reason_fl
                 );
             END;
@@ -2736,7 +2727,6 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
     IN p_object_type VARCHAR(4000),
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level VARCHAR(4000),
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000)
@@ -2754,7 +2744,7 @@ BEGIN
     DECLARE v_return_cd CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
         p_actor_id, p_reason,
         v_return_cd, v_outcome
     );

@@ -3,14 +3,14 @@
 -- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
 -- transaction is updating is waited for by a plain read, too.
 --
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_history_level CHANGES, which is what a NULL is, too; p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
 --            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. LK003 when the policy changed three times during the call. -911 and -913 as
@@ -28,7 +28,6 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_object_type VARCHAR(4000),
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level VARCHAR(4000),
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
@@ -46,7 +45,6 @@ DISALLOW DEBUG MODE
 main: BEGIN
     DECLARE v_object_type VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_history_level VARCHAR(4000);
     DECLARE v_take_reason_fl VARCHAR(4000);
     DECLARE v_actor_id VARCHAR(4000);
     DECLARE v_reason VARCHAR(4000);
@@ -59,7 +57,6 @@ main: BEGIN
     SET p_outcome = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_longest_ttl_seconds = COALESCE(p_longest_ttl_seconds, 315360000);
-    SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
     SET v_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
@@ -71,8 +68,6 @@ main: BEGIN
         CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', 315360000);
     ELSEIF p_default_ttl_seconds > v_longest_ttl_seconds THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds is above the longest';
-    ELSEIF v_history_level <> 'CHANGES' THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be CHANGES';
     ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
@@ -83,7 +78,7 @@ main: BEGIN
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', history ' || v_history_level || ', take reason ' || v_take_reason_fl;
+        || ', take reason ' || v_take_reason_fl;
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -94,7 +89,6 @@ main: BEGIN
         UPDATE appl_lock_policy AS p
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
-            history_level = v_history_level,
             take_reason_fl = v_take_reason_fl
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
@@ -107,14 +101,12 @@ main: BEGIN
                     object_type,
                     default_ttl_seconds,
                     longest_ttl_seconds,
-                    history_level,
                     take_reason_fl
                 )
                 VALUES (
                     v_object_type,
                     p_default_ttl_seconds,
                     p_longest_ttl_seconds,
-                    v_history_level,
                     v_take_reason_fl
                 );
             END;
@@ -166,7 +158,6 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
     IN p_object_type VARCHAR(4000),
     IN p_default_ttl_seconds BIGINT,
     IN p_longest_ttl_seconds BIGINT,
-    IN p_history_level VARCHAR(4000),
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000)
@@ -184,7 +175,7 @@ BEGIN
     DECLARE v_return_cd CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_history_level, p_take_reason_fl,
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
         p_actor_id, p_reason,
         v_return_cd, v_outcome
     );

@@ -16,7 +16,6 @@ CALL set_appl_lock_policy_row(
     ?,
     ?,
     ?,
-    ?,
     ?
 )
 `
@@ -25,7 +24,6 @@ type SetApplLockPolicyParams struct {
 	ObjectType        interface{}
 	DefaultTtlSeconds interface{}
 	LongestTtlSeconds interface{}
-	HistoryLevel      interface{}
 	TakeReasonFl      interface{}
 	ActorID           interface{}
 	Reason            interface{}
@@ -36,7 +34,6 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.ObjectType,
 		arg.DefaultTtlSeconds,
 		arg.LongestTtlSeconds,
-		arg.HistoryLevel,
 		arg.TakeReasonFl,
 		arg.ActorID,
 		arg.Reason,

@@ -16,7 +16,6 @@ SELECT
     object_type::text AS object_type,
     default_ttl_seconds::bigint AS default_ttl_seconds,
     longest_ttl_seconds::bigint AS longest_ttl_seconds,
-    history_level::text AS history_level,
     take_reason_fl::text AS take_reason_fl
 FROM list_appl_lock_policies($1::text)
 `
@@ -29,7 +28,6 @@ type ListApplLockPoliciesRow struct {
 	ObjectType        string
 	DefaultTtlSeconds int64
 	LongestTtlSeconds int64
-	HistoryLevel      string
 	TakeReasonFl      string
 }
 
@@ -46,7 +44,6 @@ func (q *Queries) ListApplLockPolicies(ctx context.Context, arg ListApplLockPoli
 			&i.ObjectType,
 			&i.DefaultTtlSeconds,
 			&i.LongestTtlSeconds,
-			&i.HistoryLevel,
 			&i.TakeReasonFl,
 		); err != nil {
 			return nil, err

@@ -21,8 +21,7 @@ FROM set_appl_lock_policy_row(
     $3::bigint,
     $4::text,
     $5::text,
-    $6::text,
-    $7::text
+    $6::text
 )
 `
 
@@ -30,7 +29,6 @@ type SetApplLockPolicyParams struct {
 	ObjectType        string
 	DefaultTtlSeconds pgtype.Int8
 	LongestTtlSeconds pgtype.Int8
-	HistoryLevel      string
 	TakeReasonFl      string
 	ActorID           string
 	Reason            string
@@ -46,7 +44,6 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.ObjectType,
 		arg.DefaultTtlSeconds,
 		arg.LongestTtlSeconds,
-		arg.HistoryLevel,
 		arg.TakeReasonFl,
 		arg.ActorID,
 		arg.Reason,

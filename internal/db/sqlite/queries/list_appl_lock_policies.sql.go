@@ -16,7 +16,6 @@ SELECT
     object_type,
     CAST(coalesce(default_ttl_seconds, 0) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(longest_ttl_seconds, 0) AS INTEGER) AS longest_ttl_seconds,
-    history_level,
     take_reason_fl
 FROM appl_lock_policy
 WHERE object_type = coalesce(?1, object_type)
@@ -31,7 +30,6 @@ type ListApplLockPoliciesRow struct {
 	ObjectType        string
 	DefaultTtlSeconds int64
 	LongestTtlSeconds int64
-	HistoryLevel      string
 	TakeReasonFl      string
 }
 
@@ -57,7 +55,6 @@ func (q *Queries) ListApplLockPolicies(ctx context.Context, arg ListApplLockPoli
 			&i.ObjectType,
 			&i.DefaultTtlSeconds,
 			&i.LongestTtlSeconds,
-			&i.HistoryLevel,
 			&i.TakeReasonFl,
 		); err != nil {
 			return nil, err

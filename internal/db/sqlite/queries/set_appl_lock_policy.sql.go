@@ -16,20 +16,17 @@ INSERT INTO appl_lock_policy (
     object_type,
     default_ttl_seconds,
     longest_ttl_seconds,
-    history_level,
     take_reason_fl
 )
 VALUES (
     ?1,
     ?2,
     ?3,
-    ?4,
-    ?5
+    ?4
 )
 ON CONFLICT (object_type) DO UPDATE
 SET default_ttl_seconds = excluded.default_ttl_seconds,
     longest_ttl_seconds = excluded.longest_ttl_seconds,
-    history_level = excluded.history_level,
     take_reason_fl = excluded.take_reason_fl
 `
 
@@ -37,11 +34,10 @@ type SetApplLockPolicyParams struct {
 	ObjectType        string
 	DefaultTtlSeconds sql.NullInt64
 	LongestTtlSeconds sql.NullInt64
-	HistoryLevel      string
 	TakeReasonFl      string
 }
 
-// set_appl_lock_policy: lay down how long locks on objects of a type last, and what is told of them.
+// set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
 //
 // Contract   As procedures/postgres/set_appl_lock_policy.sql. The driver runs S1 and the event in one transaction.
 // In         The arguments as the facade has checked and trimmed them; a ttl that is NULL is none.
@@ -55,7 +51,6 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.ObjectType,
 		arg.DefaultTtlSeconds,
 		arg.LongestTtlSeconds,
-		arg.HistoryLevel,
 		arg.TakeReasonFl,
 	)
 	return err

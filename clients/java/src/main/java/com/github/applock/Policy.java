@@ -8,7 +8,6 @@ import java.time.Duration;
  * @param type the kind of object
  * @param defaultTtl how long a new grant lasts for which no ttl is given; null is 7 days
  * @param longestTtl the greatest ttl, to which a greater one is cut; null is 3650 days
- * @param history what the history keeps: CHANGES of others' locks, which is what null is, too
  * @param takeReason whether who takes a lock away must say why: Y or N; null is Y
  */
-public record Policy(String type, Duration defaultTtl, Duration longestTtl, String history, String takeReason) {}
+public record Policy(String type, Duration defaultTtl, Duration longestTtl, String takeReason) {}

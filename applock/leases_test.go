@@ -182,6 +182,41 @@ func TestPolicyCutsTheLease(t *testing.T) {
 	})
 }
 
+// Goal: what is granted at first counts as well: the lease is renewed in that time, and without a TTL its end tells of the policy.
+// Method: a backend that grants 3 s whatever it is asked for.
+func TestPolicyCutsTheFirstGrant(t *testing.T) {
+	t.Parallel()
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			return applock.Grant{Fence: 1, Left: 3 * time.Second}, nil
+		},
+		renew: func(renewals []applock.Renewal) ([]applock.Renewed, error) {
+			answers := renewed(renewals)
+			answers[0].Left = 3 * time.Second
+			return answers, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: time.Minute})
+		if left := time.Until(lease.Deadline()); left > 3*time.Second {
+			t.Errorf("trusted for %s, of which 3s were granted", left)
+		}
+		for range 20 {
+			time.Sleep(2 * time.Second) // the clock is the test's
+			if err := context.Cause(lease.Context()); err != nil {
+				t.Fatalf("lost: %v", err)
+			}
+		}
+	})
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		time.Sleep(3 * time.Second)
+		if err := context.Cause(lease.Context()); !errors.Is(err, applock.ErrLost) || !strings.Contains(err.Error(), "policy") {
+			t.Errorf("after what was granted: %v, want that the policy has ended it", err)
+		}
+	})
+}
+
 // Goal: a grant that is somebody else's is lost at once; one that could not be asked about is not. Method: both answers
 // to the first renewal.
 func TestRenewalAnswers(t *testing.T) {

@@ -33,9 +33,9 @@ func (a *app) grantCommand() *cobra.Command {
 		Use:   "grant --to NAME --as operator|supervisor|auditor|janitor|administrator [--print [--dialect NAME]]",
 		Short: "Grant somebody the rights of a role",
 		Long: `Grants a database user or role what it needs to call the procedures: an operator locks, looks and releases;
-a supervisor also hands locks over and takes them; an auditor only looks; the janitor purges; an administrator
-lays down policies. Nobody needs a right on the tables. NAME has to exist; on MySQL and MariaDB it may be
-NAME@HOST, and on Db2 it is a role.
+a supervisor also hands locks over and takes them; an auditor only looks; the janitor purges; an
+administrator lays down policies. Nobody needs a right on the tables. NAME has to exist; on MySQL and
+MariaDB it may be NAME@HOST, and on Db2 it is a role.
 
 Run it as the owner of the procedures, and again after an upgrade that brings new operations:
 "migrate up" and "migrate status" say who lacks them.

@@ -2632,8 +2632,10 @@ main: BEGIN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000);
-    ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND v_longest_ttl_seconds THEN
-        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', v_longest_ttl_seconds);
+    ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', 315360000);
+    ELSEIF p_default_ttl_seconds > v_longest_ttl_seconds THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds > the longest';
     ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN

@@ -181,7 +181,7 @@ func TestAllIsInterruptedBetweenPages(t *testing.T) {
 	for _, output := range []string{"table", "json"} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		stdout, stderr := &interruptingWriter{interrupt: interrupt}, &bytes.Buffer{}
-		args := []string{"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--reason", "left", "--output", output}
+		args := []string{"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--reason", "left", "--timeout", "10m", "--output", output}
 		code := run(ctx, args, stdout, stderr, u.getenv)
 		interrupt()
 		if code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted (1000 locks transferred before, the last one order:1000; the same command goes on)") {
@@ -191,6 +191,6 @@ func TestAllIsInterruptedBetweenPages(t *testing.T) {
 			t.Errorf("%s: %d rows are printed, want the 1000 of the page", output, rows)
 		}
 		u.must(t, slices.Concat(args[:len(args)-1], []string{"table"})...).check(t, exitYes, "500 locks transferred")
-		u.must(t, "transfer", "--all", "--from", "asmith", "--to", "jdoe", "--reason", "back", "--quiet")
+		u.must(t, "transfer", "--all", "--from", "asmith", "--to", "jdoe", "--reason", "back", "--timeout", "10m", "--quiet")
 	}
 }

@@ -53,7 +53,7 @@ build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME o
 
 .PHONY: test
 test: ## Run all tests, on SQLite and on private servers that are started and stopped.
-	$(WITH_SERVERS) sh -ec '$(REPORT) -timeout=30m -- $(TESTED); $(TEST_ADAPTERS)'
+	$(WITH_SERVERS) sh -ec '$(REPORT) -timeout=15m -- $(TESTED); $(TEST_ADAPTERS)'
 
 .PHONY: test-race
 test-race: ## Run the tests of all that is concurrent with the race detector, on the same servers.

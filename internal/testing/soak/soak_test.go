@@ -108,7 +108,7 @@ func open(ctx context.Context, backend, dsn string) (applock.Locker, func() erro
 	case backend == "redislock":
 		return openRedis(dsn)
 	case strings.HasPrefix(backend, "getlock-"):
-		leases, err = getlock.New(getlock.Config{DSN: dsn})
+		leases, err = getlock.New(getlock.Config{DSN: dsn, Namespace: databaseOf(dsn)})
 	default:
 		client, err := opener.ByDSN(ctx, dsn, opener.Config{})
 		if err != nil {
@@ -120,6 +120,16 @@ func open(ctx context.Context, backend, dsn string) (applock.Locker, func() erro
 		return nil, nil, err
 	}
 	return leases, leases.Close, nil
+}
+
+// databaseOf returns the name of a place's own database. The names of locks belong to the whole server, and with them those of
+// all tests that use it.
+func databaseOf(dsn string) string {
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		panic("the test DSN is no URL")
+	}
+	return strings.TrimPrefix(parsed.Path, "/")
 }
 
 func openRedis(dsn string) (applock.Locker, func() error, error) {

@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,12 +14,16 @@ import (
 // says otherwise.
 const DefaultPurgeAge = 30 * 24 * time.Hour
 
+// DefaultPurgeBatch is how many rows one transaction of Purge removes, unless a request says otherwise. It is small, because
+// whoever gets a lock of an SQLite file meanwhile waits for the end of the transaction.
+const DefaultPurgeBatch = 100
+
 // PurgeRequest removes the rows of objects that have been free for long. No live lock is ever touched.
 type PurgeRequest struct {
 	// OlderThan is how long the object has been free, in whole seconds: 1 s to MaxTTL; zero is
 	// DefaultPurgeAge (30 days).
 	OlderThan time.Duration
-	// Batch is how many rows one transaction removes: 1 to MaxPageSize, zero is DefaultPageSize.
+	// Batch is how many rows one transaction removes: 1 to MaxPageSize, zero is DefaultPurgeBatch.
 	Batch int
 	// Progress, if set, is called after each batch with the number of rows removed so far.
 	Progress func(purged int64)
@@ -30,9 +35,9 @@ type PurgeResult struct {
 	Purged int64
 }
 
-// Purge removes rows batch by batch until none is left. Each batch is final
-// by itself: after an error or a cancelled ctx the result tells what was removed, and the next Purge
-// goes on from there. Any number of purges may run at once.
+// Purge removes rows batch by batch until none is left, and rests after each for as long as it took: the other half of the time
+// is everybody else's. Each batch is final by itself: after an error or a cancelled ctx the result tells what was removed, and
+// the next Purge goes on from there. Any number of purges may run at once.
 func (c *Client) Purge(ctx context.Context, request PurgeRequest) (PurgeResult, error) {
 	purged, err := c.operations.purge(ctx, request)
 	if err != nil {
@@ -46,23 +51,35 @@ func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int
 	if err != nil {
 		return 0, err
 	}
-	batch, err := checkRows("Batch", request.Batch)
+	batch, err := checkRows("Batch", cmp.Or(request.Batch, DefaultPurgeBatch))
 	if err != nil {
 		return 0, err
 	}
 	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
 	for {
+		began := time.Now()
 		result, err := retryIfUnchanged(ctx, o, func() (db.PurgeApplLocksResult, error) { return o.driver.PurgeApplLocks(ctx, params) })
 		if err != nil {
 			return purged, o.changeError(err)
 		}
 		purged += result.Purged
 		o.log(ctx, "purge_appl_locks", slog.Int64("purged", purged))
+		if result.Purged == batch {
+			sleep(ctx, time.Since(began))
+		}
 		if request.Progress != nil {
 			request.Progress(purged)
 		}
 		if result.Purged < batch {
 			return purged, nil
 		}
+	}
+}
+
+// sleep returns early when ctx ends.
+func sleep(ctx context.Context, long time.Duration) {
+	select {
+	case <-time.After(long):
+	case <-ctx.Done():
 	}
 }

@@ -201,7 +201,7 @@ func reasons() map[string]string {
 		"hand-off, pgadvisory, p50/postgres/":                    roundTrips,
 		"hand-off, two clients, polling, p50/mysql/":             polling,
 		"hand-off, two clients, polling, p50/sqlite/":            polling,
-		purgeRow + "/" + productSQLite + "/without":              "a file has one writer: each batch of a purge keeps the gets waiting",
+		purgeRow + "/" + productSQLite + "/without":              "a file has one writer: each batch of a purge keeps the gets waiting, who look again after a pause that grows up to 10 ms",
 	}
 	for _, product := range []string{productPostgres, productMariaDB, productMySQL} {
 		all[purgeRow+"/"+product+"/without"] = oneCore

@@ -20,9 +20,9 @@ func (p purgeAnswer) fields() []field { return []field{{title: "PURGED", value: 
 
 func (a *app) purgeCommand() *cobra.Command {
 	olderThan := duration(applock.DefaultPurgeAge)
-	batch := number{value: applock.DefaultPageSize, max: applock.MaxPageSize}
+	batch := number{value: applock.DefaultPurgeBatch, max: applock.MaxPageSize}
 	command := &cobra.Command{
-		Use:   "purge [--older-than 30d] [--batch 1000]",
+		Use:   "purge [--older-than 30d] [--batch 100]",
 		Short: "Remove the rows of objects that have been free for long",
 		Long: `Removes the rows of objects that have been free for long, and prints how many. No live lock is ever
 touched. Meant for cron; any number may run at once.

@@ -1,0 +1,62 @@
+package applock
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// purgedInBatches has rows to purge, and each batch takes its time.
+type purgedInBatches struct {
+	db.Driver
+
+	rows    int64
+	took    time.Duration
+	asked   []int64
+	working time.Duration
+}
+
+func (p *purgedInBatches) PurgeApplLocks(_ context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
+	time.Sleep(p.took)
+	p.working += p.took
+	p.asked = append(p.asked, params.MaxRows)
+	purged := min(params.MaxRows, p.rows)
+	p.rows -= purged
+	return db.PurgeApplLocksResult{Purged: purged}, nil
+}
+
+// Goal: a purge leaves half of the time to others, and a cancelled one ends while it rests. Method: a server whose batches take a
+// second each, in virtual time.
+func TestPurgeRests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := &purgedInBatches{rows: 1050, took: time.Second}
+		o := operations{driver: server, logger: slog.New(slog.DiscardHandler)}
+		began := time.Now()
+		purged, err := o.purge(t.Context(), PurgeRequest{})
+		if purged != 1050 || err != nil {
+			t.Errorf("%d rows, %v", purged, err)
+		}
+		if len(server.asked) != 11 || server.asked[0] != DefaultPurgeBatch {
+			t.Errorf("the batches were of %v rows", server.asked)
+		}
+		if lasted := time.Since(began); lasted != 21*time.Second { // the last batch is not full, and nothing comes after it
+			t.Errorf("eleven batches took %s of work and %s in all", server.working, lasted)
+		}
+
+		server.rows = 1000
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		began = time.Now()
+		if purged, err = o.purge(ctx, PurgeRequest{}); purged != DefaultPurgeBatch || err == nil {
+			t.Errorf("cancelled after a batch: %d rows, %v", purged, err)
+		}
+		if lasted := time.Since(began); lasted != 1500*time.Millisecond {
+			t.Errorf("a cancelled purge ends after %s", lasted)
+		}
+	})
+}

@@ -157,6 +157,50 @@ func (m mishap) check(t *testing.T, dsn string) {
 	}
 }
 
+// Goal: where nothing can be changed, every change says so, nothing has changed, and what only reads answers. Method: sessions that
+// are read only, beside a client that has a lock; TestVerifyReplica has a standby.
+func TestReadOnlySession(t *testing.T) {
+	t.Parallel()
+	for product, setting := range map[string]string{
+		onPostgres: "default_transaction_read_only=on", onMariaDB: "tx_read_only=1", onMySQL: "transaction_read_only=1",
+	} {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			dsn := newDSN(t, product)
+			held, free := applock.Object{Type: "customer", ID: "42"}, applock.Object{Type: "customer", ID: "43"}
+			jdoe := applock.Owner{Operator: "JDOE"}
+			writer := testclient.Open(t, dsn, "", nil)
+			if _, err := migrate.Up(t.Context(), writer, migrate.UpRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			grant, err := writer.Get(t.Context(), applock.GetRequest{Object: held, Owner: jdoe})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := url.Parse(dsn)
+			if err != nil {
+				t.Fatal("the DSN cannot be parsed")
+			}
+			parsed.RawQuery = strings.TrimPrefix(parsed.RawQuery+"&"+setting, "&")
+			reader := testclient.Open(t, parsed.String(), "", nil)
+			errs := map[string]error{}
+			_, errs["release"] = reader.Release(t.Context(), applock.ReleaseRequest{Object: held, Operator: "JDOE"})
+			_, errs["get"] = reader.Get(t.Context(), applock.GetRequest{Object: free, Owner: jdoe})
+			_, errs["renew"] = reader.Get(t.Context(), applock.GetRequest{Object: held, Owner: jdoe})
+			errs["note"] = reader.Note(t.Context(), applock.NoteRequest{Object: held, Operator: "JDOE", Note: "waits for documents"})
+			for operation, err := range errs {
+				if !errors.Is(err, applock.ErrReadOnly) || errors.Is(err, applock.ErrOutcomeUnknown) {
+					t.Errorf("%s: %v, want ErrReadOnly", operation, err)
+				}
+			}
+			lock, err := reader.Inquire(t.Context(), applock.InquireRequest{Object: held})
+			if err != nil || lock.Fence != grant.Fence || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
+				t.Errorf("inquire: %v, %v, want the grant as it was: %v", lock, err, grant)
+			}
+		})
+	}
+}
+
 // inOwnForm returns a DSN of MySQL in the form of its Go client, user:password@tcp(host:port)/database.
 func inOwnForm(t *testing.T, dsn string) string {
 	t.Helper()

@@ -36,6 +36,9 @@ var (
 	// its cause come with it. Nothing has been sent. For a lease it also means that there was no answer in time; what the
 	// call takes after all is given back.
 	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that the DSN names it")
+	// ErrReadOnly means that the server takes no changes: it is a replica, or it was made read-only. Nothing has happened. Inquire,
+	// List and the other operations that only read work there, and are as old as what the replica has got.
+	ErrReadOnly = errors.New("nothing can be changed there, as on a replica: name the primary in the DSN")
 	// ErrPrivilege means that the database user may not do that.
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
 	// ErrSchema means that the table or the procedures are missing or too old for this program.
@@ -119,6 +122,8 @@ func Explain(err error) error {
 		return fmt.Errorf("the server has no such database, or the DSN names none: check it: %w", err)
 	case db.KindPrivilege:
 		return fmt.Errorf("%w: %w", ErrPrivilege, err)
+	case db.KindReadOnly:
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	case db.KindPooler:
 		return fmt.Errorf("a pooler gives the connections other sessions in between, as PgBouncer does in transaction mode: "+
 			"set default_query_exec_mode=exec in the DSN or the pool's configuration: %w", err)

@@ -230,6 +230,7 @@ func (c *console) explain(err error) (status int, text string) {
 		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
 		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
+		{applock.ErrReadOnly, http.StatusServiceUnavailable, applock.ErrReadOnly.Error()},
 		{applock.ErrPrivilege, http.StatusForbidden, applock.ErrPrivilege.Error()},
 		{applock.ErrOutcomeUnknown, http.StatusGatewayTimeout, applock.ErrOutcomeUnknown.Error()},
 		{applock.ErrSchema, http.StatusServiceUnavailable, applock.ErrSchema.Error()},

@@ -6,13 +6,16 @@ import (
 	"database/sql"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: on a replica verify says that it is one and what to do, and does not try to play there. Method: a server of the test's own
-// with an installation and its hot standby; verify of both, as processes; once more when the standby is the primary.
+// Goal: on a replica verify says that it is one and what to do, and does not try to play there; inquire and list answer, and get says
+// what to do. Method: a server of the test's own with an installation and its hot standby; commands on both, as processes; verify once
+// more when the standby is the primary.
 func TestVerifyReplica(t *testing.T) {
 	t.Parallel()
 	b := binary{path: filepath.Join(t.TempDir(), "applockctl"), directory: t.TempDir()}
@@ -26,6 +29,9 @@ func TestVerifyReplica(t *testing.T) {
 		t.Fatalf("migrate up: %s", got.stderr)
 	}
 	b.checkGreen(t)
+	if got := b.run(t.Context(), "get", "customer:42", "--operator", "JDOE"); got.code != exitYes {
+		t.Fatalf("get: %s", got.stderr)
+	}
 	instance.Copy(t, "primary", "standby")
 	b.dsn = instance.Start(t, "standby", "")
 	answers, got := b.verified(t)
@@ -35,6 +41,15 @@ func TestVerifyReplica(t *testing.T) {
 	}
 	if last := answers[len(answers)-1]; last.Check != "round" || last.Outcome != outcomeNote || last.Text != "not played: the server takes no changes" {
 		t.Errorf("of the round it says: %v", last)
+	}
+	for _, args := range [][]string{{"inquire", "customer:42"}, {"list"}} {
+		if got := b.run(t.Context(), args...); got.code != exitYes || !strings.Contains(got.stdout, "JDOE") {
+			t.Errorf("%s on a replica: exit code %d, %s%s", args[0], got.code, got.stdout, got.stderr)
+		}
+	}
+	if got := b.run(t.Context(), "get", "customer:43", "--operator", "JDOE"); got.code != exitError ||
+		!strings.Contains(got.stderr, applock.ErrReadOnly.Error()) {
+		t.Errorf("get on a replica: exit code %d, %s", got.code, got.stderr)
 	}
 	promote(t, b.dsn)
 	b.checkGreen(t)

@@ -38,6 +38,8 @@ const (
 	KindNoDatabase
 	// KindPrivilege means that the user lacks a grant.
 	KindPrivilege
+	// KindReadOnly means that the server, the session or the file takes no changes; nothing has happened.
+	KindReadOnly
 	// KindBusy means that the wait for another transaction was cut off; nothing has happened.
 	KindBusy
 	// KindRetry is a deadlock or serialization failure: the transaction must be repeated.

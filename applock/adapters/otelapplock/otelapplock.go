@@ -166,6 +166,7 @@ func errorType(err error) []attribute.KeyValue {
 		{applock.ErrBusy, "busy"},
 		{applock.ErrUnreachable, "unreachable"},
 		{applock.ErrOutcomeUnknown, "outcome_unknown"},
+		{applock.ErrReadOnly, "read_only"},
 		{applock.ErrPrivilege, "privilege"},
 		{applock.ErrSchema, "schema"},
 		{applock.ErrClosed, "closed"},

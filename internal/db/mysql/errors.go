@@ -59,6 +59,8 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindNoDatabase
 	case 1044, 1142, 1143, 1227, 1370: // access denied to database, table, column, special privilege, routine
 		return db.KindPrivilege
+	case 1290, 1792, 1836: // the server runs with --read-only, as replicas do; read only transaction; read only mode
+		return db.KindReadOnly
 	case 1205: // lock wait timeout
 		return db.KindBusy
 	case 1020, 1412, 3101: // MariaDB: record changed since the snapshot; table changed; rolled back by the cluster

@@ -82,6 +82,8 @@ func kindOfState(state string) db.Kind {
 		return db.KindNoDatabase
 	case "42501": // insufficient privilege
 		return db.KindPrivilege
+	case "25006": // read only transaction, as all are on a standby
+		return db.KindReadOnly
 	case "55P03": // lock not available: lock_timeout
 		return db.KindBusy
 	case "40001", "40P01": // serialization failure, deadlock

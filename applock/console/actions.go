@@ -151,7 +151,7 @@ func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 		if err != nil {
 			return view{}, err
 		}
-		if problem := c.problem(v, d); problem != "" {
+		if problem := c.problemOf(v.hands, d.to, d.reason, v.argument); problem != "" {
 			lock, err := c.inquire(r.Context(), d.object)
 			data := v.shown(d)
 			data.Lock, data.Problem = lock, problem
@@ -162,26 +162,35 @@ func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 			if err != nil {
 				return view{}, err
 			}
-			return c.kept("plan", d, plan), nil
+			return c.kept("plan", d.by, plan), nil
 		}
-		return c.kept("answer", d, c.do(r, v, d)), nil
+		return c.kept("answer", d.by, c.do(r, v, d)), nil
 	}
 }
 
 // kept has the browser fetch a page from an address of its own, so that neither back nor reload sends a form again.
-func (c *console) kept(page string, d deed, v view) view {
-	return view{location: page + "?id=" + url.QueryEscape(c.answers.keep(d.by, v))}
+func (c *console) kept(page, person string, v view) view {
+	return view{location: page + "?id=" + url.QueryEscape(c.answers.keep(person, v))}
+}
+
+// parseForm reads no more than a form of the console has.
+func parseForm(r *http.Request) error {
+	r.Body = http.MaxBytesReader(nil, r.Body, maxForm)
+	err := r.ParseForm()
+	var tooBig *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooBig):
+		return errFormTooBig
+	case err != nil:
+		return &applock.InvalidError{Argument: "form", Reason: "cannot be read"}
+	}
+	return nil
 }
 
 // deedOf reads a form.
 func deedOf(r *http.Request) (d deed, confirmed bool, err error) {
-	r.Body = http.MaxBytesReader(nil, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		var tooBig *http.MaxBytesError
-		if errors.As(err, &tooBig) {
-			return d, false, errFormTooBig
-		}
-		return d, false, &applock.InvalidError{Argument: "form", Reason: "cannot be read"}
+	if err := parseForm(r); err != nil {
+		return d, false, err
 	}
 	form := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
 	// As it stands: blanks belong to names.
@@ -198,13 +207,13 @@ func deedOf(r *http.Request) (d deed, confirmed bool, err error) {
 	return d, form("confirmed") == "yes", nil
 }
 
-// problem returns what is missing in a form, in words.
-func (c *console) problem(v verb, d deed) string {
+// problemOf returns what is missing in a form, in words.
+func (c *console) problemOf(hands bool, to applock.Owner, reason, argument string) string {
 	switch {
-	case v.hands && d.to.Operator == "":
+	case hands && to.Operator == "":
 		return fmt.Sprintf(c.texts["error.missing"], c.argument("To.Operator"))
-	case d.reason == "":
-		return fmt.Sprintf(c.texts["error.missing"], c.argument(v.argument))
+	case reason == "":
+		return fmt.Sprintf(c.texts["error.missing"], c.argument(argument))
 	default:
 		return ""
 	}

@@ -117,6 +117,10 @@ func (c *console) routes() http.Handler {
 		mux.HandleFunc("GET /"+name, c.page(c.formPage(verb)))
 		mux.HandleFunc("POST /"+name, c.page(c.changePage(verb)))
 	}
+	for _, verb := range deskVerbs() {
+		mux.HandleFunc("GET /"+verb.name, c.page(c.deskFormPage(verb)))
+		mux.HandleFunc("POST /"+verb.name, c.page(c.deskChangePage(verb)))
+	}
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
 	mux.HandleFunc("GET /changes", c.changes)

@@ -370,7 +370,7 @@ func TestMountsAnywhere(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/desk/locks/", http.StripPrefix("/desk/locks", d.handler))
 	addresses := regexp.MustCompile(`(?:href|src|action)="([^"]*)"`)
-	for _, page := range []string{"", "object?name=customer%3A42", "operator?name=JDOE", "waiters", "statistics", "health", "transfer?name=customer%3A42"} {
+	for _, page := range []string{"", "object?name=customer%3A42", "operator?name=JDOE", "waiters", "statistics", "health", "transfer?name=customer%3A42", "transfer-desk?name=JDOE"} {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, request(http.MethodGet, "/desk/locks/"+page, ""))
 		if w.Code != http.StatusOK {
@@ -419,6 +419,11 @@ func TestTexts(t *testing.T) {
 	for _, verb := range verbNames() {
 		for _, prefix := range []string{"verb.", "form.", "title.", "plan."} {
 			used[prefix+verb] = true
+		}
+	}
+	for _, verb := range deskVerbs() {
+		for _, prefix := range []string{"verb.", "form.", "title.", "plan.", "answer."} {
+			used[prefix+verb.name] = true
 		}
 	}
 	for _, outcome := range []applock.Outcome{

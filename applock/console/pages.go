@@ -101,10 +101,14 @@ type deskShown struct {
 	More     string
 	Waits    []waiting
 	Events   []applock.Event
+	Verbs    []string
 }
 
 func (c *console) operatorPage(r *http.Request) (view, error) {
 	data := deskShown{Operator: r.URL.Query().Get("name")}
+	for _, verb := range deskVerbs() {
+		data.Verbs = append(data.Verbs, verb.name)
+	}
 	if data.Operator == "" {
 		return view{}, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}

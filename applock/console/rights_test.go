@@ -80,6 +80,11 @@ func TestRightsOfTheDatabase(t *testing.T) {
 			t.Errorf("%s: status %d", verb, status)
 		}
 	}
+	for _, verb := range deskVerbs() {
+		if w := auditor.submit("/"+verb.name, deskForm("JDOE", "ASMITH")); w.Code != http.StatusForbidden {
+			t.Errorf("%s: status %d", verb.name, w.Code)
+		}
+	}
 	if lock := auditor.holder(t, "customer:42"); lock.Fence != grant.Fence || lock.Note != "" {
 		t.Errorf("something was changed: %+v", lock)
 	}

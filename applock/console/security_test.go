@@ -260,6 +260,15 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 			t.Errorf("%s: the form does not carry what it was given: %v", verb, confirmed)
 		}
 	}
+	for _, verb := range deskVerbs() {
+		form := deskForm(attack, attack)
+		form.Set("reason", attack)
+		form.Set("department", attack)
+		_, pages["plan of "+verb.name] = d.follow(t, d.submit("/"+verb.name, form))
+		form.Del("reason")
+		pages["form of "+verb.name] = d.submit("/"+verb.name, form).Body.String()
+	}
+	_, pages["answer on a desk"] = d.follow(t, d.submit("/transfer-desk", formOf(pages["plan of transfer-desk"])))
 	form := formOf(pages["plan of transfer"])
 	form.Set("fence", "1")
 	_, pages["answer"] = d.follow(t, d.submit("/transfer", form))
@@ -281,7 +290,7 @@ func TestParametersDoNotRun(t *testing.T) {
 	parameters := []string{
 		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "behind", "name", "id", "topics", "seen",
 	}
-	for _, page := range []string{"/", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/answer", "/nonsense"} {
+	for _, page := range []string{"/", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/transfer-desk", "/answer", "/nonsense"} {
 		for _, parameter := range parameters {
 			for _, value := range []string{attack, "a:" + attack, "javascript:alert(1)"} {
 				w := d.do(request(http.MethodGet, page+"?"+url.Values{parameter: {value}}.Encode(), ""))

@@ -18,6 +18,7 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 		"goose":     "github.com/pressly/goose/",
 		"redis":     "github.com/redis/",
 		"tcell":     "github.com/gdamore/tcell/",
+		"oidc":      "github.com/coreos/go-oidc/",
 	}
 	for name, consumer := range map[string]struct {
 		// most is how many packages of other modules may be linked.
@@ -25,18 +26,19 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 		// allowed are the drivers that may be among them.
 		allowed []string
 	}{
-		"applock":            {most: 0},
-		"applock/console":    {most: 0},
-		"applock/inprocess":  {most: 0},
-		"applock/postgres":   {most: 30, allowed: []string{"pgx"}},
-		"applock/pgadvisory": {most: 30, allowed: []string{"pgx"}},
-		"applock/mysql":      {most: 3, allowed: []string{"mysql"}},
-		"applock/getlock":    {most: 3, allowed: []string{"mysql"}},
-		"applock/sqlite":     {most: 15, allowed: []string{"sqlite"}},
-		"applock/db2":        {most: 0}, // the driver comes with the tag db2
-		"applock/redislock":  {most: 25, allowed: []string{"redis"}},
-		"applock/migrate":    {most: 50, allowed: []string{"goose", "pgx"}},
-		"applock/locktest":   {most: 2}, // goleak
+		"applock":                {most: 0},
+		"applock/console":        {most: 0},
+		"applock/inprocess":      {most: 0},
+		"applock/console/openid": {most: 6, allowed: []string{"oidc"}},
+		"applock/postgres":       {most: 30, allowed: []string{"pgx"}},
+		"applock/pgadvisory":     {most: 30, allowed: []string{"pgx"}},
+		"applock/mysql":          {most: 3, allowed: []string{"mysql"}},
+		"applock/getlock":        {most: 3, allowed: []string{"mysql"}},
+		"applock/sqlite":         {most: 15, allowed: []string{"sqlite"}},
+		"applock/db2":            {most: 0}, // the driver comes with the tag db2
+		"applock/redislock":      {most: 25, allowed: []string{"redis"}},
+		"applock/migrate":        {most: 50, allowed: []string{"goose", "pgx"}},
+		"applock/locktest":       {most: 2}, // goleak
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

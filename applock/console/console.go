@@ -15,9 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
+	"path"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -67,6 +67,8 @@ type console struct {
 	texts     texts
 	answers   *answers
 	hub       *hub
+	// signIns are the failures to finish a sign-in.
+	signIns *limiter
 	// What the hub has read last, by so many rows at a time.
 	locksSeen, waitersSeen *memory
 	pieceRows              int
@@ -99,7 +101,7 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{client: client, config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers()}
+	c := &console{client: client, config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
 	c.locksSeen, c.waitersSeen, c.pieceRows = newMemory(), newMemory(), applock.MaxPageSize
 	c.hub = newHub(c.lookForChanges, config.Interval)
 	return c
@@ -124,18 +126,17 @@ func (c *console) routes() http.Handler {
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
 	mux.HandleFunc("GET /changes", c.changes)
-	static, err := fs.Sub(files, "static")
-	if err != nil {
-		panic(err) // a folder that is compiled in
-	}
 	for _, name := range []string{"style.css", "script.js", "icon.svg"} {
-		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Cache-Control", "private, max-age=60")
-			http.ServeFileFS(w, r, static, name)
-		})
+		mux.HandleFunc("GET /"+name, c.static)
 	}
 	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
 	return mux
+}
+
+// static answers with the file of that name.
+func (c *console) static(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "private, max-age=60")
+	http.ServeFileFS(w, r, files, path.Join("static", r.URL.Path))
 }
 
 // view is what a page shows.
@@ -159,7 +160,9 @@ type view struct {
 type shown struct {
 	Title, Here, Person, Live, Seen string
 	MayChange                       bool
-	Data                            any
+	// HasSession is true where there is one to end.
+	HasSession bool
+	Data       any
 }
 
 // page answers with what a view has, or with what went wrong.
@@ -180,8 +183,10 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 			return
 		}
 		person := personOf(r)
+		_, hasSession := c.config.SignIn.(Sessions)
 		c.render(w, r, v, shown{
-			Title: v.title, Here: v.here, Person: person, Live: v.live, Seen: seen, MayChange: c.mayChange(person), Data: v.data,
+			Title: v.title, Here: v.here, Person: person, Live: v.live, Seen: seen, MayChange: c.mayChange(person), HasSession: hasSession,
+			Data: v.data,
 		})
 	}
 }

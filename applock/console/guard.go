@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,9 +22,21 @@ func personOf(r *http.Request) string {
 // guarded lets nobody in whom the sign-in does not know, and no form of another site.
 func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
+	sessions, hasSessions := c.config.SignIn.(Sessions)
 	signedIn := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hasSessions && c.served(w, r, sessions) {
+			return
+		}
 		person, err := c.config.SignIn.Identify(r)
-		if err != nil {
+		if err == nil && person != "" {
+			person, err = checkedPerson(person)
+		}
+		switch {
+		case err == nil:
+		case hasSessions:
+			c.sendToSignIn(w, r, err)
+			return
+		default:
 			c.refuse(w, r, err)
 			return
 		}
@@ -52,18 +66,104 @@ func setHeaders(header http.Header) {
 	}
 }
 
-func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// served answers requests for the pages of sessions, which are for those who are not signed in, and reports whether it was one.
+func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessions) bool {
+	ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
+	defer cancel()
+	r = r.WithContext(ctx)
+	switch r.Method + " " + r.URL.Path {
+	case "GET /style.css", "GET /icon.svg", "GET /script.js":
+		c.static(w, r)
+	case "GET /sign-in":
+		location, err := sessions.Begin(w, r, r.URL.Query().Get("page"))
+		c.sendOn(w, r, location, err)
+	case "GET /signed-in":
+		page, err := c.finish(w, r, sessions)
+		c.sendOn(w, r, pageOf(page), err)
+	case "POST /sign-out":
+		sessions.End(w, r)
+		c.render(w, r, view{template: "signedout"}, shown{Title: c.texts["title.signed-out"]})
+	default:
+		return false
+	}
+	return true
+}
+
+// finish has an address that fails too often wait.
+func (c *console) finish(w http.ResponseWriter, r *http.Request, sessions Sessions) (page string, err error) {
+	address, err := c.signIns.admit(r)
+	if err != nil {
+		return "", err
+	}
+	page, err = sessions.Finish(w, r)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		c.signIns.failed(address)
+	}
+	return page, err
+}
+
+// sendOn sends the browser on, or tells what went wrong, with a way to begin again.
+func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string, err error) {
+	if err != nil {
+		c.tellOfSignIn(w, r, err)
+		return
+	}
+	w.Header().Set("Location", location)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// pageOf is an address of this console, relative to where it is mounted, whatever somebody has made the parameter.
+func pageOf(page string) string {
+	parsed, err := url.Parse(page)
+	if err != nil {
+		return "./"
+	}
+	name := strings.Trim(parsed.Path, "/\\")
+	if strings.ContainsAny(name, "/\\:") {
+		return "./"
+	}
+	relative := url.URL{Path: "./" + name, RawQuery: parsed.Query().Encode()}
+	return relative.String()
+}
+
+// sendToSignIn has a person sign in who wants to see a page. Who has done so, and does not get in nevertheless, is told. What a script or a form asks for is refused: it cannot be asked for
+// again when the browser comes back.
+func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	var refused *RefusedError
+	unknown := errors.As(err, &refused) && refused.Status == http.StatusUnauthorized
+	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" || r.URL.Path == "/changes" {
+		c.tellOfSignIn(w, r, err)
+		return
+	}
+	c.sendOn(w, r, "sign-in?page="+url.QueryEscape(r.URL.RequestURI()), nil)
+}
+
+// tellOfSignIn is the page of those who are not signed in.
+func (c *console) tellOfSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	refused := c.refusal(w, r, err)
+	c.render(w, r, view{template: "signedout", status: refused.Status}, shown{Title: c.texts["title.sign-in"], Data: refused.Reason})
+}
+
+// refusal is what to tell of an error. What is no refusal is for the log.
+func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		c.config.Logger.ErrorContext(r.Context(), "console: sign in", slog.String("error", err.Error()))
 		refused = &RefusedError{Status: http.StatusInternalServerError, Reason: c.texts["error.sign-in"]}
 	}
-	if refused.Challenge != "" {
-		w.Header().Set("WWW-Authenticate", refused.Challenge)
-	}
 	if refused.RetryAfter > 0 {
 		seconds := (refused.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	return refused
+}
+
+func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	refused := c.refusal(w, r, err)
+	if refused.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", refused.Challenge)
 	}
 	http.Error(w, refused.Reason, refused.Status)
 }

@@ -25,6 +25,20 @@ type SignIn interface {
 	Identify(r *http.Request) (person string, err error)
 }
 
+// Sessions is a SignIn that sends browsers elsewhere to sign in, and knows them by a cookie from then on, such as that of
+// applock/console/openid. Its methods must be safe for concurrent use.
+type Sessions interface {
+	SignIn
+	// Begin returns the address where the browser is to sign in, to come back to the console's page signed-in. The page is where it
+	// wants to go.
+	Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error)
+	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError counts as a
+	// failure: after ten of them an address is refused for a minute.
+	Finish(w http.ResponseWriter, r *http.Request) (page string, err error)
+	// End ends the session.
+	End(w http.ResponseWriter, r *http.Request)
+}
+
 // RefusedError says that somebody does not get in. Its text is shown.
 type RefusedError struct {
 	// Status is that of the answer.
@@ -131,7 +145,7 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	if len(passwords) == 0 {
 		return nil, &applock.InvalidError{Argument: "passwords", Reason: "must name somebody"}
 	}
-	b := &basic{sums: map[string][sha256.Size]byte{}, failures: map[netip.Addr]failures{}, now: time.Now}
+	b := &basic{sums: map[string][sha256.Size]byte{}, limiter: newLimiter()}
 	for name, password := range passwords {
 		if checked, err := checkedPerson(name); err != nil || checked != name || strings.Contains(name, ":") || password == "" {
 			return nil, &applock.InvalidError{Argument: "passwords", Reason: "has an empty password, or a name that cannot be one"}
@@ -147,13 +161,20 @@ const (
 	addressesKept   = 10000
 )
 
-// basic knows people by passwords.
-type basic struct {
-	sums map[string][sha256.Size]byte
-	now  func() time.Time
+// limiter refuses addresses that fail too often.
+type limiter struct {
+	now func() time.Time
 
 	mutex    sync.Mutex
 	failures map[netip.Addr]failures
+}
+
+func newLimiter() *limiter { return &limiter{now: time.Now, failures: map[netip.Addr]failures{}} }
+
+// basic knows people by passwords.
+type basic struct {
+	*limiter
+	sums map[string][sha256.Size]byte
 }
 
 // failures are those of one address.
@@ -163,12 +184,9 @@ type failures struct {
 }
 
 func (b *basic) Identify(r *http.Request) (string, error) {
-	address, err := remoteAddress(r)
+	address, err := b.admit(r)
 	if err != nil {
-		return "", forbidden("Nobody knows where this comes from.")
-	}
-	if wait := b.wait(address); wait > 0 {
-		return "", &RefusedError{Status: http.StatusTooManyRequests, RetryAfter: wait, Reason: "Too many wrong passwords: wait a minute."}
+		return "", err
 	}
 	name, password, given := r.BasicAuth()
 	if given && b.knows(name, password) {
@@ -190,14 +208,26 @@ func (b *basic) knows(name, password string) bool {
 	return same && known
 }
 
+// admit returns the address of a request, or refuses it.
+func (l *limiter) admit(r *http.Request) (netip.Addr, error) {
+	address, err := remoteAddress(r)
+	if err != nil {
+		return address, forbidden("Nobody knows where this comes from.")
+	}
+	if wait := l.wait(address); wait > 0 {
+		return address, &RefusedError{Status: http.StatusTooManyRequests, RetryAfter: wait, Reason: "Too many failures: wait a minute."}
+	}
+	return address, nil
+}
+
 // wait returns how long an address is refused from now on.
-func (b *basic) wait(address netip.Addr) time.Duration {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	known := b.failures[address]
-	left := failuresKept - b.now().Sub(known.since)
+func (l *limiter) wait(address netip.Addr) time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known := l.failures[address]
+	left := failuresKept - l.now().Sub(known.since)
 	if left <= 0 {
-		delete(b.failures, address)
+		delete(l.failures, address)
 		return 0
 	}
 	if known.count < failuresAllowed {
@@ -206,16 +236,16 @@ func (b *basic) wait(address netip.Addr) time.Duration {
 	return left
 }
 
-func (b *basic) failed(address netip.Addr) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	known, found := b.failures[address]
+func (l *limiter) failed(address netip.Addr) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known, found := l.failures[address]
 	if !found {
-		known.since = b.now()
+		known.since = l.now()
 	}
-	if !found && len(b.failures) >= addressesKept {
-		clear(b.failures)
+	if !found && len(l.failures) >= addressesKept {
+		clear(l.failures)
 	}
 	known.count++
-	b.failures[address] = known
+	l.failures[address] = known
 }

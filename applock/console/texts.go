@@ -178,6 +178,11 @@ func english() texts {
 		"check.contract":      "The procedures are there",
 		"check.contract.said": "contract %d, this program needs %d",
 
+		"title.sign-in":    "Sign in",
+		"title.signed-out": "You are signed out",
+		"sign-in":          "Sign in",
+		"sign-out":         "Sign out",
+
 		"title.transfer-desk":  "Hand over the desk of %s",
 		"title.release-desk":   "Release the desk of %s",
 		"verb.transfer-desk":   "Hand over the desk",

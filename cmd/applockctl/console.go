@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
+	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
 )
 
@@ -31,6 +33,8 @@ type consoleFlags struct {
 	proxies   []string
 	passwords string
 	mayChange []string
+	// issuer is where people sign in by OpenID Connect, and the rest what it knows the console by.
+	issuer, clientID, secretFile, address, claim string
 }
 
 // consoleAnswer tells where the console is.
@@ -56,13 +60,16 @@ note, each time with a reason and a confirmation, and the history has their name
 database user are the limit for everybody. Who makes changes, and which, is told on stderr.
 
 Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to
-be a loopback address. A sign-in is either a proxy that signs people in and names them in a header, which is
-believed from the networks of --proxy only; or a file with a line NAME:PASSWORD for each person, for trials:
-nothing here encrypts the passwords on their way.`,
+be a loopback address. A sign-in is one of three. A proxy signs people in, and names them in a header, which
+is believed from the networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the
+console is behind what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has
+a line NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee
   applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
-  applockctl console --listen :8420 --passwords people.txt`,
+  applockctl console --listen :8420 --passwords people.txt
+  applockctl console --listen 10.1.0.5:8420 --oidc-issuer https://id.example.com/ --oidc-client locks \
+    --oidc-secret-file secret --address https://locks.example.com/ --may-change mlee`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
@@ -76,15 +83,23 @@ nothing here encrypts the passwords on their way.`,
 	command.Flags().StringSliceVar(&flags.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
 	command.Flags().StringVar(&flags.passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
 	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, take over, release and note; without it nobody")
-	command.MarkFlagsMutuallyExclusive("user-header", "passwords")
+	command.Flags().StringVar(&flags.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, where people sign in")
+	command.Flags().StringVar(&flags.clientID, "oidc-client", "", "what that issuer calls the console")
+	command.Flags().StringVar(&flags.secretFile, "oidc-secret-file", "", "a file with the client's secret, which nobody else may read")
+	command.Flags().StringVar(&flags.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
+	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it, for --oidc-issuer")
+	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
+	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client", "address")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
-	_ = command.RegisterFlagCompletionFunc("passwords", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+	for _, file := range []string{"passwords", "oidc-secret-file"} {
+		_ = command.RegisterFlagCompletionFunc(file, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+	}
 	return command
 }
 
 func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	const operation = "console"
-	signIn, err := flags.signIn()
+	signIn, err := flags.signIn(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
@@ -172,8 +187,10 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 }
 
 // signIn returns how people are known. Without any sign-in nobody may come from another host.
-func (f consoleFlags) signIn() (console.SignIn, error) {
+func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	switch {
+	case f.issuer != "":
+		return f.openID(ctx)
 	case f.header != "":
 		networks := make([]netip.Prefix, len(f.proxies))
 		for i, text := range f.proxies {
@@ -195,27 +212,59 @@ func (f consoleFlags) signIn() (console.SignIn, error) {
 	address, notLiteral := netip.ParseAddr(host)
 	if err != nil || host != "localhost" && (notLiteral != nil || !address.IsLoopback()) {
 		return nil, &applock.InvalidError{Argument: "--listen", Reason: "has to be a loopback address, such as 127.0.0.1:8420: for others " +
-			"people have to sign in, by --user-header or --passwords"}
+			"people have to sign in, by --user-header, --oidc-issuer or --passwords"}
 	}
 	return console.Local(f.by), nil
 }
 
-// passwordsOf reads lines of a name and a password.
-func passwordsOf(path string) (people map[string]string, err error) {
+// issuerLimit is how long the issuer has for its answers.
+const issuerLimit = 20 * time.Second
+
+// openID returns a sign-in at an issuer.
+func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
+	config := openid.Config{
+		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, Client: &http.Client{Timeout: issuerLimit},
+	}
+	if f.secretFile != "" {
+		secret, err := readPrivate(f.secretFile)
+		if err != nil {
+			return nil, &applock.InvalidError{Argument: "--oidc-secret-file", Reason: err.Error()}
+		}
+		config.ClientSecret = strings.TrimSpace(secret)
+	}
+	signIn, err := openid.New(ctx, config)
+	if err != nil {
+		return nil, err // not a SignIn that is nil
+	}
+	return signIn, nil
+}
+
+// readPrivate reads a file that nobody else may read.
+func readPrivate(path string) (text string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if !private(info) {
-		return nil, fmt.Errorf("has group or world access, make it yours alone: chmod 600 %s", quote(path))
+		return "", fmt.Errorf("has group or world access, make it yours alone: chmod 600 %s", quote(path))
+	}
+	content, err := io.ReadAll(file)
+	return string(content), err
+}
+
+// passwordsOf reads lines of a name and a password.
+func passwordsOf(path string) (people map[string]string, err error) {
+	text, err := readPrivate(path)
+	if err != nil {
+		return nil, err
 	}
 	people = map[string]string{}
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(strings.NewReader(text))
 	for number := 1; lines.Scan(); number++ {
 		name, password, found := strings.Cut(lines.Text(), ":")
 		if !found || name == "" || password == "" {

@@ -135,10 +135,16 @@ func TestConsoleRefusesToStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "10.0.0.7:8420", "example.com:8420", "127.0.0.1"} {
-		u.run(t, "console", "--listen", listen).check(t, exitUsage, "--listen has to be a loopback address", "--user-header or --passwords")
+		u.run(t, "console", "--listen", listen).check(t, exitUsage, "--listen has to be a loopback address", "--user-header, --oidc-issuer or --passwords")
 	}
 	u.run(t, "console", "--user-header", "X-User").check(t, exitUsage, "proxy")
 	u.run(t, "console", "--user-header", "X-User", "--proxy", "10.1.0.4").check(t, exitUsage, "--proxy is written as")
+	issuer := []string{"console", "--oidc-issuer", "https://127.0.0.1:1/", "--oidc-client", "locks", "--address"}
+	u.run(t, issuer[:5]...).check(t, exitUsage, "address")
+	u.run(t, append(issuer, "http://locks.example.com/")...).check(t, exitUsage, "address is written as")
+	u.run(t, append(issuer, "https://locks.example.com/", "--oidc-secret-file", filepath.Join(folder, "open"))...).check(t, exitUsage, "chmod 600")
+	u.run(t, append(issuer, "https://locks.example.com/")...).check(t, exitError, "openid: the issuer")
+	u.run(t, append(issuer, "https://locks.example.com/", "--passwords", "people")...).check(t, exitUsage, "oidc-issuer")
 	u.run(t, "console", "--passwords", filepath.Join(folder, "none")).check(t, exitUsage, "--passwords")
 	u.run(t, "console", "--passwords", filepath.Join(folder, "open")).check(t, exitUsage, "chmod 600")
 	u.run(t, "console", "--passwords", filepath.Join(folder, "bad")).check(t, exitUsage, "line 1 is not NAME:PASSWORD")

@@ -78,6 +78,10 @@
     behind = false;
     try {
       const answer = await fetch(location.href, { credentials: "same-origin" });
+      if (answer.status === 401) {
+        location.reload(); // the session has ended: the browser is sent to sign in, and comes back
+        return;
+      }
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const next = page.getElementById("content");
       if (answer.ok && next !== null) {
@@ -120,6 +124,13 @@
         document.body.dataset.seen = event.data;
         behind = true;
         look();
+      });
+      // After what is no stream, as of a proxy whose console is away, the browser does not try again by itself.
+      source.addEventListener("error", function () {
+        if (source === null || source.readyState !== EventSource.CLOSED) return;
+        source = null;
+        behind = true;
+        setTimeout(listen, 5000);
       });
     };
     const rest = function () {

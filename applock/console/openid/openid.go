@@ -1,0 +1,310 @@
+// Package openid signs people in at the supervisors' console by OpenID Connect: whoever the issuer knows gets in, by the
+// name that a claim has. It is a package of its own, so that only who names it links what it needs.
+package openid
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console"
+)
+
+// DefaultClaim is the claim that names a person where nothing else is asked for.
+const DefaultClaim = "preferred_username"
+
+// DefaultSession is how long a session lasts where nothing else is asked for.
+const DefaultSession = 8 * time.Hour
+
+const (
+	// signingIn is how long somebody may take to sign in at the issuer.
+	signingIn = 10 * time.Minute
+	// most bounds the sessions, and those who are just signing in: beyond it the oldest ends.
+	most = 10000
+)
+
+// Config is where people sign in, and what the console is called there.
+type Config struct {
+	// Issuer is the address of the issuer, of which its discovery document says the rest.
+	Issuer string
+	// ClientID and ClientSecret are what the issuer knows the console by. The secret may be empty: each sign-in has a proof key
+	// of its own (PKCE).
+	ClientID, ClientSecret string
+	// Address is the console's, as browsers see it, such as https://locks.example.com/: the issuer has to allow its
+	// page signed-in as an address to return to. It begins with https, except for a loopback address.
+	Address string
+	// Claim is the claim of the ID token that names a person; empty is DefaultClaim. Take one that nobody can choose for himself.
+	// An "email" counts only where the issuer says that it is verified.
+	Claim string
+	// Session is how long a session lasts at most; zero is DefaultSession.
+	Session time.Duration
+	// Client asks the issuer; nil is http.DefaultClient.
+	Client *http.Client
+}
+
+// SignIn knows people by a cookie, which is a random number and says nothing. Sessions are in memory: after a restart
+// people sign in again, of which they see nothing while the issuer still knows them.
+type SignIn struct {
+	oauth    oauth2.Config
+	verifier *oidc.IDTokenVerifier
+	client   *http.Client
+	claim    string
+	session  time.Duration
+	// cookie is the name of the session's cookie, and pendingCookie of the one while somebody signs in.
+	cookie, pendingCookie string
+	now                   func() time.Time
+
+	sessions *kept[string]
+	pending  *kept[attempt]
+}
+
+var _ console.Sessions = (*SignIn)(nil)
+
+// attempt is somebody who is just signing in.
+type attempt struct {
+	// state comes back from the issuer in the address, and nonce in the token. The proof is told with the code.
+	state, nonce, proof string
+	// page is where to go afterwards.
+	page string
+}
+
+// New asks the issuer for its discovery document. It returns *applock.InvalidError (ErrInvalid) for a Config that cannot
+// be used, and what it was told where the issuer does not answer. ctx bounds that question only.
+func New(ctx context.Context, config Config) (*SignIn, error) {
+	address, err := config.check()
+	if err != nil {
+		return nil, err
+	}
+	if config.Client == nil {
+		config.Client = http.DefaultClient
+	}
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, config.Client), config.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("openid: the issuer: %w", err)
+	}
+	if config.Claim == "" {
+		config.Claim = DefaultClaim
+	}
+	if config.Session == 0 {
+		config.Session = DefaultSession
+	}
+	returns := address.JoinPath("signed-in").String()
+	// Cookies know no ports and no paths that could be relied on: two consoles of a host have different names.
+	sum := sha256.Sum256([]byte(returns))
+	name := "__Host-applock-" + hex.EncodeToString(sum[:4])
+	return &SignIn{
+		oauth: oauth2.Config{
+			ClientID: config.ClientID, ClientSecret: config.ClientSecret, Endpoint: provider.Endpoint(), RedirectURL: returns,
+			Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
+		},
+		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
+		client:   config.Client,
+		claim:    config.Claim,
+		session:  config.Session,
+		cookie:   name, pendingCookie: name + "-signing-in",
+		now:      time.Now,
+		sessions: newKept[string](), pending: newKept[attempt](),
+	}, nil
+}
+
+// check returns the console's address.
+func (c Config) check() (*url.URL, error) {
+	if c.Issuer == "" || c.ClientID == "" {
+		return nil, &applock.InvalidError{Argument: "issuer", Reason: "and client must not be empty"}
+	}
+	if c.Session < 0 {
+		return nil, &applock.InvalidError{Argument: "session", Reason: "must not be negative"}
+	}
+	for argument, text := range map[string]string{"issuer": c.Issuer, "address": c.Address} {
+		parsed, err := url.Parse(text)
+		if err != nil || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.User != nil ||
+			parsed.Scheme != "https" && (parsed.Scheme != "http" || !isLoopback(parsed.Hostname())) {
+			return nil, &applock.InvalidError{Argument: argument, Reason: "is written as https://locks.example.com/; http is for a loopback address"}
+		}
+	}
+	return url.Parse(c.Address)
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
+}
+
+// Identify returns who has the session of a request.
+func (s *SignIn) Identify(r *http.Request) (person string, err error) {
+	if cookie, err := r.Cookie(s.cookie); err == nil {
+		if person, found := s.sessions.find(cookie.Value, s.now()); found {
+			return person, nil
+		}
+	}
+	return "", &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
+}
+
+// Begin remembers for which page somebody signs in, in a cookie of this browser only, and returns the address of the issuer.
+func (s *SignIn) Begin(w http.ResponseWriter, _ *http.Request, page string) (location string, err error) {
+	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page}
+	s.setCookie(w, s.pendingCookie, s.pending.keep(a, s.now().Add(signingIn), s.now()), signingIn)
+	return s.oauth.AuthCodeURL(a.state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.proof)), nil
+}
+
+// Finish checks what the issuer has sent the browser back with, begins a session, and returns the page that it is for.
+func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, err error) {
+	cookie, err := r.Cookie(s.pendingCookie)
+	if err != nil {
+		return "", refused("This browser has not begun to sign in, or not within ten minutes.")
+	}
+	a, found := s.pending.take(cookie.Value, s.now())
+	s.setCookie(w, s.pendingCookie, "", 0)
+	state := r.URL.Query().Get("state")
+	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
+		return "", refused("This is not the sign-in that this browser has begun.")
+	}
+	if said := r.URL.Query().Get("error"); said != "" {
+		return "", refused("The issuer has refused to sign you in.")
+	}
+	person, err := s.personOf(oidc.ClientContext(r.Context(), s.client), r.URL.Query().Get("code"), a)
+	if err != nil {
+		return "", err
+	}
+	if old, err := r.Cookie(s.cookie); err == nil {
+		s.sessions.take(old.Value, s.now())
+	}
+	s.setCookie(w, s.cookie, s.sessions.keep(person, s.now().Add(s.session), s.now()), s.session)
+	return a.page, nil
+}
+
+// personOf has the issuer turn a code into a token, checks that, and returns who it is about.
+func (s *SignIn) personOf(ctx context.Context, code string, a attempt) (string, error) {
+	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
+	var refusal *oauth2.RetrieveError
+	if errors.As(err, &refusal) {
+		return "", refused("The issuer does not know this sign-in.")
+	}
+	if err != nil {
+		return "", fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
+	}
+	raw, _ := answer.Extra("id_token").(string)
+	token, err := s.verifier.Verify(ctx, raw)
+	if err != nil {
+		return "", fmt.Errorf("openid: the token: %w", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.nonce)) != 1 {
+		return "", refused("This is not the sign-in that this browser has begun.")
+	}
+	var claims map[string]any
+	if err := token.Claims(&claims); err != nil {
+		return "", fmt.Errorf("openid: the token: %w", err)
+	}
+	person, _ := claims[s.claim].(string)
+	if verified, _ := claims["email_verified"].(bool); person == "" || s.claim == "email" && !verified {
+		return "", refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
+	}
+	return person, nil
+}
+
+// withoutAddress drops the address from an error of the client: it may have a code.
+func withoutAddress(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// End ends the session of a request.
+func (s *SignIn) End(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(s.cookie); err == nil {
+		s.sessions.take(cookie.Value, s.now())
+	}
+	s.setCookie(w, s.cookie, "", 0)
+}
+
+// setCookie sets a cookie that only this host's console gets, by encrypted connections, and no script. It is Lax and not Strict: a
+// browser that comes back from the issuer has to send it.
+func (s *SignIn) setCookie(w http.ResponseWriter, name, value string, lasting time.Duration) {
+	seconds := int(lasting / time.Second)
+	if value == "" {
+		seconds = -1 // the browser forgets it
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func refused(reason string) error {
+	return &console.RefusedError{Status: http.StatusForbidden, Reason: reason}
+}
+
+// kept is what is known by a random word, each until its end.
+type kept[T any] struct {
+	mutex sync.Mutex
+	of    map[string]keptValue[T]
+	// order has the words in the order of their beginning, also of some that have ended.
+	order []string
+}
+
+type keptValue[T any] struct {
+	value T
+	until time.Time
+}
+
+func newKept[T any]() *kept[T] { return &kept[T]{of: map[string]keptValue[T]{}} }
+
+// keep returns the word. What has ended makes room, and if that is not enough, the oldest.
+func (k *kept[T]) keep(value T, until, now time.Time) (word string) {
+	word = rand.Text()
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for len(k.order) > 0 {
+		oldest, found := k.of[k.order[0]]
+		if found && len(k.order) < most && now.Before(oldest.until) {
+			break
+		}
+		delete(k.of, k.order[0])
+		k.order = k.order[1:]
+	}
+	k.of[word] = keptValue[T]{value: value, until: until}
+	k.order = append(k.order, word)
+	return word
+}
+
+func (k *kept[T]) find(word string, now time.Time) (value T, found bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	known, found := k.of[word]
+	if !found || !now.Before(known.until) {
+		return value, false
+	}
+	return known.value, true
+}
+
+// take finds it for the last time.
+func (k *kept[T]) take(word string, now time.Time) (value T, found bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	known, found := k.of[word]
+	delete(k.of, word)
+	if !found || !now.Before(known.until) {
+		return value, false
+	}
+	return known.value, true
+}

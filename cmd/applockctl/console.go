@@ -116,7 +116,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Handler: console.Handler(s.Client, console.Config{
 				SignIn:    signIn,
 				MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
-				Checks:    []console.Check{{Name: "The steps of the schema", Run: stepsOf(s.Client)}},
+				Checks:    healthOf(s.Client),
 				Timeout:   time.Duration(a.timeout),
 				Logger:    a.consoleLog(),
 			}),
@@ -183,6 +183,65 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 			return said, errNo
 		}
 		return said, nil
+	}
+}
+
+// healthOf checks what verify checks, of what a page can look at at any time.
+func healthOf(client *applock.Client) []console.Check {
+	return []console.Check{
+		{Name: "The steps of the schema", Run: stepsOf(client)},
+		{Name: "The server takes changes", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+			if found.ReadOnly != "" {
+				return found.ReadOnly, errNo
+			}
+			return "it is a primary", nil
+		})},
+		{Name: "What is in between", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+			if found.Between != "" {
+				return found.Between, nil
+			}
+			return "neither a pooler nor a cluster", nil
+		})},
+		{Name: "The clocks", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+			if found.RoundTrip == 0 {
+				return "the file has this host's", nil
+			}
+			return clockWords(found.Ahead, found.RoundTrip), nil
+		})},
+		{Name: "The purge", Run: purgeOf(client)},
+	}
+}
+
+// notChecked is what a page says of what a product, or an account, does not tell.
+const notChecked = "not checked: %s"
+
+// around says what one look around has found.
+func around(client *applock.Client, say func(migrate.SurroundingsResult) (string, error)) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		found, err := migrate.Surroundings(ctx, client, migrate.SurroundingsRequest{})
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return fmt.Sprintf(notChecked, "this product does not tell"), nil
+		case err != nil:
+			return "", err
+		}
+		return say(found)
+	}
+}
+
+// purgeOf tells how far the purge is behind.
+func purgeOf(client *applock.Client) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		found, err := migrate.Stale(ctx, client, migrate.StaleRequest{FreeFor: defaultStale})
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return fmt.Sprintf(notChecked, "this product does not tell"), nil
+		case errors.Is(err, applock.ErrPrivilege):
+			return fmt.Sprintf(notChecked, "this account may not read the table appl_lock"), nil
+		case err != nil:
+			return "", err
+		}
+		return staleWords(found, defaultStale)
 	}
 }
 

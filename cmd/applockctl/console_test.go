@@ -95,6 +95,36 @@ func TestConsole(t *testing.T) {
 	})
 }
 
+// Goal: the page on health says whether the server takes changes, how its clock stands, and how far the purge is behind. Method: a
+// database as it should be; then one of which nobody purges anything, and which is read only.
+func TestConsoleTellsHealth(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		u := userOf(dsn)
+		u.must(t, "migrate", "up")
+		look := func(status int, texts ...string) {
+			t.Helper()
+			console := serveConsole(t, u)
+			got, text := console.fetch(t, "health", func(*http.Request) {})
+			for _, want := range texts {
+				if got != status || !strings.Contains(text, want) {
+					t.Errorf("status %d, lacks %q: %s", got, want, text)
+				}
+			}
+			console.stop()
+		}
+		look(http.StatusOK, "it is a primary", "neither a pooler nor a cluster", "The clocks", "none of 0 rows looked at")
+		p := place{product: s}
+		s.exec(t, dsn, staleRow(p, p.table("appl_lock")))
+		look(http.StatusServiceUnavailable, "1 of 1 row looked at should have been purged")
+		if s == postgresServer {
+			s.exec(t, dsn, "ALTER DATABASE "+databaseOf(t, dsn)+" SET default_transaction_read_only = on")
+			look(http.StatusServiceUnavailable, "transactions are read only")
+		}
+	})
+}
+
 // Goal: a sign-in is what its flags say. Method: requests with names and passwords.
 func TestConsoleSignsIn(t *testing.T) {
 	t.Parallel()

@@ -354,17 +354,25 @@ func (v *verifier) purge(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	limit := duration(v.stale)
-	looked := count(int(found.Looked), "row")
-	if found.Rows == 0 {
-		v.ok("purge", fmt.Sprintf("none of %s looked at has been free for longer than %s", looked, limit.String()))
+	text, err := staleWords(found, v.stale)
+	if err == nil {
+		v.ok("purge", text)
 		return nil
 	}
-	longest := duration(found.Longest)
-	text := fmt.Sprintf("%d of %s looked at should have been purged: free for longer than %s, the oldest for %s",
-		found.Rows, looked, limit.String(), longest.String())
+	limit := duration(v.stale)
 	v.fail("purge", text).Repair = v.app.commandLine("purge", "--older-than", limit.String())
 	return nil
+}
+
+// staleWords tells what nobody has purged, which is errNo where that is anything.
+func staleWords(found migrate.StaleResult, stale time.Duration) (string, error) {
+	limit, longest := duration(stale), duration(found.Longest)
+	looked := count(int(found.Looked), "row")
+	if found.Rows == 0 {
+		return fmt.Sprintf("none of %s looked at has been free for longer than %s", looked, limit.String()), nil
+	}
+	return fmt.Sprintf("%d of %s looked at should have been purged: free for longer than %s, the oldest for %s",
+		found.Rows, looked, limit.String(), longest.String()), errNo
 }
 
 // round plays on the database itself.

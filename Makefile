@@ -97,13 +97,19 @@ test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE
 # Where pictures of all pages are put, to be looked at.
 PICTURES := $(CURDIR)/bin/console
 
+# What finds barriers in pages: axe-core, of the Mozilla licence, which no program of ours has in it.
+AXE := axe-core@4.14.1
+
 .PHONY: test-console
 test-console: build ## Play a supervisor's day at the console in Debian's chromium, which it installs where it may; bin/console has pictures.
 	@command -v chromium >/dev/null || test -n "$$APPLOCK_TEST_CHROMIUM" || \
 		{ apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } || \
 		{ echo "there is no chromium and it cannot be installed: install it, or say where it is by APPLOCK_TEST_CHROMIUM" >&2; exit 1; }
+	@command -v npm >/dev/null || apt-get install -y --no-install-recommends npm
+	@test -d bin/$(AXE) || npm install --prefix bin/$(AXE) --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $(AXE)
 	mkdir -p $(PICTURES)
-	APPLOCK_TEST_PICTURES=$(PICTURES) go -C tools/browser test -count=1 -parallel=2 -timeout=15m -v .
+	APPLOCK_TEST_PICTURES=$(PICTURES) APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
+		go run ./internal/testing/testserver --only postgres -- go -C tools/browser test -count=1 -parallel=2 -timeout=15m -v .
 
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150

@@ -20,7 +20,11 @@ const attack = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 // anything again. Method: the pages as people use them, and applockctl as the others.
 func TestSupervisorsDay(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	onEachProduct(t, aDay)
+}
+
+func aDay(t *testing.T, d *desk) {
+	t.Helper()
 	d.run(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
 	p := newPerson(t)
 	p.opens(t, d, "")
@@ -76,7 +80,11 @@ func TestSupervisorsDay(t *testing.T) {
 // applockctl changes locks, and the page is looked at.
 func TestLivePage(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	onEachProduct(t, aLivePage)
+}
+
+func aLivePage(t *testing.T, d *desk) {
+	t.Helper()
 	p := newPerson(t)
 	p.opens(t, d, "")
 	p.has(t, "No lock is held.")
@@ -190,10 +198,16 @@ func TestEveryPageIsForPeople(t *testing.T) {
 	p := newPerson(t)
 	p.opens(t, d, "waiters")
 	p.has(t, "pking")
+	plan := p.plans(t, d, "transfer?name=customer%3A42", "cwu")
+	deskPlan := p.plans(t, d, "transfer-desk?name=bjones", "cwu")
+	p.plans(t, d, "transfer-desk?name=pking", "cwu")
+	p.presses(t, theButton)
+	p.has(t, "1 locks are handed over.")
+	answer := p.page(t, d)
 	for name, address := range map[string]string{
 		"locks": "", "filtered": "?prefix=customer%3A&waiting=1", "ending-soon": "?within=1h&sort=left", "object": "object?name=customer%3A42",
 		"handed-over": "object?name=customer%3A1017", "desk": "operator?name=pking", "waiters": "waiters", "statistics": "statistics",
-		"health": "health", "transfer": "transfer?name=customer%3A42", "error": "nonsense",
+		"health": "health", "transfer": "transfer?name=customer%3A42", "transfer-desk": "transfer-desk?name=jdoe", "error": "nonsense", "plan": plan, "desk-plan": deskPlan, "desk-answer": answer,
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			for size, width := range map[string]int64{"wide": 1280, "narrow": 360} {
@@ -204,7 +218,7 @@ func TestEveryPageIsForPeople(t *testing.T) {
 				if got := asks[int64](t, p, "document.scrollingElement.scrollWidth"); got > width {
 					t.Errorf("%s is %d wide", what, got)
 				}
-				for _, fault := range asks[[]string](t, p, audit) {
+				for _, fault := range append(asks[[]string](t, p, audit), p.axe(t)...) {
 					t.Errorf("%s: %s", what, fault)
 				}
 				p.shoots(t, what)

@@ -5,9 +5,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/jackc/pgx/v5"
 )
 
 // dayLimit bounds a test: a page that never comes shall not keep anybody.
@@ -28,14 +31,28 @@ const dayLimit = 3 * time.Minute
 // desk is a database of its own, with a console as a process.
 type desk struct {
 	program, dsn, listen, address string
-	console                       *exec.Cmd
+	// flags are those of the console.
+	flags   []string
+	console *exec.Cmd
 }
 
 // newDesk serves a new SQLite file, by the program that make builds before.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{program: "../../bin/applockctl", dsn: "sqlite:" + filepath.Join(t.TempDir(), "applock.db")}
+	return newDeskOn(t, "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), "--by", "mlee", "--may-change", "mlee")
+}
+
+// newDeskOn serves a new database, with flags of the console.
+func newDeskOn(t *testing.T, dsn string, flags ...string) *desk {
+	t.Helper()
+	d := &desk{program: "../../bin/applockctl", dsn: dsn, flags: flags}
 	d.run(t, "migrate", "up")
+	return serving(t, d)
+}
+
+// serving serves a desk until the end of the test.
+func serving(t *testing.T, d *desk) *desk {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +83,7 @@ func (d *desk) run(t *testing.T, args ...string) string {
 // serve begins to serve, at the same address each time.
 func (d *desk) serve(t *testing.T) {
 	t.Helper()
-	d.console = d.command(context.WithoutCancel(t.Context()), "console", "--listen", d.listen, "--by", "mlee", "--may-change", "mlee", "--output", "json")
+	d.console = d.command(context.WithoutCancel(t.Context()), append([]string{"console", "--listen", d.listen, "--output", "json"}, d.flags...)...)
 	var complaints bytes.Buffer
 	d.console.Stderr = &complaints
 	stdout, err := d.console.StdoutPipe()
@@ -91,6 +108,50 @@ func (d *desk) serve(t *testing.T) {
 func (d *desk) stop() {
 	_ = d.console.Process.Signal(os.Interrupt)
 	_ = d.console.Wait()
+}
+
+// onEachProduct runs a test on SQLite and on PostgreSQL.
+func onEachProduct(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, newDesk(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, newDeskOn(t, postgres(t), "--by", "mlee", "--may-change", "mlee"))
+	})
+}
+
+// postgres returns the DSN of a database of its own.
+func postgres(t *testing.T) string {
+	t.Helper()
+	server := os.Getenv("APPLOCK_TEST_POSTGRES_DSN")
+	if server == "" {
+		t.Fatal("there is no PostgreSQL: run make test-console, which starts one")
+	}
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal("the DSN is no URL")
+	}
+	name := "b" + strings.ToLower(rand.Text()[:20])
+	execute(t, server, "CREATE DATABASE "+name)
+	address.Path = "/" + name
+	return address.String()
+}
+
+// execute runs SQL past the program.
+func execute(t *testing.T, dsn, statements string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // also at the end of a test
+	connection, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close(ctx) }()
+	if _, err := connection.Exec(ctx, statements); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // browser returns the browser that is installed.

@@ -78,7 +78,7 @@
     behind = false;
     try {
       const answer = await fetch(location.href, { credentials: "same-origin" });
-      if (answer.status === 401) {
+      if (answer.status === 401 || answer.redirected) {
         location.reload(); // the session has ended: the browser is sent to sign in, and comes back
         return;
       }
@@ -107,16 +107,18 @@
   show(document);
   const said = document.getElementById("zone");
   said.textContent = said.textContent.replace("UTC", zone);
+  let source = null;
   let beat = 0;
   setInterval(function () {
     countDown(document);
     beat++;
+    // A proxy that collects answers keeps the stream for itself: then the page asks every now and then.
+    if (source !== null && source.readyState === EventSource.CONNECTING && beat % 5 === 0) behind = true;
     if (beat % 2 === 0) look();
   }, 1000);
 
   const topics = document.body.dataset.live;
   if (topics) {
-    let source = null;
     const listen = function () {
       if (source !== null || document.hidden) return;
       source = new EventSource("changes?topics=" + encodeURIComponent(topics) + "&seen=" + encodeURIComponent(document.body.dataset.seen));

@@ -109,7 +109,7 @@ test-console: build ## Play a supervisor's day at the console in Debian's chromi
 	@test -d bin/$(AXE) || npm install --prefix bin/$(AXE) --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $(AXE)
 	mkdir -p $(PICTURES)
 	APPLOCK_TEST_PICTURES=$(PICTURES) APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
-		go run ./internal/testing/testserver --only postgres -- go -C tools/browser test -count=1 -parallel=2 -timeout=15m -v .
+		go run ./internal/testing/testserver --only postgres -- go -C tools/browser test -count=1 -parallel=2 -timeout=30m -v .
 
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150

@@ -26,7 +26,7 @@ import (
 )
 
 // dayLimit bounds a test: a page that never comes shall not keep anybody.
-const dayLimit = 3 * time.Minute
+const dayLimit = 10 * time.Minute
 
 // desk is a database of its own, with a console as a process.
 type desk struct {

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -118,17 +119,21 @@ func TestAttacksDoNotRun(t *testing.T) {
 	p.plans(t, d, "transfer-desk?name="+operator, attack)
 	p.presses(t, theButton)
 	p.has(t, "1 locks are handed over.")
-	for _, page := range []string{"", "object", "operator", "waiters", "statistics", "health", "transfer", "transfer-desk", "answer", "nonsense"} {
-		query := url.Values{}
-		for _, parameter := range []string{
-			"type", "prefix", "operator", "department", "older", "within", "sort", "after", "behind", "name", "id", "waiting", "no-department",
-		} {
-			query.Set(parameter, attack)
-			p.opens(t, d, page+"?"+url.Values{parameter: {attack}}.Encode())
-			p.awaits(t, "document.readyState === 'complete' && document.querySelector('h1') !== null")
-		}
-		p.opens(t, d, page+"?"+query.Encode())
-		p.awaits(t, "document.readyState === 'complete'")
+	parameters := []string{
+		"type", "prefix", "operator", "department", "older", "within", "sort", "after", "behind", "name", "id", "waiting", "no-department",
+	}
+	all := url.Values{}
+	addresses := []string{"object?name=a:" + operator, "answer?id=" + operator, "transfer?name=a:" + operator}
+	for _, parameter := range parameters {
+		all.Set(parameter, attack)
+		addresses = append(addresses, "?"+url.Values{parameter: {attack}}.Encode())
+	}
+	for _, page := range []string{"object", "operator", "waiters", "statistics", "health", "transfer", "transfer-desk", "answer", "nonsense"} {
+		addresses = append(addresses, page+"?"+all.Encode())
+	}
+	for _, address := range addresses {
+		p.opens(t, d, address)
+		p.awaits(t, "document.readyState === 'complete' && document.querySelector('h1') !== null")
 	}
 }
 
@@ -189,6 +194,7 @@ func (x *proxy) before(t *testing.T, d *desk) *desk {
 		t.Fatal(err)
 	}
 	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.ErrorLog = log.New(io.Discard, "", 0) // browsers leave
 	forward.ModifyResponse = func(answer *http.Response) error {
 		if x.buffers.Load() {
 			text, err := io.ReadAll(answer.Body)

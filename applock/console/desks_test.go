@@ -39,7 +39,7 @@ func TestHandDeskOver(t *testing.T) {
 	form.Set("reason", "JDOE is ill")
 	form.Set("type", "customer")
 	_, plan := d.follow(t, d.submit("/transfer-desk", form))
-	check(t, plan, "2 locks of JDOE end, and ASMITH (CS) gets new ones.", "WOULD_TRANSFER", `data-label="Waiting">1</td>`,
+	check(t, plan, "Locks that end: 2. JDOE loses them, and ASMITH (CS) gets new ones.", "WOULD_TRANSFER", `data-label="Waiting">1</td>`,
 		"JDOE finds it in the inbox", "ASMITH (CS) finds it in the inbox", "The history keeps that it was you, MLEE", "JDOE is ill")
 	if got := strings.Join(objects(t, plan), " "); got != "customer:42 customer:43" {
 		t.Errorf("the plan is about %s", got)
@@ -51,7 +51,7 @@ func TestHandDeskOver(t *testing.T) {
 	done := d.submit("/transfer-desk", confirmed)
 	for range 2 {
 		status, page := d.follow(t, done)
-		check(t, page, "2 locks are handed over.", "TRANSFERRED", "To the desk of ASMITH")
+		check(t, page, "Handed over: 2.", "TRANSFERRED", "To the desk of ASMITH")
 		if got := strings.Join(objects(t, page), " "); got != "customer:42 customer:43" || status != http.StatusOK {
 			t.Errorf("status %d, the answer is about %s", status, got)
 		}
@@ -107,7 +107,7 @@ func TestDeskChangedMeanwhile(t *testing.T) {
 	_, plan := d.follow(t, d.submit("/release-desk", deskForm("JDOE", "")))
 	d.get(t, "customer:42", "JDOE", 2*time.Hour)
 	_, page := d.follow(t, d.submit("/release-desk", formOf(plan)))
-	check(t, page, "3 locks are released.", "RELEASED")
+	check(t, page, "Released: 3.", "RELEASED")
 	_, plan = d.follow(t, d.submit("/release-desk", deskForm("JDOE", "")))
 	check(t, plan, "JDOE holds nothing of it")
 	if strings.Contains(plan, "<form") {
@@ -137,7 +137,7 @@ func TestDeskByPages(t *testing.T) {
 			t.Fatalf("plan %d has %d locks", page, got)
 		}
 		_, answer := d.follow(t, d.submit("/transfer-desk", formOf(plan)))
-		check(t, answer, fmt.Sprintf("%d locks are handed over.", rows))
+		check(t, answer, fmt.Sprintf("Handed over: %d.", rows))
 		form = formOf(answer)
 		if next := form.Get("after") == fmt.Sprintf("customer:%05d", rowsOfDesk-1); next != (page == 0) {
 			t.Fatalf("behind page %d the form begins behind %q", page, form.Get("after"))

@@ -202,7 +202,7 @@ func TestEveryPageIsForPeople(t *testing.T) {
 	deskPlan := p.plans(t, d, "transfer-desk?name=bjones", "cwu")
 	p.plans(t, d, "transfer-desk?name=pking", "cwu")
 	p.presses(t, theButton)
-	p.has(t, "1 locks are handed over.")
+	p.has(t, "Handed over: 1.")
 	answer := p.page(t, d)
 	for name, address := range map[string]string{
 		"locks": "", "filtered": "?prefix=customer%3A&waiting=1", "ending-soon": "?within=1h&sort=left", "object": "object?name=customer%3A42",

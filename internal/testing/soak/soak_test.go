@@ -29,6 +29,7 @@ import (
 	"github.com/applock/applock/applock/redislock"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/wire"
 )
 
 const (
@@ -159,7 +160,7 @@ type process struct {
 	orders  orders
 	command *exec.Cmd
 	stdin   io.Closer
-	wire    *wire
+	wire    *wire.Wire
 }
 
 func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
@@ -187,14 +188,14 @@ func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
 }
 
 // through returns a wire to the server of a DSN, and the DSN that leads through it.
-func through(t *testing.T, dsn string) (*wire, string) {
+func through(t *testing.T, dsn string) (*wire.Wire, string) {
 	t.Helper()
 	parsed, err := url.Parse(dsn)
 	if err != nil {
 		t.Fatal("the test DSN is no URL")
 	}
-	w := newWire(t, parsed.Host)
-	parsed.Host = w.address
+	w := wire.New(t, parsed.Host)
+	parsed.Host = w.Address
 	return w, parsed.String()
 }
 
@@ -273,15 +274,15 @@ func (p *process) disturb(t *testing.T, random *mathrand.Rand) string {
 		_ = p.command.Wait() // it was killed
 		p.start(t)
 	case "reset":
-		p.wire.reset()
+		p.wire.Reset()
 	case "silence":
-		p.wire.silence()
+		p.wire.Silence()
 		pause(t.Context(), long)
-		p.wire.speak()
+		p.wire.Speak()
 	case "slow":
-		p.wire.slow(time.Duration(random.IntN(400)) * time.Millisecond)
+		p.wire.Slow(time.Duration(random.IntN(400)) * time.Millisecond)
 		pause(t.Context(), long)
-		p.wire.slow(0)
+		p.wire.Slow(0)
 	}
 	return kind
 }
@@ -358,7 +359,7 @@ func (c *crew) requests() int64 {
 	var sum int64
 	for _, p := range c.workers {
 		if p.wire != nil {
-			sum += p.wire.requests.Load()
+			sum += p.wire.Requests.Load()
 		}
 	}
 	return sum

@@ -1,4 +1,5 @@
-package soak_test
+// Package wire is what goes wrong between a process and its server: tests lead connections through it.
+package wire
 
 import (
 	"net"
@@ -8,12 +9,12 @@ import (
 	"time"
 )
 
-// wire leads the connections of one process to a server, and is what goes wrong between them.
-type wire struct {
-	address string
+// Wire leads the connections of one process to a server, and is what goes wrong between them.
+type Wire struct {
+	Address string
 	server  string
 	// requests counts what was sent to the server, in pieces as the client sent them.
-	requests atomic.Int64
+	Requests atomic.Int64
 
 	mutex  sync.Mutex
 	silent chan struct{} // not nil while it carries nothing; closed when it does again
@@ -21,14 +22,14 @@ type wire struct {
 	ends   map[net.Conn]bool
 }
 
-// newWire begins to listen, until the test ends.
-func newWire(t *testing.T, server string) *wire {
+// New begins to listen, until the test ends.
+func New(t testing.TB, server string) *Wire {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{address: listener.Addr().String(), server: server, ends: map[net.Conn]bool{}}
+	w := &Wire{Address: listener.Addr().String(), server: server, ends: map[net.Conn]bool{}}
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
@@ -41,14 +42,14 @@ func newWire(t *testing.T, server string) *wire {
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
-		w.speak()
-		w.reset()
+		w.Speak()
+		w.Reset()
 		group.Wait()
 	})
 	return w
 }
 
-func (w *wire) connect(client net.Conn) {
+func (w *Wire) connect(client net.Conn) {
 	w.await() // of a silent server not even the handshake is answered
 	server, err := net.Dial("tcp", w.server)
 	if err != nil {
@@ -59,7 +60,7 @@ func (w *wire) connect(client net.Conn) {
 	w.ends[client], w.ends[server] = true, true
 	w.mutex.Unlock()
 	var group sync.WaitGroup
-	group.Go(func() { w.carry(server, client, func() { w.requests.Add(1) }) })
+	group.Go(func() { w.carry(server, client, func() { w.Requests.Add(1) }) })
 	group.Go(func() {
 		w.carry(client, server, func() {
 			w.mutex.Lock()
@@ -76,7 +77,7 @@ func (w *wire) connect(client net.Conn) {
 }
 
 // carry carries one direction until either end closes, and closes both then.
-func (w *wire) carry(to, from net.Conn, each func()) {
+func (w *Wire) carry(to, from net.Conn, each func()) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 64*1024)
 	for {
@@ -95,7 +96,7 @@ func (w *wire) carry(to, from net.Conn, each func()) {
 }
 
 // await returns when the wire carries something.
-func (w *wire) await() {
+func (w *Wire) await() {
 	w.mutex.Lock()
 	silent := w.silent
 	w.mutex.Unlock()
@@ -104,8 +105,8 @@ func (w *wire) await() {
 	}
 }
 
-// silence lets nothing through, and nobody know.
-func (w *wire) silence() {
+// Silence lets nothing through, and nobody know.
+func (w *Wire) Silence() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.silent == nil {
@@ -113,8 +114,8 @@ func (w *wire) silence() {
 	}
 }
 
-// speak ends a silence. What was said meanwhile arrives late.
-func (w *wire) speak() {
+// Speak ends a silence. What was said meanwhile arrives late.
+func (w *Wire) Speak() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.silent != nil {
@@ -123,14 +124,14 @@ func (w *wire) speak() {
 	}
 }
 
-func (w *wire) slow(delay time.Duration) {
+func (w *Wire) Slow(delay time.Duration) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.delay = delay
 }
 
-// reset cuts all connections, as a restarted router does.
-func (w *wire) reset() {
+// Reset cuts all connections, as a restarted router does.
+func (w *Wire) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for end := range w.ends {

@@ -1,0 +1,477 @@
+//go:build linux
+
+package faults_test
+
+import (
+	"bufio"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/wire"
+)
+
+const (
+	// secondsVariable is how long each product is tried, seedVariable repeats what a run has drawn.
+	secondsVariable = "APPLOCK_FAULTS_SECONDS"
+	seedVariable    = "APPLOCK_FAULTS_SEED"
+	// keepVariable is the folder for histories with a violation, historyVariable one of them, to be checked again.
+	keepVariable    = "APPLOCK_FAULTS_KEEP"
+	historyVariable = "APPLOCK_FAULTS_HISTORY"
+
+	shortSeconds = 15
+	processes    = 3
+	// round is how long there is one history of each object.
+	round = 3 * time.Second
+	// checkLimit is how long porcupine looks at a history, which is undecided then.
+	checkLimit = time.Minute
+)
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(workerVariable); text != "" {
+		if err := work(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// openAdmin opens a pool for what is not in the history.
+func openAdmin(product, dsn string) (*sql.DB, error) {
+	if product == postgres {
+		return sql.Open("pgx", dsn)
+	}
+	return place{Product: product, DSN: dsn}.poolOfMySQL()
+}
+
+// levels are those of isolation; empty is the product's own. SQLite has one.
+func levels(product string) []string {
+	switch product {
+	case sqlite:
+		return []string{""}
+	case postgres:
+		return []string{"read committed", "repeatable read", "serializable"}
+	}
+	return []string{"read committed", "repeatable read", "serializable"}
+}
+
+// Kinds of faults.
+const (
+	faultNone       = "none"
+	faultKillServer = "kill server"
+	faultStopServer = "stop server"
+	faultKillClient = "kill client"
+	faultStopClient = "stop client"
+	faultTerminate  = "terminate sessions"
+	faultReset      = "reset"
+	faultSlow       = "slow"
+	faultSilence    = "silence"
+	faultCut        = "cut"
+	faultHasty      = "timeouts of 1 ms"
+	faultExhaust    = "no connection left"
+)
+
+func faultsOf(product string) []string {
+	if product == sqlite {
+		return []string{faultNone, faultKillClient, faultStopClient, faultHasty}
+	}
+	return []string{
+		faultKillServer, faultNone, faultStopServer, faultTerminate, faultKillClient, faultReset, faultStopClient, faultCut, faultSlow,
+		faultHasty, faultSilence, faultExhaust,
+	}
+}
+
+// tally is a row of the table.
+type tally struct {
+	began                                                               time.Time
+	operations, answered, unknown, faults, histories, undecided, broken int
+}
+
+// laboratory is what the histories of a product have in common.
+type laboratory struct {
+	t      *testing.T
+	place  place
+	server *server // nil: SQLite has none
+	random *rand.Rand
+	seed   uint64
+	offset int64
+	tally
+}
+
+// Goal: whatever happens to servers, clients and connections, the answers are those of one lock after the other, no acknowledged grant
+// is lost, and none begins before the former one's end. Method: rounds of a few seconds, in which processes make all kinds of calls on
+// four objects, by SQL and by the façade, in transactions and outside, at one level of isolation, while one fault happens. Then
+// porcupine looks for an order of each object's calls that the model allows.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	long := time.Duration(count(t, secondsVariable, shortSeconds)) * time.Second
+	seed := uint64(count(t, seedVariable, int(time.Now().Unix())))
+	t.Logf("%s=%d", seedVariable, seed)
+	for _, product := range append([]string{postgres, sqlite}, testdb.MySQLProducts()...) {
+		t.Run(product, func(t *testing.T) {
+			t.Parallel()
+			l := newLaboratory(t, product, seed)
+			l.began = time.Now()
+			for i := 0; time.Since(l.began) < long || i < len(faultsOf(product)); i++ {
+				l.round(i)
+			}
+			t.Logf("| product | minutes | operations | unknown | faults | histories | undecided | violations |")
+			t.Logf("| %s | %.1f | %d | %d | %d | %d | %d | %d |", product, time.Since(l.began).Minutes(),
+				l.operations, l.unknown, l.faults, l.histories, l.undecided, l.broken)
+			if l.answered == 0 {
+				t.Error("nothing was answered")
+			}
+		})
+	}
+}
+
+func count(t *testing.T, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s must be a number of 1 or more", variable)
+	}
+	return n
+}
+
+// newLaboratory makes a server and installs.
+func newLaboratory(t *testing.T, product string, seed uint64) *laboratory {
+	t.Helper()
+	l := &laboratory{t: t, place: place{Product: product}, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
+	if product == sqlite {
+		l.place.DSN = "sqlite:" + filepath.Join(t.TempDir(), "applock.db")
+	} else {
+		l.server = newServer(t, product)
+		l.place.DSN = l.server.dsn
+	}
+	if _, err := migrate.Up(t.Context(), testclient.Open(t, l.place.DSN, "", nil), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// rules are those of the product: SQLite's clock has milliseconds, and rounds. The rest is for looking at two clocks.
+func (l *laboratory) rules() rules {
+	drift := clocks() - l.offset
+	slack := 100 + max(drift, -drift)
+	if l.place.Product == sqlite {
+		slack += 1000
+	}
+	return rules{slack: slack}
+}
+
+// worked is a process of a round.
+type worked struct {
+	command *exec.Cmd
+	killed  bool
+}
+
+// round makes a history of each object.
+func (l *laboratory) round(i int) {
+	l.t.Helper()
+	faults, isolation := faultsOf(l.place.Product), levels(l.place.Product)
+	fault := faults[i%len(faults)]
+	told := l.place
+	told.Level = isolation[(i+i/len(faults))%len(isolation)]
+	told.Hasty = fault == faultHasty
+	l.offset = clocks()
+	folder := l.t.TempDir()
+	var between *wire.Wire
+	if l.server != nil {
+		parsed, err := url.Parse(told.DSN)
+		if err != nil {
+			l.t.Fatal("the test DSN is no URL")
+		}
+		between = wire.New(l.t, parsed.Host)
+		parsed.Host = between.Address
+		if parsed.RawQuery == "" {
+			parsed.RawQuery = "timeout=5s"
+		}
+		told.DSN = parsed.String()
+	}
+	var crew []*worked
+	for number := range processes {
+		crew = append(crew, l.start(orders{
+			Place: told, Number: number, Offset: l.offset, Seed: l.seed + uint64(i), Prefix: fmt.Sprintf("round%d", i),
+			Journal: filepath.Join(folder, fmt.Sprintf("%d.jsonl", number)), Long: round,
+		}))
+	}
+	pause(l.t.Context(), time.Duration(l.random.Int64N(int64(round/2))))
+	if fault != faultNone {
+		l.faults++
+	}
+	l.disturb(fault, crew, between)
+	for _, w := range crew {
+		if err := w.command.Wait(); err != nil && !w.killed {
+			l.t.Errorf("round %d, %s: a process: %v", i, fault, err)
+		}
+	}
+	if l.server != nil {
+		l.server.await(l.t)
+	}
+	l.judge(fmt.Sprintf("%s, round %d, %s, %s", l.place.Product, i, told.Level, fault), readJournals(l.t, folder))
+}
+
+func (l *laboratory) start(told orders) *worked {
+	l.t.Helper()
+	text, err := json.Marshal(told)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	command := exec.CommandContext(l.t.Context(), program)
+	command.Env = append(os.Environ(), workerVariable+"="+string(text))
+	command.Stderr = os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{}
+	if err := command.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	return &worked{command: command}
+}
+
+// disturb returns when what it has done is over.
+func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
+	l.t.Helper()
+	long := time.Duration(l.random.Int64N(int64(round/2))) + round/10
+	victim := crew[l.random.IntN(len(crew))]
+	switch fault {
+	case faultKillServer:
+		l.server.kill()
+		l.server.start(l.t)
+		l.server.await(l.t)
+	case faultStopServer:
+		l.server.signal(syscall.SIGSTOP)
+		pause(l.t.Context(), long)
+		l.server.signal(syscall.SIGCONT)
+	case faultKillClient:
+		victim.killed = true
+		_ = victim.command.Process.Kill()
+	case faultStopClient:
+		_ = victim.command.Process.Signal(syscall.SIGSTOP)
+		pause(l.t.Context(), long)
+		_ = victim.command.Process.Signal(syscall.SIGCONT)
+	case faultTerminate:
+		for range 5 {
+			l.terminate()
+			pause(l.t.Context(), long/5)
+		}
+	case faultReset:
+		for range 5 {
+			between.Reset()
+			pause(l.t.Context(), long/5)
+		}
+	case faultSlow:
+		between.Slow(time.Duration(l.random.IntN(200)) * time.Millisecond)
+		pause(l.t.Context(), long)
+		between.Slow(0)
+	case faultSilence:
+		between.Silence()
+		pause(l.t.Context(), long)
+		between.Speak()
+	case faultCut:
+		between.Silence()
+		pause(l.t.Context(), long)
+		between.Reset()
+		between.Speak()
+	case faultExhaust:
+		l.exhaust(between, long)
+	}
+}
+
+// terminate ends all sessions but its own.
+func (l *laboratory) terminate() {
+	l.t.Helper()
+	admin, err := openAdmin(l.place.Product, l.place.DSN)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	if l.place.Product == postgres {
+		_, err = admin.ExecContext(l.t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+			"WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		return
+	}
+	rows, err := admin.QueryContext(l.t.Context(), "SELECT id FROM information_schema.processlist WHERE db IS NOT NULL AND id <> connection_id()")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			l.t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	_ = rows.Close()
+	for _, id := range ids {
+		_, _ = admin.ExecContext(l.t.Context(), fmt.Sprint("KILL ", id)) // it may have gone
+	}
+}
+
+// exhaust takes all connections that the server has, after the clients have lost theirs.
+func (l *laboratory) exhaust(between *wire.Wire, long time.Duration) {
+	l.t.Helper()
+	admin, err := openAdmin(l.place.Product, l.place.DSN)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	admin.SetMaxOpenConns(0)
+	between.Reset()
+	var taken []*sql.Conn
+	for range 2 * few {
+		conn, err := admin.Conn(l.t.Context())
+		if err != nil {
+			break
+		}
+		taken = append(taken, conn)
+	}
+	pause(l.t.Context(), long)
+	for _, conn := range taken {
+		_ = conn.Close()
+	}
+}
+
+// readJournals returns the operations that were sent, of each object.
+func readJournals(t *testing.T, folder string) map[string][]operation {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string][]operation{}
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := map[int]entry{}
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			var e entry
+			if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line of a process that was killed may be cut
+				last[e.ID] = e
+			}
+		}
+		_ = file.Close()
+		for _, e := range last {
+			if !e.Void {
+				of[e.Op.Object] = append(of[e.Op.Object], e.Op)
+			}
+		}
+	}
+	return of
+}
+
+// judge checks the histories of a round.
+func (l *laboratory) judge(title string, of map[string][]operation) {
+	l.t.Helper()
+	r := l.rules()
+	for object, history := range of {
+		slices.SortFunc(history, func(a, b operation) int { return int(a.Call - b.Call) })
+		l.histories++
+		l.operations += len(history)
+		for _, o := range history {
+			switch o.Fate {
+			case fateUnknown, fateUnsure:
+				l.unknown++
+			default:
+				l.answered++
+			}
+		}
+		switch r.check(history, checkLimit) {
+		case porcupine.Ok:
+		case porcupine.Unknown:
+			l.undecided++
+			l.t.Logf("undecided: %s, %s: %d operations", title, object, len(history))
+		case porcupine.Illegal:
+			l.broken++
+			l.t.Errorf("violation: %s, %s, slack %d, kept as %s", title, object, r.slack, keep(l.t, l.place.Product+"-"+object, r, history))
+		}
+	}
+}
+
+// kept is a history as a file has it.
+type kept struct {
+	Slack   int64       `json:"slack"`
+	History []operation `json:"history"`
+}
+
+// keep writes a history into the folder that is meant for that, and returns its path.
+func keep(t *testing.T, name string, r rules, history []operation) string {
+	t.Helper()
+	folder := os.Getenv(keepVariable)
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	file, err := os.CreateTemp(folder, "applock-history-"+strings.ReplaceAll(name, "/", "-")+"-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	encoder := json.NewEncoder(file)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(kept{r.slack, history}); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
+}
+
+// Goal: a history that was kept can be looked at again. Method: where a variable names one, it is checked, and the first operation
+// that cannot be is shown, with those before it.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	path := os.Getenv(historyVariable)
+	if path == "" {
+		return
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var k kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	r := rules{slack: k.Slack}
+	longest, left := r.furthest(k.History)
+	if len(left) == 0 {
+		t.Logf("%d operations: no violation", len(k.History))
+		return
+	}
+	for _, o := range longest[max(0, len(longest)-30):] {
+		t.Log(o)
+	}
+	t.Errorf("after %d operations none of these can be:", len(longest))
+	for _, o := range left[:min(len(left), 12)] {
+		t.Log(o)
+	}
+}

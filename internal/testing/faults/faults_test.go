@@ -179,7 +179,7 @@ func (l *laboratory) rules() rules {
 	if l.place.Product == sqlite {
 		slack += 1000
 	}
-	return rules{slack: slack}
+	return rules{slack: slack, split: l.server != nil && l.place.Product != postgres}
 }
 
 // worked is a process of a round.
@@ -422,6 +422,7 @@ func (l *laboratory) judge(title string, of map[string][]operation) {
 // kept is a history as a file has it.
 type kept struct {
 	Slack   int64       `json:"slack"`
+	Split   bool        `json:"split"`
 	History []operation `json:"history"`
 }
 
@@ -439,7 +440,7 @@ func keep(t *testing.T, name string, r rules, history []operation) string {
 	defer func() { _ = file.Close() }()
 	encoder := json.NewEncoder(file)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(kept{r.slack, history}); err != nil {
+	if err := encoder.Encode(kept{r.slack, r.split, history}); err != nil {
 		t.Fatal(err)
 	}
 	return file.Name()
@@ -461,7 +462,7 @@ func TestHistory(t *testing.T) {
 	if err := json.Unmarshal(text, &k); err != nil {
 		t.Fatal(err)
 	}
-	r := rules{slack: k.Slack}
+	r := rules{slack: k.Slack, split: k.Split}
 	longest, left := r.furthest(k.History)
 	if len(left) == 0 {
 		t.Logf("%d operations: no violation", len(k.History))

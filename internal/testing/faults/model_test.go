@@ -85,7 +85,14 @@ type lock struct {
 // The server judges whether a grant is live at some time from From to Until, which the model does not know. So a grant counts as live
 // that was so at From, and as expired that was so at Until: a short call is a sharp one. That is sound also where the clock is read before
 // a wait, or a commit comes later than the judgement.
-type rules struct{ slack int64 }
+//
+// Split says that a renewal of many by its fence is two statements where it is no transaction, as on MySQL and MariaDB: the first one
+// renews, the second one reads what has become of it. If the holder releases in between, the answer is FREE, though others have seen the
+// grant renewed.
+type rules struct {
+	slack int64
+	split bool
+}
 
 // live reports whether the call can have found the grant live.
 func (r rules) live(s lock, o operation) bool { return s.Owner != "" && o.From < s.Latest+r.slack }
@@ -252,25 +259,29 @@ func (r rules) model() porcupine.Model {
 }
 
 // operations are a history as porcupine wants it. What changes nothing whatever came of it is left out.
-func operations(history []operation) []porcupine.Operation {
+func (r rules) operations(history []operation) []porcupine.Operation {
 	var all []porcupine.Operation
 	for _, o := range history {
 		if o.Fate == fateUnknown && (o.Kind == kindInquire || o.Kind == kindAssert) {
 			continue
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
+		if r.split && o.Kind == kindRenew && o.Fate == fateDone && o.Answer != answerRenewed {
+			o.Fate = fateUnknown
+			all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
+		}
 	}
 	return all
 }
 
 // check compares the operations on one object with the model, for so long.
 func (r rules) check(history []operation, limit time.Duration) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(r.model(), operations(history), limit)
+	return porcupine.CheckOperationsTimeout(r.model(), r.operations(history), limit)
 }
 
 // furthest returns the longest order of operations that can be, and the others in the order of their calls.
 func (r rules) furthest(history []operation) (longest, left []operation) {
-	_, info := porcupine.CheckOperationsVerbose(r.model(), operations(history), 0)
+	_, info := porcupine.CheckOperationsVerbose(r.model(), r.operations(history), 0)
 	placed := map[operation]int{}
 	for _, partition := range info.PartialLinearizationsOperations() {
 		for _, order := range partition {
@@ -286,7 +297,7 @@ func (r rules) furthest(history []operation) (longest, left []operation) {
 	for _, o := range longest {
 		placed[o]++
 	}
-	for _, o := range operations(history) {
+	for _, o := range r.operations(history) {
 		if in := o.Input.(operation); placed[in] > 0 {
 			placed[in]--
 		} else {

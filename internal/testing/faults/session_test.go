@@ -464,8 +464,10 @@ func effectOf(product string, err error) effect {
 	var answer *pgconn.PgError
 	isMySQL := product != postgres && product != sqlite
 	switch {
-	case errors.Is(err, errNotSent), errors.Is(err, errBusy):
+	case errors.Is(err, errNotSent), errors.Is(err, errBusy) && !isMySQL:
 		return nothing
+	case errors.Is(err, errBusy):
+		return possible // somebody else may have renewed it once more
 	case errors.Is(err, applock.ErrOutcomeUnknown):
 		return anytime
 	case errors.As(err, new(*mysql.MySQLError)):

@@ -86,9 +86,9 @@ type lock struct {
 // that was so at From, and as expired that was so at Until: a short call is a sharp one. That is sound also where the clock is read before
 // a wait, or a commit comes later than the judgement.
 //
-// Split says that a renewal of many by its fence is two statements where it is no transaction, as on MySQL and MariaDB: the first one
-// renews, the second one reads what has become of it. If the holder releases in between, the answer is FREE, though others have seen the
-// grant renewed.
+// Split says that a renewal by its fence is several statements where it is no transaction, as on MySQL and MariaDB: it renews, and then
+// reads what has become of that. If the holder releases in between, the answer is FREE, though others have seen the grant renewed; if
+// somebody else renews in between, it renews once more.
 type rules struct {
 	slack int64
 	split bool
@@ -149,7 +149,9 @@ func (r rules) answered(s lock, o operation) (lock, bool) {
 	switch o.Answer {
 	case answerAcquired:
 		after := lock{Owner: o.Operator, Fence: o.Granted, Floor: s.floor(), Soonest: o.Expires, Latest: o.Expires}
-		return after, r.free(s, o) && o.Granted > s.floor() && r.ttl(o)
+		// The server's clock when it began is in the answer: whatever the call took, it is not before the former one's end.
+		began := o.Expires - o.TTL
+		return after, r.free(s, o) && (s.Owner == "" || began >= s.Soonest) && o.Granted > s.floor() && r.ttl(o)
 	case answerTransferred:
 		after := lock{Owner: o.To, Fence: o.Granted, Floor: s.floor(), Soonest: o.Expires, Latest: o.Expires}
 		return after, s.Owner == o.Operator && r.live(s, o) && o.Granted > s.floor() && r.ttl(o)
@@ -258,6 +260,9 @@ func (r rules) model() porcupine.Model {
 	return model.ToModel()
 }
 
+// repeats is how often a renewal in several statements is thought to have an effect besides that of its answer.
+const repeats = 3
+
 // operations are a history as porcupine wants it. What changes nothing whatever came of it is left out.
 func (r rules) operations(history []operation) []porcupine.Operation {
 	var all []porcupine.Operation
@@ -266,9 +271,11 @@ func (r rules) operations(history []operation) []porcupine.Operation {
 			continue
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
-		if r.split && o.Kind == kindRenew && o.Fate == fateDone && o.Answer != answerRenewed {
+		if r.split && o.Kind == kindRenew && o.Fate == fateDone {
 			o.Fate = fateUnknown
-			all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
+			for range repeats {
+				all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
+			}
 		}
 	}
 	return all

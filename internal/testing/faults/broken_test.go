@@ -1,0 +1,388 @@
+//go:build linux
+
+package faults_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/procedures"
+)
+
+// hangLimit is for hangs.
+const hangLimit = 5 * time.Minute
+
+// edit replaces a piece of a procedure's text, wherever it is.
+type edit struct{ stem, old, with string }
+
+// variant is a lock with a mistake, and the calls that show it.
+type variant struct {
+	name  string
+	edits []edit
+	play  func(s *stage)
+}
+
+// stage is where a variant is played: sessions with bare SQL, and what they have done.
+type stage struct {
+	t       *testing.T
+	ctx     context.Context
+	admin   *sql.DB
+	a, b    *bare
+	offset  int64
+	history []operation
+}
+
+const (
+	get, release, inquire = kindGet, kindRelease, kindInquire
+	object                = "1"
+)
+
+// do makes a call that has an answer, and returns it with the operation.
+func (s *stage) do(on calls, o operation) operation {
+	s.t.Helper()
+	o.Object = object
+	counts, err := observe(s.ctx, postgres, s.offset, on, &o)
+	if err != nil || !counts || o.Fate != fateDone {
+		s.t.Fatalf("%s has no answer: %v", o, err)
+	}
+	s.history = append(s.history, o)
+	return o
+}
+
+// begun makes calls in a transaction, commits it after what happens meanwhile, and notes that they were seen from then on.
+func (s *stage) begun(on *bare, meanwhile func(), before ...operation) {
+	s.t.Helper()
+	tx, end, err := on.begin(s.ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	from := len(s.history)
+	for _, o := range before {
+		s.do(tx, o)
+	}
+	made := len(before)
+	meanwhile()
+	if err := end(true); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range made {
+		s.history[from+i].Return = monotonic() + s.offset + 1
+	}
+}
+
+// later makes a call that waits, and returns when it does. The function that it returns waits for the answer.
+func (s *stage) later(on calls, o operation) func() {
+	s.t.Helper()
+	o.Object = object
+	done := make(chan error, 1)
+	go func() {
+		_, err := observe(s.ctx, postgres, s.offset, on, &o)
+		done <- err
+	}()
+	for waiting := false; !waiting; {
+		row := s.admin.QueryRowContext(s.ctx, "SELECT count(*) > 0 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) "+
+			"WHERE NOT l.granted AND a.datname = current_database()")
+		if err := row.Scan(&waiting); err != nil {
+			s.t.Fatal(err)
+		}
+		if len(done) > 0 {
+			s.t.Fatalf("%s does not wait", o)
+		}
+	}
+	return func() {
+		s.t.Helper()
+		if err := <-done; err != nil || o.Fate != fateDone {
+			s.t.Fatalf("%s has no answer: %v", o, err)
+		}
+		s.history = append(s.history, o)
+	}
+}
+
+func getBy(operator string, seconds int64) operation {
+	return operation{Kind: get, Operator: operator, TTL: seconds * 1e6}
+}
+
+func releaseBy(operator string, fence int64) operation {
+	return operation{Kind: release, Operator: operator, Fence: fence}
+}
+
+// free leaves an object that has been held once.
+func (s *stage) free() operation {
+	granted := s.do(s.a, getBy("X", 60))
+	s.do(s.a, releaseBy("X", 0))
+	return granted
+}
+
+// waitsForGet has a call of X's wait for a transaction in which Y gets the free object.
+func waitsForGet(s *stage) {
+	s.free()
+	var answer func()
+	s.begun(s.b, func() { answer = s.later(s.a, getBy("X", 60)) }, getBy("Y", 60))
+	answer()
+}
+
+// waitsInLine has a call of X's wait for a transaction in which Y gets, hands over and releases.
+func waitsInLine(s *stage) {
+	s.free()
+	tx, end, err := s.b.begin(s.ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	from := len(s.history)
+	s.do(tx, getBy("Y", 60))
+	answer := s.later(s.a, getBy("X", 60))
+	s.do(tx, operation{Kind: kindTransfer, Operator: "Y", To: "Z", TTL: 60e6})
+	s.do(tx, releaseBy("Z", 0))
+	if err := end(true); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := from; i < len(s.history); i++ {
+		s.history[i].Return = monotonic() + s.offset + 1
+	}
+	answer()
+}
+
+// inOldTransaction gets in a transaction that has begun some time before.
+func inOldTransaction(s *stage) {
+	tx, end, err := s.a.begin(s.ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.do(tx, operation{Kind: inquire})
+	pause(s.ctx, 10*time.Millisecond) // nothing is waited for: the transaction has to be old
+	s.do(tx, getBy("X", 60))
+	if err := end(true); err != nil {
+		s.t.Fatal(err)
+	}
+	s.history[len(s.history)-1].Return = monotonic() + s.offset + 1
+}
+
+func twoTransfers(s *stage) {
+	s.do(s.a, getBy("X", 60))
+	var answer func()
+	s.begun(s.b, func() { answer = s.later(s.a, operation{Kind: kindTransfer, Operator: "X", To: "Z", TTL: 60e6}) },
+		operation{Kind: kindTransfer, Operator: "X", To: "Y", TTL: 60e6})
+	answer()
+}
+
+// atTheEnd has Y ask until it gets what X has had, for one second.
+func atTheEnd(s *stage) {
+	s.do(s.a, getBy("X", 1))
+	for s.do(s.b, getBy("Y", 60)).Answer != answerAcquired {
+	}
+}
+
+// purged has a purge remove the row between two grants.
+func purged(s *stage) {
+	s.free()
+	for gone := int64(0); gone == 0; {
+		if err := s.admin.QueryRowContext(s.ctx, "SELECT p_purged FROM applock.purge_appl_locks_row(1, 10)").Scan(&gone); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.do(s.a, getBy("X", 60))
+}
+
+func another(kind string, fence int64) func(s *stage) {
+	return func(s *stage) {
+		granted := s.do(s.a, getBy("X", 60))
+		s.do(s.b, operation{Kind: kind, Operator: "X", Fence: granted.Granted + fence, TTL: 60e6})
+		s.do(s.b, operation{Kind: inquire})
+	}
+}
+
+func afterTheEnd(kind string) func(s *stage) {
+	return func(s *stage) {
+		granted := s.free()
+		s.do(s.b, operation{Kind: kind, Operator: "X", Fence: granted.Granted, TTL: 60e6})
+		s.do(s.b, operation{Kind: inquire})
+	}
+}
+
+func byAnother(kind string) func(s *stage) {
+	return func(s *stage) {
+		s.do(s.a, getBy("X", 60))
+		s.do(s.b, operation{Kind: kind, Operator: "Y", TTL: 60e6})
+		s.do(s.b, operation{Kind: inquire})
+	}
+}
+
+func twice(s *stage) {
+	s.do(s.a, getBy("X", 60))
+	s.do(s.b, getBy("X", 60))
+	s.do(s.b, operation{Kind: inquire})
+}
+
+func renewForLess(s *stage) {
+	granted := s.do(s.a, getBy("X", 60))
+	s.do(s.b, operation{Kind: kindRenew, Operator: "X", Fence: granted.Granted, TTL: 1e6})
+}
+
+func releaseThenGet(s *stage) {
+	s.free()
+	s.do(s.b, getBy("Y", 60))
+}
+
+func transferred(s *stage) {
+	s.do(s.a, getBy("X", 60))
+	s.do(s.b, operation{Kind: kindTransfer, Operator: "X", To: "Y", TTL: 60e6})
+}
+
+const (
+	stemGet      = "get_appl_lock"
+	stemRelease  = "release_appl_lock"
+	stemTransfer = "transfer_appl_lock"
+	stemRenew    = "renew_appl_locks"
+	stemAssert   = "assert_appl_lock"
+	stemInquire  = "inquire_appl_lock"
+
+	sameGrant = "                AND l.fence = v_fence\n                AND l.expires_ts = p_expires_ts\n"
+	fenceRule = "greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint)"
+	liveNow   = "AND l.expires_ts > clock_timestamp()"
+)
+
+// variants are the mistakes that lock libraries have made, and some more.
+func variants() []variant {
+	return []variant{
+		{"the transaction's start is the time", []edit{{stemGet, "clock_timestamp()", "now()"}}, inOldTransaction},
+		{"the client's clock is the time", []edit{{stemGet, "clock_timestamp()", "(clock_timestamp() - interval '1 day')"}}, twice},
+		{"granted 2 ms too early", []edit{
+			{stemGet, "IF p_expires_ts > v_now_ts AND", "IF p_expires_ts > v_now_ts + interval '2 milliseconds' AND"},
+			{stemGet, "ELSIF p_expires_ts <= v_now_ts THEN", "ELSIF p_expires_ts <= v_now_ts + interval '2 milliseconds' THEN"},
+		}, atTheEnd},
+		{"select, then update", []edit{{stemGet, sameGrant, ""}}, waitsForGet},
+		{"the fence is from before the wait", []edit{
+			{stemGet, "v_expired boolean;", "v_expired boolean; v_early bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;"},
+			{stemGet, sameGrant, "AND l.expires_ts <= clock_timestamp()\n"},
+			{stemGet, fenceRule, "v_early"},
+		}, waitsInLine},
+		{"the fence counts what a purge resets", []edit{
+			{stemGet, "(extract(epoch FROM v_now_ts) * 1000000)::bigint,\n", "1,\n"}, {stemGet, fenceRule, "l.fence + 1"},
+		}, purged},
+		{"the fence does not grow", []edit{{stemGet, fenceRule, "l.fence"}}, releaseThenGet},
+		{"a renewal has a new fence", []edit{{stemGet, "'RENEWED', l.fence,", "'RENEWED', l.fence + 1,"}}, twice},
+		{"another renews", []edit{
+			{stemGet, "AND p_old_operator_id <> v_operator_id THEN\n            p_lock_fl", "AND false THEN\n            p_lock_fl"},
+			{stemGet, "                AND l.operator_id = v_operator_id\n", ""},
+		}, byAnother(get)},
+		{"HELD names somebody else", []edit{{stemGet, "p_outcome := 'HELD';", "p_outcome := 'HELD'; p_old_operator_id := 'Z';"}}, byAnother(get)},
+		{"HELD tells another end", []edit{
+			{stemGet, "p_outcome := 'HELD';", "p_outcome := 'HELD'; p_expires_ts := p_expires_ts + interval '1 second';"},
+		}, byAnother(get)},
+		{"another releases", []edit{{stemRelease, "            AND l.operator_id = v_operator_id\n", ""}}, byAnother(release)},
+		{"another's is freed, and called free", []edit{
+			{stemRelease, "            AND l.operator_id = v_operator_id\n", ""}, {stemRelease, "'RELEASED';", "'FREE';"},
+		}, byAnother(release)},
+		{"a release looks at no fence", []edit{{stemRelease, "            AND l.fence = coalesce(p_fence, l.fence)\n", ""}}, another(release, -1)},
+		{"a release frees nothing", []edit{{stemRelease, "expires_ts = clock_timestamp()", "expires_ts = l.expires_ts"}}, releaseThenGet},
+		{"a transfer does not look again", []edit{
+			{stemTransfer, "            AND l.operator_id = v_from_operator_id\n            AND l.fence = v_from_fence\n            " + liveNow + "\n", ""},
+		}, twoTransfers},
+		{"a transfer keeps the fence", []edit{
+			{stemTransfer, "greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint)", "l.fence"},
+		}, transferred},
+		{"a renewal revives", []edit{{stemRenew, "                    AND k.expires_ts > clock_timestamp()\n", ""}}, afterTheEnd(kindRenew)},
+		{"a renewal looks at no fence", []edit{{stemRenew, "                    AND k.fence = v_fence\n", ""}}, another(kindRenew, -1)},
+		{"a renewal shortens", []edit{{stemRenew, "greatest(v_expires_ts, l.expires_ts)", "v_expires_ts"}}, renewForLess},
+		{"an assert looks at no fence", []edit{{stemAssert, "        AND l.fence = p_fence\n", ""}}, another(kindAssert, -1)},
+		{"an assert looks at no end", []edit{
+			{stemAssert, "        " + liveNow + "\n    FOR SHARE", "    FOR SHARE"},
+		}, afterTheEnd(kindAssert)},
+		{"an inquiry looks at no end", []edit{{stemInquire, "        " + liveNow, ""}}, afterTheEnd(inquire)},
+	}
+}
+
+// patient has calls wait as long as a busy machine takes to end what they wait for.
+func patient() []edit {
+	const limit, long = "SET lock_timeout = '1s'", "SET lock_timeout = '5min'"
+	return []edit{{stemGet, limit, long}, {stemTransfer, limit, long}}
+}
+
+// newStage makes a database with the procedures as they are, or with the edits.
+func newStage(t *testing.T, edits []edit) *stage {
+	t.Helper()
+	dsn := testdb.Postgres(t)
+	if _, err := migrate.Up(t.Context(), testclient.Open(t, dsn, "", nil), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
+	t.Cleanup(cancel)
+	pool := func() *sql.DB {
+		pool, err := sql.Open("pgx", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.SetMaxOpenConns(1)
+		t.Cleanup(func() { _ = pool.Close() })
+		return pool
+	}
+	s := &stage{t: t, ctx: ctx, admin: pool(), a: &bare{pool(), postgres}, b: &bare{pool(), postgres}, offset: clocks()}
+	texts := map[string]string{}
+	for _, e := range append(patient(), edits...) {
+		if texts[e.stem] == "" {
+			content, err := procedures.FS.ReadFile("postgres/" + e.stem + ".sql")
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[e.stem] = string(content)
+		}
+		if !strings.Contains(texts[e.stem], e.old) {
+			t.Fatalf("%s does not have what is to be replaced any more: %s", e.stem, e.old)
+		}
+		texts[e.stem] = strings.ReplaceAll(texts[e.stem], e.old, e.with)
+	}
+	for _, text := range texts {
+		if _, err := s.admin.ExecContext(ctx, "SET search_path = applock, pg_temp;\n"+text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// verdict plays a variant, and has the history checked.
+func (v variant) verdict(t *testing.T, edits []edit) porcupine.CheckResult {
+	t.Helper()
+	s := newStage(t, edits)
+	v.play(s)
+	drift := clocks() - s.offset
+	result := rules{slack: 100 + max(drift, -drift)}.check(s.history, 0)
+	if len(edits) == 0 && result != porcupine.Ok {
+		for _, o := range s.history {
+			t.Log(o)
+		}
+	}
+	return result
+}
+
+// Goal: the checker finds what it is for. Method: procedures with one mistake each, and calls that show it. The same calls on the
+// procedures as they are must be found to be well. A grant that comes 2 ms too early shows only where its answer comes within
+// those: that is tried until it does.
+func TestBrokenVariantsAreCaught(t *testing.T) {
+	t.Parallel()
+	for _, v := range variants() {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			if result := v.verdict(t, nil); result != porcupine.Ok {
+				t.Errorf("the procedures as they are: %s", result)
+			}
+			tries := 1
+			if strings.HasPrefix(v.name, "granted 2 ms") {
+				tries = 60
+			}
+			for range tries {
+				if v.verdict(t, v.edits) == porcupine.Illegal {
+					return
+				}
+			}
+			t.Error("it was not caught")
+		})
+	}
+}

@@ -124,6 +124,17 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) $(WITH_SERVERS) \
 		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
 
+# Of each product; all run at the same time. A seed repeats what a run has drawn, as far as the machine lets it.
+FAULT_MINUTES := 0.25
+FAULT_SEED :=
+FAULTED := postgres,mariadb,mysql
+
+.PHONY: test-faults
+test-faults: ## Compare histories with a model of a lock, while servers are killed and connections cut: FAULT_MINUTES, FAULT_SEED.
+	APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED) \
+		APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
+		go -C internal/testing/faults test -count=1 -v -parallel=4 -timeout=24h .
+
 # A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.
 MILLION := 1000000
 WITH_DURABLE_POSTGRES := APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres --
@@ -155,6 +166,8 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go -C tools vet ./oracle
 	go -C tools/browser mod tidy -diff
 	go -C tools/browser vet .
+	go -C internal/testing/faults mod tidy -diff
+	go -C internal/testing/faults vet .
 	$(foreach module,$(ADAPTERS),go -C $(module) mod tidy -diff &&) true
 	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 

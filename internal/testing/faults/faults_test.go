@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -125,6 +126,9 @@ func TestFaults(t *testing.T) {
 	long := time.Duration(count(t, secondsVariable, shortSeconds)) * time.Second
 	seed := uint64(count(t, seedVariable, int(time.Now().Unix())))
 	t.Logf("%s=%d", seedVariable, seed)
+	var writing sync.Mutex
+	table := []string{"| product | minutes | operations | unknown | faults | histories | undecided | violations |", "|---|---|---|---|---|---|---|---|"}
+	t.Cleanup(func() { t.Log("\n" + strings.Join(table, "\n")) })
 	for _, product := range append([]string{postgres, sqlite}, testdb.MySQLProducts()...) {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
@@ -133,9 +137,11 @@ func TestFaults(t *testing.T) {
 			for i := 0; time.Since(l.began) < long || i < len(faultsOf(product)); i++ {
 				l.round(i)
 			}
-			t.Logf("| product | minutes | operations | unknown | faults | histories | undecided | violations |")
-			t.Logf("| %s | %.1f | %d | %d | %d | %d | %d | %d |", product, time.Since(l.began).Minutes(),
+			row := fmt.Sprintf("| %s | %.1f | %d | %d | %d | %d | %d | %d |", product, time.Since(l.began).Minutes(),
 				l.operations, l.unknown, l.faults, l.histories, l.undecided, l.broken)
+			writing.Lock()
+			table = append(table, row)
+			writing.Unlock()
 			if l.answered == 0 {
 				t.Error("nothing was answered")
 			}

@@ -1,0 +1,75 @@
+package faults_test
+
+import (
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// at is an operation from one millisecond to the next. One without an answer never returned.
+func at(millisecond int64, o operation) operation {
+	o.Call, o.Return = millisecond*1000, millisecond*1000+500
+	if o.Fate == fateUnknown {
+		o.Return = forever
+	}
+	o.From, o.Until = o.Call, o.Return
+	if o.Fate == "" {
+		o.Fate = fateDone
+	}
+	if o.TTL != 0 && o.Expires == 0 && o.Fate != fateUnknown {
+		o.Expires = o.Call + o.TTL
+	}
+	return o
+}
+
+// Goal: what cannot be provoked is judged well, too. Method: short histories by hand. A grant is lost in a crash; a call without an
+// answer may have had its effect or not, at any time, and once; a commit without an answer as well; what was rolled back has none; a
+// renewal in one statement that is answered by FREE has renewed nothing.
+func TestHistoriesByHand(t *testing.T) {
+	t.Parallel()
+	const ttl = 1_000_000
+	get := func(operator string, fence int64) operation {
+		return operation{Kind: kindGet, Operator: operator, TTL: ttl, Answer: answerAcquired, Granted: fence}
+	}
+	lost := operation{Kind: kindGet, Operator: "X", TTL: ttl, Fate: fateUnknown}
+	seen := func(holder string, fence, expires int64) operation {
+		return operation{Kind: kindInquire, Answer: answerHeld, Holder: holder, Granted: fence, Expires: expires}
+	}
+	nobody := operation{Kind: kindInquire, Answer: answerFree}
+	with := func(o operation, fate string) operation { o.Fate = fate; return o }
+	for name, c := range map[string]struct {
+		can     bool
+		split   bool
+		history []operation
+	}{
+		"one after the other":            {true, false, []operation{at(0, get("X", 1)), at(1001, get("Y", 2))}},
+		"two at a time":                  {false, false, []operation{at(0, get("X", 1)), at(900, get("Y", 2))}},
+		"lost in a crash":                {false, false, []operation{at(0, get("X", 1)), at(500, nobody)}},
+		"unknown, and it was":            {true, false, []operation{at(0, lost), at(5, nobody), at(9, seen("X", 7, 1_006_000))}},
+		"unknown, and it was not":        {true, false, []operation{at(0, lost), at(5, get("Y", 2)), at(9, seen("Y", 2, 1_005_000))}},
+		"unknown, and it was twice":      {false, false, []operation{at(0, lost), at(9, seen("X", 7, 1_006_000)), at(2000, nobody), at(2001, seen("X", 8, 3_000_000))}},
+		"unknown, and ends too early":    {false, false, []operation{at(5, lost), at(9, seen("X", 7, 1_004_000))}},
+		"a commit without an answer":     {true, false, []operation{with(at(0, get("X", 1)), fateUnsure), at(9, nobody)}},
+		"rolled back":                    {true, false, []operation{with(at(0, get("X", 1)), fateUndone), at(9, nobody)}},
+		"rolled back, and still there":   {false, false, []operation{with(at(0, get("X", 1)), fateUndone), at(9, seen("X", 1, ttl))}},
+		"a free answer that had renewed": {false, false, freeThatRenewed(get("X", 1), seen)},
+		"the same in two statements":     {true, true, freeThatRenewed(get("X", 1), seen)},
+	} {
+		want := porcupine.Illegal
+		if c.can {
+			want = porcupine.Ok
+		}
+		if got := (rules{split: c.split}).check(c.history, 0); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// freeThatRenewed is what a run on MariaDB has shown (seed 1795387808, round 5): while X's renewal is under way, somebody sees it, X
+// releases, and then the renewal is answered by FREE.
+func freeThatRenewed(get operation, seen func(string, int64, int64) operation) []operation {
+	renew := at(500, operation{Kind: kindRenew, Operator: "X", Fence: 1, TTL: get.TTL, Answer: answerFree})
+	renew.Return, renew.Until, renew.Expires = 520_000, 520_000, 0
+	release := operation{Kind: kindRelease, Operator: "X", Answer: answerReleased}
+	return []operation{at(0, get), renew, at(505, seen("X", 1, 1_502_000)), at(510, release)}
+}

@@ -2,6 +2,7 @@
 package wire
 
 import (
+	"context"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -11,9 +12,11 @@ import (
 
 // Wire leads the connections of one process to a server, and is what goes wrong between them.
 type Wire struct {
+	// Address is where it listens.
 	Address string
 	server  string
-	// requests counts what was sent to the server, in pieces as the client sent them.
+	ending  context.Context //nolint:containedctx // that of the test
+	// Requests counts what was sent to the server, in pieces as the client sent them.
 	Requests atomic.Int64
 
 	mutex  sync.Mutex
@@ -29,7 +32,7 @@ func New(t testing.TB, server string) *Wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Wire{Address: listener.Addr().String(), server: server, ends: map[net.Conn]bool{}}
+	w := &Wire{Address: listener.Addr().String(), server: server, ending: t.Context(), ends: map[net.Conn]bool{}}
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
@@ -51,7 +54,7 @@ func New(t testing.TB, server string) *Wire {
 
 func (w *Wire) connect(client net.Conn) {
 	w.await() // of a silent server not even the handshake is answered
-	server, err := net.Dial("tcp", w.server)
+	server, err := (&net.Dialer{}).DialContext(w.ending, "tcp", w.server)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -124,6 +127,7 @@ func (w *Wire) Speak() {
 	}
 }
 
+// Slow has each piece of what the server answers wait for so long.
 func (w *Wire) Slow(delay time.Duration) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -40,6 +40,9 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 		"postgres://user:12?" + secret + "@host/db",
 		"postgres://user:" + secret + "@host/db?sslmode=nonsense",
 		"postgres://user@host/db?password=" + secret + "&sslmode=nonsense",
+		"postgres://user@host/db?sslpassword=" + secret + "&sslmode=nonsense",
+		"postgres://user@host/db?x=y;password=" + secret + "&sslmode=nonsense",
+		"postgres://user:70000/" + secret, // the host is forgotten
 		"postgres://user:" + secret + "@host/db?connect_timeout=soon",
 		"mysql://user:" + secret + "%zz@host/db",
 		"mysql://user:" + secret + "/x@host:3306/db",

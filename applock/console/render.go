@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/span"
 )
 
 // parseTemplates returns the pages by their names, each in the frame.
@@ -87,23 +88,9 @@ func parseSpan(argument, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	malformed := &applock.InvalidError{Argument: argument, Reason: "is written as 7d, 36h, 90m, 30s or 1d12h"}
-	var total time.Duration
-	for rest := text; rest != ""; {
-		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-		if digits == 0 || digits > 9 || digits == len(rest) {
-			return 0, malformed
-		}
-		unit := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}[rest[digits]]
-		var number int64
-		for _, digit := range rest[:digits] {
-			number = number*10 + int64(digit-'0')
-		}
-		if unit == 0 || number > int64((applock.MaxTTL-total)/unit) {
-			return 0, malformed
-		}
-		total += time.Duration(number) * unit
-		rest = rest[digits+1:]
+	parsed, err := span.Parse(text, applock.MaxTTL)
+	if err != nil {
+		return 0, &applock.InvalidError{Argument: argument, Reason: "is written as 7d, 36h, 90m, 30s or 1d12h"}
 	}
-	return total, nil
+	return parsed, nil
 }

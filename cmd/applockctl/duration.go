@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/span"
 )
 
 // duration is a flag such as 7d, 36h, 90s or 1d12h: whole seconds, from one second to what a lock may
@@ -17,16 +17,6 @@ import (
 type duration time.Duration
 
 var _ pflag.Value = (*duration)(nil)
-
-// units returns the units of a duration, the longest first.
-func units() []unit {
-	return []unit{{'d', 24 * time.Hour}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
-}
-
-type unit struct {
-	letter byte
-	length time.Duration
-}
 
 // Set parses text.
 func (d *duration) Set(text string) error {
@@ -38,57 +28,22 @@ func (d *duration) Set(text string) error {
 }
 
 // String returns the shortest text that Set understands as the same.
-func (d *duration) String() string {
-	var text strings.Builder
-	rest := time.Duration(*d)
-	for _, unit := range units() {
-		if number := rest / unit.length; number > 0 {
-			fmt.Fprintf(&text, "%d%c", number, unit.letter)
-			rest -= number * unit.length
-		}
-	}
-	return text.String()
-}
+func (d *duration) String() string { return span.Format(time.Duration(*d)) }
 
 // Type is the word for the value in the help.
 func (d *duration) Type() string { return "duration" }
 
 func parseDuration(text string) (time.Duration, error) {
-	malformed := errors.New("write a number and a unit, d, h, m or s, such as 7d, 36h, 90s or 1d12h")
-	if text == "" {
-		return 0, malformed
-	}
-	var total time.Duration
-	for rest := text; rest != ""; {
-		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-		if digits == 0 || digits == len(rest) {
-			return 0, malformed
-		}
-		length, known := unitLength(rest[digits])
-		if !known {
-			return 0, malformed
-		}
-		number, err := strconv.ParseInt(rest[:digits], 10, 64) // fails for too many digits only
-		if err != nil || number > int64((applock.MaxTTL-total)/length) {
-			longest := duration(applock.MaxTTL)
-			return 0, fmt.Errorf("at most %s", longest.String())
-		}
-		total += time.Duration(number) * length
-		rest = rest[digits+1:]
-	}
-	if total < time.Second {
+	parsed, err := span.Parse(text, applock.MaxTTL)
+	switch {
+	case errors.Is(err, span.ErrTooLong):
+		return 0, fmt.Errorf("at most %s", span.Format(applock.MaxTTL))
+	case err != nil:
+		return 0, err
+	case parsed < time.Second:
 		return 0, errors.New("at least 1s")
 	}
-	return total, nil
-}
-
-func unitLength(letter byte) (time.Duration, bool) {
-	for _, unit := range units() {
-		if unit.letter == letter {
-			return unit.length, true
-		}
-	}
-	return 0, false
+	return parsed, nil
 }
 
 // number is a flag that takes a whole number from 1 to max. Zero is a flag that was not given.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -157,6 +158,9 @@ func parseAnswer(answer string) ([]string, []Term, error) {
 	return words, terms, err
 }
 
+// mostTimes is how often a value may be repeated: more than any argument takes.
+const mostTimes = 100_000
+
 // null marks the value NULL; no bare word or JSON string gives it.
 const null = "\x00NULL"
 
@@ -179,8 +183,8 @@ func parseTerms(text string) ([]Term, error) {
 		}
 		if match[4] != "" {
 			times, err := strconv.Atoi(match[4])
-			if err != nil {
-				return nil, err
+			if err != nil || times > mostTimes {
+				return nil, fmt.Errorf("cannot repeat %s more than %d times", match[3], mostTimes)
 			}
 			value = strings.Repeat(value, times)
 		}
@@ -192,8 +196,12 @@ func parseTerms(text string) ([]Term, error) {
 
 func parseDuration(text string) (time.Duration, error) {
 	if days, found := strings.CutSuffix(text, "d"); found {
-		number, err := strconv.Atoi(days)
-		return time.Duration(number) * 24 * time.Hour, err
+		const day = 24 * time.Hour
+		number, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || number > int64(math.MaxInt64/day) || number < int64(math.MinInt64/day) {
+			return 0, fmt.Errorf("cannot read %q", text)
+		}
+		return time.Duration(number) * day, nil
 	}
 	return time.ParseDuration(text)
 }

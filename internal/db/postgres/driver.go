@@ -10,6 +10,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,16 +77,26 @@ func (d *Driver) Owned() *Driver {
 	return &owned
 }
 
-// parseError passes on what pgx says, unless that could repeat a piece of the password.
+// parseError passes on what pgx says, unless that could repeat a piece of the password. Where there is no @, what stands
+// in the place of the port may be one.
 func parseError(dsn string, err error) error {
 	parsed, urlErr := url.Parse(dsn)
-	if urlErr == nil {
-		password, _ := parsed.User.Password()
-		if password == "" && !parsed.Query().Has("password") {
-			return err
+	if urlErr != nil || parsed.User == nil && strings.Contains(parsed.Host, ":") {
+		return errNotDSN
+	}
+	if _, has := parsed.User.Password(); has {
+		return errNotDSN
+	}
+	options, queryErr := url.ParseQuery(parsed.RawQuery)
+	if queryErr != nil {
+		return errNotDSN
+	}
+	for option := range options {
+		if strings.Contains(strings.ToLower(option), "password") { // also sslpassword
+			return errNotDSN
 		}
 	}
-	return errNotDSN
+	return err
 }
 
 var errNotDSN = errors.New("is not postgres://USER:PASSWORD@HOST:PORT/DATABASE with known options; " +

@@ -144,6 +144,19 @@ test-million: ## Have a million documents come into three processes, at the rate
 	APPLOCK_MILLION_DOCUMENTS=$(MILLION) $(if $(APPLOCK_MILLION_DSN),,$(WITH_DURABLE_POSTGRES)) \
 		go test -count=1 -v -timeout=24h -run='^TestAcceptanceMillion$$/^(postgres)?$$' ./applock
 
+# How many schedules of the leases, from which seed on. They are run in portions: all tests of one process are begun at once.
+SCHEDULES := 100000
+SCHEDULES_FROM := 0
+PORTION := 10000
+
+.PHONY: test-schedules
+test-schedules: ## Simulate SCHEDULES schedules of the leases in virtual time, and see that broken variants fail: 10 minutes.
+	@mkdir -p bin; go test -c -o bin/schedules.test ./applock
+	@for first in $$(seq $(SCHEDULES_FROM) $(PORTION) $$(($(SCHEDULES_FROM) + $(SCHEDULES) - 1))); do \
+		echo "seeds $$first to $$((first + $(PORTION) - 1))"; \
+		(cd applock && APPLOCK_SCHEDULES=$$first:$$((first + $(PORTION))) ../bin/schedules.test -test.run='^TestSchedules$$' -test.timeout=2h) || exit 1; done
+	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock
+
 .PHONY: bench
 bench: ## Measure all beside the same by hand and by others, in half an hour; ARGS="-report docs/performance.md" for the page.
 	go -C bench build -o ../bin/bench .

@@ -107,7 +107,12 @@ type weather struct {
 	outages                                       []span
 	// losses is true where a supervisor ends grants.
 	losses bool
+	// restarts and steps are when the server is restarted, and its clock is set.
+	restarts []time.Duration
+	steps    []step
 }
+
+type step struct{ at, by time.Duration }
 
 type span struct{ from, to time.Duration } // since the beginning
 
@@ -126,6 +131,33 @@ func newWeather(c chance) weather {
 	return w
 }
 
+// withServer adds what happens to the server itself, by decisions of its own: those of a seed stay what they were.
+func (w weather) withServer(c chance) weather {
+	if c.hits(25) {
+		for range 1 + c.IntN(3) {
+			w.restarts = append(w.restarts, c.upTo(time.Minute))
+		}
+	}
+	if c.hits(25) {
+		for range 1 + c.IntN(3) {
+			w.steps = append(w.steps, step{at: c.upTo(time.Minute), by: oneOf(c, time.Duration(-1), 1) * c.upTo(oneOf(c, time.Second, 20*time.Second, time.Hour))})
+		}
+	}
+	return w
+}
+
+// setBack is by how much longer a grant may last than it was to.
+func (w weather) setBack() time.Duration {
+	var back time.Duration
+	for _, step := range w.steps {
+		back -= min(step.by, 0)
+	}
+	return back
+}
+
+// endsGrants reports whether a grant may end that nobody has released and whose time is not over.
+func (w weather) endsGrants() bool { return w.losses || len(w.steps) > 0 }
+
 // isHarsh reports whether a release may fail for longer than it is repeated.
 func (w weather) isHarsh() bool {
 	return w.lateness > 0 || len(w.outages) > 0 || w.latency > 500*time.Millisecond
@@ -133,7 +165,7 @@ func (w weather) isHarsh() bool {
 
 // isFair reports whether no call fails, and none takes long.
 func (w weather) isFair() bool {
-	return !w.isHarsh() && w.losing+w.doubling+w.refusing+w.passing == 0 && !w.losses
+	return !w.isHarsh() && w.losing+w.doubling+w.refusing+w.passing+len(w.restarts) == 0 && !w.endsGrants()
 }
 
 var errOutage = errors.New("connection refused")
@@ -174,7 +206,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	t.Helper()
 	c := newChance(seed, "schedule")
 	s := &schedule{
-		t: t, seed: seed, weather: newWeather(c), backend: fakebackend.New(), began: time.Now(),
+		t: t, seed: seed, weather: newWeather(c).withServer(newChance(seed, "server")), backend: fakebackend.New(), began: time.Now(),
 		live: map[*applock.Lease]struct{}{}, ended: map[applock.Fence]bool{}, excused: map[string]bool{},
 	}
 	for id := range 1 + c.IntN(3) {
@@ -190,7 +222,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	for n := range programs {
 		var backend applock.Backend = fakebackend.Program{Backend: s.backend, Name: fmt.Sprint(n)}
 		switch {
-		case kind == "plain" && programs == 1 && !s.weather.losses:
+		case kind == "plain" && programs == 1 && !s.weather.endsGrants():
 			backend = s.backend
 		case kind != "everything":
 			backend = fakebackend.Polled{Backend: s.backend}
@@ -260,6 +292,12 @@ func (s *schedule) run() {
 	if s.weather.losses {
 		supervisor.Go(func() { s.supervise(ctx) })
 	}
+	for _, moment := range s.weather.restarts {
+		supervisor.Go(func() { at(ctx, moment, s.backend.Restart) })
+	}
+	for _, step := range s.weather.steps {
+		supervisor.Go(func() { at(ctx, step.at, func() { s.step(step.by) }) })
+	}
 	for n := range 2 + c.IntN(6) {
 		a := &actor{schedule: s, chance: newChance(s.seed, fmt.Sprint("actor", n)), name: fmt.Sprintf("actor-%d", n), program: c.IntN(len(s.leases))}
 		actors.Go(a.act)
@@ -326,13 +364,34 @@ func (s *schedule) supervise(ctx context.Context) {
 	}
 }
 
+// at does something at a moment, unless ctx ends first.
+func at(ctx context.Context, moment time.Duration, do func()) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(moment):
+		do()
+	}
+}
+
+// step sets the server's clock. Ahead, all grants that are live end sooner than their holders can know: only fences tell.
+func (s *schedule) step(by time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if by > 0 {
+		for _, grant := range s.backend.Held() {
+			s.ended[grant.Fence] = true
+		}
+	}
+	s.backend.Step(by)
+}
+
 // checkNothingLeft looks at the backend when all actors have released what they had.
 func (s *schedule) checkNothingLeft() {
 	if n := s.backend.Waiting(); n > 0 && !s.weather.isHarsh() {
 		s.t.Errorf("%d are listed as waiting in the end", n)
 	}
 	if s.weather.isHarsh() {
-		time.Sleep(longestHold)
+		time.Sleep(longestHold + s.weather.setBack())
 	}
 	for _, grant := range s.backend.Held() {
 		if !s.excused[grant.Owner.Operator] {

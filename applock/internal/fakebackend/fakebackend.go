@@ -80,6 +80,9 @@ type Backend struct {
 	// listings are those who were announced and not retracted.
 	listings map[waiter]*listing
 	ears     map[*ear]struct{}
+	// ahead is by how much the backend's clock is ahead of that of the programs, and restarts how often it has been restarted.
+	ahead    time.Duration
+	restarts int
 }
 
 // Faults returns what happens to a call.
@@ -105,7 +108,7 @@ func New() *Backend {
 // travel takes a call to the backend and its answer back. decide is the moment in which the backend decides; it is called
 // with the mutex held.
 func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
-	fault := b.faultOf(ctx, call)
+	fault, restarts := b.faultOf(ctx, call)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // nothing has been sent
 	}
@@ -115,6 +118,9 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 	if fault.Refuse != nil {
 		return firstOf(fault.wait(ctx, fault.After), fault.Refuse)
 	}
+	if b.hasRestarted(restarts) {
+		return unknown(ErrConnection) // it never arrives
+	}
 	err := b.decided(fault, decide)
 	if fault.Duplicate {
 		again := b.decided(fault, decide)
@@ -123,10 +129,18 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 		}
 	}
 	gone := fault.wait(ctx, fault.After)
-	if gone != nil || fault.Lose {
-		return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, firstOf(gone, ErrConnection))
+	if gone != nil || fault.Lose || b.hasRestarted(restarts) {
+		return unknown(firstOf(gone, ErrConnection))
 	}
 	return err
+}
+
+func unknown(cause error) error { return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, cause) }
+
+func (b *Backend) hasRestarted(restarts int) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.restarts != restarts
 }
 
 // cutOff is a call whose context ended on its way: it never arrives, or late.
@@ -135,7 +149,7 @@ func (b *Backend) cutOff(fault Fault, decide func(fault Fault) error, cause erro
 		return cause
 	}
 	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody hears the answer
-	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, cause)
+	return unknown(cause)
 }
 
 // firstOf returns the first error that there is.
@@ -148,16 +162,17 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (b *Backend) faultOf(ctx context.Context, call Call) Fault {
+// faultOf also returns how often the backend has been restarted before the call.
+func (b *Backend) faultOf(ctx context.Context, call Call) (fault Fault, restarts int) {
 	b.mutex.Lock()
 	b.numbers[call.Operation]++
 	call.Number = b.numbers[call.Operation]
-	faults := b.Fault
+	faults, restarts := b.Fault, b.restarts
 	b.mutex.Unlock()
 	if faults == nil {
-		return Fault{}
+		return Fault{}, restarts
 	}
-	return faults(ctx, call)
+	return faults(ctx, call), restarts
 }
 
 func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {
@@ -249,7 +264,7 @@ func (b *Backend) takeAll(claims []Claim) ([]applock.Grant, error) {
 // heldByOther returns the refusal of a claim, nil where there is none; the mutex is held.
 func (b *Backend) heldByOther(claim Claim) *applock.HeldError {
 	present := b.grants[claim.Object]
-	if !isLive(present) || present.Owner.Operator == claim.Owner.Operator {
+	if !b.isLive(present) || present.Owner.Operator == claim.Owner.Operator {
 		return nil
 	}
 	return refusal(present)
@@ -266,7 +281,7 @@ func (b *Backend) take(claim Claim) (applock.Grant, error) {
 		return applock.Grant{}, held
 	}
 	grant := b.begin(claim.Object, claim.Owner)
-	grant.ExpiresAt = time.Now().Add(claim.TTL).UTC()
+	grant.ExpiresAt = b.now().Add(claim.TTL)
 	b.grants[claim.Object] = grant
 	grant.Outcome = applock.OutcomeAcquired
 	return grant, nil
@@ -274,7 +289,7 @@ func (b *Backend) take(claim Claim) (applock.Grant, error) {
 
 // begin begins a new grant; the mutex is held.
 func (b *Backend) begin(object applock.Object, owner applock.Owner) applock.Grant {
-	b.fence = max(b.fence+1, applock.Fence(time.Now().UnixMicro()))
+	b.fence = max(b.fence+1, applock.Fence(b.now().UnixMicro()))
 	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence}
 	if b.Granted != nil {
 		b.Granted(grant)
@@ -282,7 +297,10 @@ func (b *Backend) begin(object applock.Object, owner applock.Owner) applock.Gran
 	return grant
 }
 
-func isLive(grant applock.Grant) bool { return time.Now().Before(grant.ExpiresAt) }
+// now is the backend's time; the mutex is held.
+func (b *Backend) now() time.Time { return time.Now().Add(b.ahead).UTC() }
+
+func (b *Backend) isLive(grant applock.Grant) bool { return b.now().Before(grant.ExpiresAt) }
 
 // Release is [applock.Backend.Release].
 func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
@@ -299,7 +317,7 @@ func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
 // end ends the grant of an object, and tells of it; the mutex is held.
 func (b *Backend) end(object applock.Object) {
 	ended := b.grants[object]
-	ended.ExpiresAt = time.Now()
+	ended.ExpiresAt = b.now()
 	b.grants[object] = ended
 	copies := 1
 	if b.Messages != nil {
@@ -325,7 +343,7 @@ func (b *Backend) end(object applock.Object) {
 func (b *Backend) lost(grant applock.Grant) error {
 	present := b.grants[grant.Object]
 	switch {
-	case !isLive(present):
+	case !b.isLive(present):
 		return applock.ErrNotHeld
 	case present.Owner.Operator != grant.Owner.Operator || grant.Fence != 0 && grant.Fence != present.Fence:
 		return refusal(present)
@@ -362,7 +380,7 @@ func (b *Backend) renew(renewal applock.Renewal) applock.Renewed {
 		return applock.Renewed{Object: object, Lost: err}
 	}
 	present := b.grants[object]
-	if expires := time.Now().Add(renewal.TTL).UTC(); expires.After(present.ExpiresAt) { // as renew_appl_locks
+	if expires := b.now().Add(renewal.TTL); expires.After(present.ExpiresAt) { // as renew_appl_locks
 		present.ExpiresAt = expires
 	}
 	b.grants[object] = present

@@ -32,7 +32,7 @@ func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (ap
 	err := b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
 		answer = applock.PollAnswer{}
 		for object := range waited {
-			left := time.Until(b.grants[object].ExpiresAt)
+			left := b.grants[object].ExpiresAt.Sub(b.now())
 			switch {
 			case left <= 0:
 				answer.Free = append(answer.Free, object)
@@ -147,7 +147,7 @@ func (b *Backend) oldest(object applock.Object) string {
 
 // Listen is [applock.Notifier.Listen].
 func (p Program) Listen(ctx context.Context) (applock.Releases, error) {
-	listening := &ear{backend: p.Backend, program: p.Name, messages: make(chan applock.Message, maxMessages)}
+	listening := &ear{backend: p.Backend, program: p.Name, messages: make(chan applock.Message, maxMessages), cut: make(chan struct{})}
 	err := p.travel(ctx, Call{Operation: Listen}, func(Fault) error {
 		p.ears[listening] = struct{}{}
 		return nil
@@ -169,7 +169,7 @@ func (p Program) Transfer(
 			return err
 		}
 		handed = p.begin(grant.Object, request.To)
-		handed.ExpiresAt = time.Now().Add(cmp.Or(request.TTL, applock.DefaultTTL)).UTC()
+		handed.ExpiresAt = p.now().Add(cmp.Or(request.TTL, applock.DefaultTTL))
 		p.grants[grant.Object] = handed
 		handed.Outcome = applock.OutcomeTransferred
 		return nil
@@ -188,6 +188,7 @@ type ear struct {
 	backend  *Backend
 	program  string
 	messages chan applock.Message
+	cut      chan struct{} // closed when the backend is restarted
 }
 
 func (e *ear) tell(message applock.Message) {
@@ -202,6 +203,8 @@ func (e *ear) Next(ctx context.Context) (applock.Message, error) {
 	select {
 	case message := <-e.messages:
 		return message, nil
+	case <-e.cut:
+		return applock.Message{}, ErrConnection
 	case <-ctx.Done():
 		return applock.Message{}, context.Cause(ctx)
 	}

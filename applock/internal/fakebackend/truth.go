@@ -8,12 +8,14 @@ import (
 
 // The methods of this file are for the test: no call of a program is behind them, and nothing delays them.
 
-// Holder returns the live grant of an object, and false where it is free.
+// Holder returns the live grant of an object, and false where it is free. Its end is by the clock of the programs.
 func (b *Backend) Holder(object applock.Object) (applock.Grant, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	present := b.grants[object]
-	return present, isLive(present)
+	isHeld := b.isLive(present)
+	present.ExpiresAt = present.ExpiresAt.Add(-b.ahead)
+	return present, isHeld
 }
 
 // FreeFor returns for how long an object has been free; zero or less is for how long it stays held. It is very long for one
@@ -21,7 +23,7 @@ func (b *Backend) Holder(object applock.Object) (applock.Grant, bool) {
 func (b *Backend) FreeFor(object applock.Object) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	return time.Since(b.grants[object].ExpiresAt)
+	return b.now().Sub(b.grants[object].ExpiresAt)
 }
 
 // Held returns all live grants.
@@ -30,7 +32,7 @@ func (b *Backend) Held() []applock.Grant {
 	defer b.mutex.Unlock()
 	var live []applock.Grant
 	for _, grant := range b.grants {
-		if isLive(grant) {
+		if b.isLive(grant) {
 			live = append(live, grant)
 		}
 	}
@@ -76,6 +78,35 @@ func (b *Backend) Hold(object applock.Object, owner applock.Owner, ttl time.Dura
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	grant := b.begin(object, owner)
-	grant.ExpiresAt = time.Now().Add(ttl).UTC()
+	grant.ExpiresAt = b.now().Add(ttl)
 	b.grants[object] = grant
+}
+
+// Step sets the backend's clock ahead or back. What has been free stays free for as long as it was, and what is live ends by the new time, sooner or
+// later than whoever holds it counts.
+func (b *Backend) Step(by time.Duration) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	before := b.now()
+	b.ahead += by
+	for object, grant := range b.grants {
+		if !before.Before(grant.ExpiresAt) {
+			grant.ExpiresAt = grant.ExpiresAt.Add(by)
+		} else if !b.isLive(grant) {
+			grant.ExpiresAt = b.now()
+		}
+		b.grants[object] = grant
+	}
+}
+
+// Restart ends all connections, as a crash does that loses nothing which is committed: calls that have not arrived never do, those whose answers are
+// under way have none, and nobody listens any more.
+func (b *Backend) Restart() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.restarts++
+	for ear := range b.ears {
+		delete(b.ears, ear)
+		close(ear.cut)
+	}
 }

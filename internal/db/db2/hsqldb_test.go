@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
@@ -39,6 +40,10 @@ func TestContractOnHSQLDB(t *testing.T) {
 		Empty:  databases.empty,
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted},
+		// Java replaces what is no UTF-8 before the database sees it, and what no VARCHAR takes has the engine's own error.
+		Takes: func(value string) bool {
+			return strings.Contains(value, "\x00") || !utf8.ValidString(value) || len(value) > 32_000
+		},
 		Excluded: map[string]string{
 			"get_waits_one_second":       noTimeout,
 			"get_opposite_order":         noTimeout,

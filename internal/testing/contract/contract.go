@@ -30,6 +30,9 @@ type Backend struct {
 	Levels []sql.IsolationLevel
 	// Excluded are interleavings that the backend cannot play, with the reason.
 	Excluded map[string]string
+	// Takes reports whether a text is left out, because the engine takes for text what the façade does not, such as NUL, or answers by itself. Nil is
+	// never.
+	Takes func(value string) bool
 	// OneWriter is true where all writers of a database wait for each other.
 	OneWriter bool
 }
@@ -103,6 +106,7 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Permits", func(t *testing.T) { permits(t, backend) })
 	t.Run("Desks", func(t *testing.T) { desks(t, backend) })
 	t.Run("DesksAtOnce", func(t *testing.T) { desksAtOnce(t, backend) })
+	t.Run("HostileArguments", func(t *testing.T) { hostileArguments(t, backend) })
 	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })

@@ -360,9 +360,15 @@ func (e *explained) plansOf(t *testing.T, query string, args ...any) []planStep 
 	}
 	plans := make([]planStep, len(texts))
 	for i, text := range texts {
-		var explained struct{ Plan planStep }
+		var explained struct {
+			Plan planStep
+			JIT  any
+		}
 		if err := json.Unmarshal([]byte(text), &explained); err != nil {
 			t.Fatalf("%s: %v", text, err)
+		}
+		if explained.JIT != nil {
+			t.Errorf("%s: the server compiles a statement, which takes longer than it: %v", query, explained.JIT)
 		}
 		plans[i] = explained.Plan
 	}

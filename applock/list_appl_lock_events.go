@@ -19,10 +19,17 @@ const (
 	EventTransferred EventKind = "TRANSFERRED"
 	// EventTaken is a take: the actor is who has taken it.
 	EventTaken EventKind = "TAKEN"
-	// EventReleased is a release by another actor than the holder, or with a reason.
+	// EventReleased is a release by another actor than the holder, or with a reason; with HistoryAll any.
 	EventReleased EventKind = "RELEASED"
 	// EventOvertaken is a get of what another operator's lock had expired on, which had not been released.
 	EventOvertaken EventKind = "OVERTAKEN"
+	// EventAcquired is a new grant of what was free. From it on come only with HistoryAll:
+	EventAcquired EventKind = "ACQUIRED"
+	// EventRenewed is a renewal, also that of a lease: From and To are the holder.
+	EventRenewed EventKind = "RENEWED"
+	// EventRefused is a Get of what another operator held: the actor is who was refused, From and To are the holder. Who waits is
+	// refused once, however often it looks.
+	EventRefused EventKind = "REFUSED"
 	// EventPurged is a purge that removed rows; the reason is their number.
 	EventPurged EventKind = "PURGED"
 	// EventPolicy is a change of the policy of a type; the reason begins with what it says now.

@@ -45,6 +45,7 @@ func (o operations) policies(ctx context.Context, request PoliciesRequest) ([]Po
 			DefaultTTL:        time.Duration(row.DefaultTTLSeconds) * time.Second,
 			LongestTTL:        time.Duration(row.LongestTTLSeconds) * time.Second,
 			TakeWithoutReason: row.TakeReasonFL == db.No,
+			HistoryLevel:      HistoryLevel(row.HistoryLevel),
 		}
 	}
 	return policies, nil

@@ -72,7 +72,7 @@ func addLocks(t *testing.T, path, objectType string, count int) {
 	_, err = handle.ExecContext(t.Context(), `
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
 		INSERT INTO appl_lock
-		SELECT ?1, printf('%05d', i), 'JDOE', '', 1, 0, 0, 4102444800000000, '' FROM n`, objectType, count)
+		SELECT ?1, printf('%05d', i), 'JDOE', '', 1, 0, 0, 4102444800000000, '', 'N' FROM n`, objectType, count)
 	if err != nil {
 		t.Fatal(err)
 	}

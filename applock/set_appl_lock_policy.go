@@ -23,7 +23,22 @@ type Policy struct {
 	LongestTTL time.Duration
 	// TakeWithoutReason is true if who takes a lock away from another need not say why.
 	TakeWithoutReason bool
+	// HistoryLevel is what the history is told of locks on objects of the type; empty is HistoryChanges.
+	HistoryLevel HistoryLevel
 }
+
+// HistoryLevel is what the history is told of locks on objects of a type.
+type HistoryLevel string
+
+// The levels of the history.
+const (
+	// HistoryChanges tells it what a lock went through without its holder, or with a reason: the kinds of events that are not
+	// said to be of HistoryAll.
+	HistoryChanges HistoryLevel = "CHANGES"
+	// HistoryAll tells it each grant, renewal, refusal and release, too. Each costs a row: a lease renews three times in its TTL. A
+	// lock that is held already is told of from the next Get of its holder on.
+	HistoryAll HistoryLevel = "ALL"
+)
 
 // SetPolicyRequest lays down the policy of a type.
 type SetPolicyRequest struct {
@@ -48,7 +63,7 @@ func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error 
 }
 
 func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
-	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes}
+	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes, HistoryLevel: db.HistoryChanges}
 	if r.TakeWithoutReason {
 		params.TakeReasonFL = db.No
 	}
@@ -68,6 +83,13 @@ func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
 	}
 	if r.LongestTTL != 0 && r.DefaultTTL > r.LongestTTL {
 		return params, &InvalidError{Argument: "DefaultTTL", Reason: fmt.Sprintf("is more than the longest, %s", r.LongestTTL)}
+	}
+	switch r.HistoryLevel {
+	case "", HistoryChanges:
+	case HistoryAll:
+		params.HistoryLevel = db.HistoryAll
+	default:
+		return params, &InvalidError{Argument: "HistoryLevel", Reason: fmt.Sprintf("is %q, not ALL or CHANGES", r.HistoryLevel)}
 	}
 	params.ActorID, params.Reason, err = checkPolicyActor(r.Actor, r.Reason)
 	return params, err

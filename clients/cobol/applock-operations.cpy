@@ -273,6 +273,8 @@
            MOVE IN-TAKE-REASON-FL TO GIVEN-TEXT
            PERFORM ADD-TEXT
            PERFORM ADD-ACTOR-AND-REASON
+           MOVE IN-HISTORY-LEVEL TO GIVEN-TEXT
+           PERFORM ADD-TEXT
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
@@ -637,6 +639,8 @@
                        TO OUT-LONGEST-TTL-SECONDS
                WHEN "take_reason_fl"
                    MOVE COLUMN-TEXT TO OUT-TAKE-REASON-FL
+               WHEN "history_level"
+                   MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
                WHEN "event_id"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EVENT-ID
                WHEN "event"

@@ -39,6 +39,8 @@
       *        What is laid down for a type.
                10  IN-TAKE-REASON-FL       PIC X(4) VALUE LOW-VALUES.
                    88  IN-TAKE-REASON-FL-NULL VALUE LOW-VALUES.
+               10  IN-HISTORY-LEVEL        PIC X(12) VALUE LOW-VALUES.
+                   88  IN-HISTORY-LEVEL-NULL VALUE LOW-VALUES.
                10  IN-DEFAULT-TTL-SECONDS  PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-DEFAULT-TTL-SECONDS-NULL
@@ -122,6 +124,7 @@
                10  OUT-DEFAULT-TTL-SECONDS PIC S9(18) COMP-5.
                10  OUT-LONGEST-TTL-SECONDS PIC S9(18) COMP-5.
                10  OUT-TAKE-REASON-FL      PIC X.
+               10  OUT-HISTORY-LEVEL       PIC X(8).
       *        Those of an event, and OUT-OBJECT-TYPE and -ID.
                10  OUT-EVENT-ID            PIC S9(18) COMP-5.
                10  OUT-EVENT-TS            PIC X(32).

@@ -205,13 +205,13 @@ class Player {
                                 n.other().department(), n.at(), n.secondsLeft(), n.reason())).toList();
             case "set_appl_lock_policy":
                 return List.of(List.of("Y", locks.setPolicy(
-                        new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)), a.get(3)), a.get(4), a.get(5))));
+                        new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)), a.get(3), a.get(6)), a.get(4), a.get(5))));
             case "drop_appl_lock_policy":
                 String dropped = locks.dropPolicy(a.get(0), a.get(1), a.get(2));
                 return List.of(List.of(yes(dropped.equals("DROPPED")), dropped));
             case "list_appl_lock_policies":
                 return locks.policies(a.get(0)).stream().<List<?>>map(p -> List.of(p.type(), wholeSeconds(p.defaultTtl()),
-                        wholeSeconds(p.longestTtl()), p.takeReason())).toList();
+                        wholeSeconds(p.longestTtl()), p.takeReason(), p.history())).toList();
             case "list_appl_lock_events":
                 return locks.events(a.get(0), a.get(1), a.get(2), seconds(a.get(3)), number(a.get(4)), number(a.get(5))).stream()
                         .<List<?>>map(e -> Arrays.asList(e.id(), e.at(), e.object().type(), e.object().id(), e.event(), e.actor(),

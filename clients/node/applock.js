@@ -113,8 +113,8 @@ class Locks {
   }
 
   // Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
-  setPolicy(objectType, { defaultTtl, longestTtl, takeReason, actor, reason } = {}) {
-    return this.#one("set_appl_lock_policy_row", objectType, defaultTtl, longestTtl, takeReason, actor, reason);
+  setPolicy(objectType, { defaultTtl, longestTtl, takeReason, actor, reason, history } = {}) {
+    return this.#one("set_appl_lock_policy_row", objectType, defaultTtl, longestTtl, takeReason, actor, reason, history);
   }
 
   dropPolicy(objectType, { actor, reason } = {}) {

@@ -113,7 +113,7 @@ async function play(connection, locks, lines, operation, a) {
       return locks.inbox(a[0], { afterEventId: number(a[1]), maxRows: number(a[2]) });
     case "set_appl_lock_policy":
       return [await locks.setPolicy(a[0], {
-        defaultTtl: number(a[1]), longestTtl: number(a[2]), takeReason: a[3], actor: a[4], reason: a[5],
+        defaultTtl: number(a[1]), longestTtl: number(a[2]), takeReason: a[3], actor: a[4], reason: a[5], history: a[6],
       })];
     case "drop_appl_lock_policy": return [await locks.dropPolicy(a[0], { actor: a[1], reason: a[2] })];
     case "list_appl_lock_policies": return locks.policies({ objectType: a[0] });

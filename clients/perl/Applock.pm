@@ -143,7 +143,7 @@ sub stats {
 # Lays down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
 sub set_policy {
     my ($self, $type, %more) = @_;
-    return $self->_one('set_appl_lock_policy_row', $type, @more{qw(default_ttl longest_ttl take_reason actor reason)});
+    return $self->_one('set_appl_lock_policy_row', $type, @more{qw(default_ttl longest_ttl take_reason actor reason history)});
 }
 
 sub drop_policy {

@@ -38,7 +38,7 @@ my %columns = (
     stats_appl_locks => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
     set_appl_lock_policy    => [qw(return_cd outcome)],
     drop_appl_lock_policy   => [qw(return_cd outcome)],
-    list_appl_lock_policies => [qw(object_type default_ttl_seconds longest_ttl_seconds take_reason_fl)],
+    list_appl_lock_policies => [qw(object_type default_ttl_seconds longest_ttl_seconds take_reason_fl history_level)],
     list_appl_lock_events  => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
         from_department_id to_operator_id to_department_id from_fence to_fence reason)],
     inbox_appl_locks       => [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason)],
@@ -79,7 +79,7 @@ my %play = (
     stats_appl_locks => sub { $locks->stats(named([qw(type department)], @_)) },
     inbox_appl_locks          => sub { $locks->inbox($_[0], named([qw(after_event_id max_rows)], @_[ 1, 2 ])) },
     set_appl_lock_policy => sub {
-        $locks->set_policy($_[0], named([qw(default_ttl longest_ttl take_reason actor reason)], @_[ 1 .. 5 ]));
+        $locks->set_policy($_[0], named([qw(default_ttl longest_ttl take_reason actor reason history)], @_[ 1 .. 6 ]));
     },
     drop_appl_lock_policy   => sub { $locks->drop_policy($_[0], actor => $_[1], reason => $_[2]) },
     list_appl_lock_policies => sub { $locks->policies(type => $_[0]) },

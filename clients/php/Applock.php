@@ -172,9 +172,9 @@ final class Locks
     /** Lays down for a type how long its locks last, at first and at most, in seconds; what is null is none. */
     public function setPolicy(
         ?string $type, ?string $actor, ?int $defaultTtl = null, ?int $longestTtl = null,
-        ?string $takeReason = null, ?string $reason = null,
+        ?string $takeReason = null, ?string $reason = null, ?string $history = null,
     ): array {
-        return $this->one('set_appl_lock_policy_row', $type, $defaultTtl, $longestTtl, $takeReason, $actor, $reason);
+        return $this->one('set_appl_lock_policy_row', $type, $defaultTtl, $longestTtl, $takeReason, $actor, $reason, $history);
     }
 
     public function dropPolicy(?string $type, ?string $actor, ?string $reason = null): array

@@ -105,7 +105,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'stats_appl_locks' => $locks->stats(...$a),
         'take_appl_lock' => [$locks->take($a[0], $a[1], $a[2], $a[4], $a[3], number($a[5]), number($a[6]))],
         'inbox_appl_locks' => $locks->inbox($a[0], number($a[1]), number($a[2])),
-        'set_appl_lock_policy' => [$locks->setPolicy($a[0], $a[4], number($a[1]), number($a[2]), $a[3], $a[5])],
+        'set_appl_lock_policy' => [$locks->setPolicy($a[0], $a[4], number($a[1]), number($a[2]), $a[3], $a[5], $a[6])],
         'drop_appl_lock_policy' => [$locks->dropPolicy(...$a)],
         'list_appl_lock_policies' => $locks->policies(...$a),
         'list_appl_lock_events' => $locks->events($a[0], $a[1], $a[2], number($a[3]), number($a[4]), number($a[5])),

@@ -111,9 +111,11 @@ class Locks:
         """What there is of each type and department."""
         return self._call("stats_appl_locks", object_type, department)
 
-    def set_policy(self, object_type, default_ttl=None, longest_ttl=None, take_reason=None, actor=None, reason=None):
-        """Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none."""
-        return self._one("set_appl_lock_policy_row", object_type, default_ttl, longest_ttl, take_reason, actor, reason)
+    def set_policy(self, object_type, default_ttl=None, longest_ttl=None, take_reason=None, actor=None, reason=None, history=None):
+        """Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
+
+        history is ALL or CHANGES: whether the history is told each get, renewal, refusal and release."""
+        return self._one("set_appl_lock_policy_row", object_type, default_ttl, longest_ttl, take_reason, actor, reason, history)
 
     def drop_policy(self, object_type, actor=None, reason=None):
         return self._one("drop_appl_lock_policy_row", object_type, actor, reason)

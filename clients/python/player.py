@@ -117,7 +117,7 @@ class Player:
             case "stats_appl_locks": return locks.stats(*a)
             case "take_appl_lock": return [locks.take(*a[:3], a[4], a[3], number(a[5]), number(a[6]))]
             case "inbox_appl_locks": return locks.inbox(a[0], number(a[1]), number(a[2]))
-            case "set_appl_lock_policy": return [locks.set_policy(a[0], *map(number, a[1:3]), *a[3:6])]
+            case "set_appl_lock_policy": return [locks.set_policy(a[0], *map(number, a[1:3]), *a[3:7])]
             case "drop_appl_lock_policy": return [locks.drop_policy(*a)]
             case "list_appl_lock_policies": return locks.policies(*a)
             case "list_appl_lock_events": return locks.events(*a[:3], *map(number, a[3:6]))

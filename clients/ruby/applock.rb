@@ -131,8 +131,8 @@ module Applock
     end
 
     # Lays down for a type how long its locks last, at first and at most, in seconds; what is nil is none.
-    def set_policy(type, default_ttl: nil, longest_ttl: nil, take_reason: nil, actor: nil, reason: nil)
-      one("set_appl_lock_policy_row", type, default_ttl, longest_ttl, take_reason, actor, reason)
+    def set_policy(type, default_ttl: nil, longest_ttl: nil, take_reason: nil, actor: nil, reason: nil, history: nil)
+      one("set_appl_lock_policy_row", type, default_ttl, longest_ttl, take_reason, actor, reason, history)
     end
 
     def drop_policy(type, actor: nil, reason: nil)

@@ -98,7 +98,7 @@ def play(connection, locks, operation, a)
     locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2]))
   when "set_appl_lock_policy"
     [locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), take_reason: a[3],
-                            actor: a[4], reason: a[5])]
+                            actor: a[4], reason: a[5], history: a[6])]
   when "drop_appl_lock_policy" then [locks.drop_policy(a[0], actor: a[1], reason: a[2])]
   when "list_appl_lock_policies" then locks.policies(type: a[0])
   when "list_appl_lock_events"

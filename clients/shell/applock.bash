@@ -16,7 +16,7 @@ applock_inquire() { _applock_one "return_cd operator_id department_id fence acqu
 applock_transfer() { _applock_one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" transfer_appl_lock_row 8 "$@"; }
 applock_take() { _applock_one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" take_appl_lock_row 7 "$@"; }
 applock_note() { _applock_one "return_cd outcome old_operator_id old_department_id" note_appl_lock_row 5 "$@"; }
-applock_set_policy() { _applock_one "return_cd outcome" set_appl_lock_policy_row 6 "$@"; }
+applock_set_policy() { _applock_one "return_cd outcome" set_appl_lock_policy_row 7 "$@"; }
 applock_drop_policy() { _applock_one "return_cd outcome" drop_appl_lock_policy_row 3 "$@"; }
 applock_purge() { _applock_one "purged" purge_appl_locks_row 2 "$@"; }
 applock_announce() { _applock_one "return_cd" announce_appl_lock_waiter_row 6 "$@"; }
@@ -36,7 +36,7 @@ applock_renew() { _applock_rows "- - - - - ts -" renew_appl_locks 1 "$@"; }
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
 applock_waiters() { _applock_rows "- - - - - ts ts ts -" list_appl_lock_waiters 9 "$@"; }
 applock_stats() { _applock_rows "- - - - - - - -" stats_appl_locks 2 "$@"; }
-applock_policies() { _applock_rows "- - - -" list_appl_lock_policies 1 "$@"; }
+applock_policies() { _applock_rows "- - - - -" list_appl_lock_policies 1 "$@"; }
 applock_events() { _applock_rows "- ts - - - - - - - - - - - - -" list_appl_lock_events 6 "$@"; }
 applock_inbox() { _applock_rows "- - - - - - ts - -" inbox_appl_locks 3 "$@"; }
 

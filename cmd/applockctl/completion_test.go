@@ -63,7 +63,7 @@ func TestCompletionIsBounded(t *testing.T) {
 		exec(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
 			INSERT INTO appl_lock
-			SELECT 'customer', printf('%05d', i), printf('o%05d', i), '', 1, 0, 0, 4102444800000000, '' FROM n`)
+			SELECT 'customer', printf('%05d', i), printf('o%05d', i), '', 1, 0, 0, 4102444800000000, '', 'N' FROM n`)
 	})
 	for args, last := range map[string]string{
 		"inquire|":               "customer:00100\to00100",

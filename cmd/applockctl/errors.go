@@ -85,6 +85,7 @@ func inFlags(err error) string {
 		"Type":             "TYPE",
 		"DefaultTTL":       "--default-ttl",
 		"LongestTTL":       "--longest-ttl",
+		"HistoryLevel":     "--history",
 		"Owner.Operator":   "--operator",
 		"Owner.Department": "--department",
 		"Operator":         "--operator",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ type policyAnswer struct {
 	DefaultTTLSeconds int64           `json:"default_ttl_seconds"`
 	LongestTTLSeconds int64           `json:"longest_ttl_seconds"`
 	TakeReasonFL      string          `json:"take_reason_fl"`
+	HistoryLevel      string          `json:"history_level"`
 }
 
 func policyAnswerOf(outcome applock.Outcome, policy applock.Policy) policyAnswer {
@@ -24,6 +26,7 @@ func policyAnswerOf(outcome applock.Outcome, policy applock.Policy) policyAnswer
 		DefaultTTLSeconds: wholeSeconds(policy.DefaultTTL),
 		LongestTTLSeconds: wholeSeconds(policy.LongestTTL),
 		TakeReasonFL:      "Y",
+		HistoryLevel:      string(cmp.Or(policy.HistoryLevel, applock.HistoryChanges)),
 	}
 	if policy.TakeWithoutReason {
 		answer.TakeReasonFL = "N"
@@ -37,6 +40,7 @@ func (p policyAnswer) fields() []field {
 		{title: "DEFAULT TTL", value: lasting(p.DefaultTTLSeconds)},
 		{title: "LONGEST TTL", value: lasting(p.LongestTTLSeconds)},
 		{title: "REASON TO TAKE", value: p.TakeReasonFL},
+		{title: "HISTORY", value: p.HistoryLevel},
 	}
 }
 

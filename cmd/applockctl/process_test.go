@@ -445,7 +445,7 @@ func testProcessListReaderLeaves(t *testing.T, b binary) {
 	u.must(t, "migrate", "up")
 	withFile(t, u, func(exec func(statement string)) {
 		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 4102444800000000, '' FROM n`)
+			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 4102444800000000, '', 'N' FROM n`)
 	})
 	var stderr bytes.Buffer
 	command := b.command(t.Context(), "list")

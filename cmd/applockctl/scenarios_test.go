@@ -105,6 +105,9 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 	if args["take_reason_fl"] == "N" {
 		command = append(command, "--take-without-reason")
 	}
+	if level := args["history_level"]; level != "" {
+		command = append(command, "--history="+strings.ToLower(level))
+	}
 	if operation == "set" || operation == "drop" {
 		command = append(command, args["object_type"])
 	} else if operation == "list" || operation == "stats" || operation == "policies" {

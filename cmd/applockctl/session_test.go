@@ -125,7 +125,7 @@ func TestLongList(t *testing.T) {
 		exec(fmt.Sprintf(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			INSERT INTO appl_lock
-			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 4102444800000000, '' FROM n`, total))
+			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 4102444800000000, '', 'N' FROM n`, total))
 	})
 	checkLongList(t, u, total)
 }

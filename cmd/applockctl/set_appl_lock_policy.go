@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
 )
@@ -16,8 +18,8 @@ func (a *app) policyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "policy set|drop|list",
 		Short: "Lay down how long locks on objects of a type last",
-		Long: `Lays down for objects of a type how long a lock lasts, at first and at most, and whether who takes it from
-another must say why. It holds from the next call on, also for programs that
+		Long: `Lays down for objects of a type how long a lock lasts, at first and at most, whether who takes it from
+another must say why, and what the history is told. It holds from the next call on, also for programs that
 know nothing of it: a time that is too long is cut, and the answer says when the lock ends.`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee
   applockctl policy list`,
@@ -31,17 +33,21 @@ func (a *app) policySetCommand() *cobra.Command {
 	var request applock.SetPolicyRequest
 	var defaultTTL, longestTTL duration
 	command := &cobra.Command{
-		Use:   "set TYPE [--default-ttl 1h] [--longest-ttl 8h] --by O [--reason R]",
+		Use:   "set TYPE [--default-ttl 1h] [--longest-ttl 8h] [--history all] --by O [--reason R]",
 		Short: "Set the policy of a type",
 		Long: `Sets the policy of a type. It is whole: what is not given is none of it, whatever there was before. A lock
 that is there already keeps its end until it is renewed or transferred.
+
+With --history all the history is told each get, renewal, refusal and release of such a lock, too: a row for each,
+and a program renews its lock many times an hour. A lock that is held is told of from its holder's next get on.
 
 The history keeps who has set it, what it says, and the reason: see "applockctl history". It needs the right
 of an administrator.
 
 Prints SET and what holds now (exit code 0).`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee --reason "office hours"
-  applockctl policy set invoice --take-without-reason --by mlee`,
+  applockctl policy set invoice --take-without-reason --by mlee
+  applockctl policy set ledger --history all --by mlee`,
 		Args:                  oneType,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
@@ -54,6 +60,8 @@ Prints SET and what holds now (exit code 0).`,
 	command.Flags().Var(&defaultTTL, "default-ttl", "how long a new lock lasts for which no time is given (7d)")
 	command.Flags().Var(&longestTTL, "longest-ttl", "how long a lock lasts at most (3650d)")
 	command.Flags().BoolVar(&request.TakeWithoutReason, "take-without-reason", false, "who takes a lock from another need not say why")
+	command.Flags().Var((*historyLevel)(&request.HistoryLevel), "history", "what the history is told: changes, or all")
+	complete(command, "history", "all", "changes")
 	a.policyActorFlags(command, &request.Actor, &request.Reason)
 	return command
 }
@@ -87,3 +95,24 @@ func (a *app) setPolicy(ctx context.Context, request applock.SetPolicyRequest) e
 		return a.answer(true, policyAnswerOf(outcomeSet, request.Policy))
 	})
 }
+
+// historyLevel is what --history takes.
+type historyLevel applock.HistoryLevel
+
+var _ pflag.Value = (*historyLevel)(nil)
+
+func (h *historyLevel) Set(text string) error {
+	switch text {
+	case "all":
+		*h = historyLevel(applock.HistoryAll)
+	case "changes":
+		*h = historyLevel(applock.HistoryChanges)
+	default:
+		return errors.New("want all or changes")
+	}
+	return nil
+}
+
+func (h *historyLevel) String() string { return strings.ToLower(string(*h)) }
+
+func (*historyLevel) Type() string { return "all|changes" }

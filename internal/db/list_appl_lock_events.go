@@ -41,6 +41,9 @@ const (
 	EventTaken       EventKind = "TAKEN"
 	EventReleased    EventKind = "RELEASED"
 	EventOvertaken   EventKind = "OVERTAKEN"
+	EventAcquired    EventKind = "ACQUIRED"
+	EventRenewed     EventKind = "RENEWED"
+	EventRefused     EventKind = "REFUSED"
 	EventPurged      EventKind = "PURGED"
 	EventPolicy      EventKind = "POLICY"
 )

@@ -11,4 +11,14 @@ type Policy struct {
 	DefaultTTLSeconds int64
 	LongestTTLSeconds int64
 	TakeReasonFL      Flag
+	HistoryLevel      HistoryLevel
 }
+
+// HistoryLevel is what the history is told of locks on objects of a type.
+type HistoryLevel string
+
+// The levels of the history.
+const (
+	HistoryChanges HistoryLevel = "CHANGES"
+	HistoryAll     HistoryLevel = "ALL"
+)

@@ -8,6 +8,7 @@ type SetApplLockPolicyParams struct {
 	TakeReasonFL      Flag
 	ActorID           string
 	Reason            string
+	HistoryLevel      HistoryLevel
 }
 
 // SetApplLockPolicyResult are the OUT parameters of set_appl_lock_policy.

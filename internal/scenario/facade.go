@@ -372,6 +372,7 @@ func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 			DefaultTTL:        seconds(args, "default_ttl_seconds"),
 			LongestTTL:        seconds(args, "longest_ttl_seconds"),
 			TakeWithoutReason: args["take_reason_fl"] == "N",
+			HistoryLevel:      applock.HistoryLevel(args["history_level"]),
 		},
 		Actor:  args["actor_id"],
 		Reason: args["reason"],
@@ -398,6 +399,7 @@ func policiesThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		rows = append(rows, map[string]any{
 			"object_type": policy.Type, "default_ttl_seconds": wholeSeconds(policy.DefaultTTL),
 			"longest_ttl_seconds": wholeSeconds(policy.LongestTTL), "take_reason_fl": string(flag),
+			"history_level": string(policy.HistoryLevel),
 		})
 	}
 	return AnswerOrError(PoliciesAnswer(rows), err)
@@ -438,8 +440,8 @@ func StatsAnswer(rows []map[string]any) Answer {
 func PoliciesAnswer(rows []map[string]any) Answer {
 	var answer Answer
 	for _, row := range rows {
-		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s", row["object_type"],
-			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["take_reason_fl"]))
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s/%s", row["object_type"],
+			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["take_reason_fl"], row["history_level"]))
 	}
 	return orNone(answer)
 }
@@ -540,6 +542,7 @@ func parameterOf(field string) string {
 		"Since":            "since_seconds",
 		"DefaultTTL":       "default_ttl_seconds",
 		"LongestTTL":       "longest_ttl_seconds",
+		"HistoryLevel":     "history_level",
 		"After":            "after_event_id",
 		"After.Type":       "after_type",
 		"After.ID":         "after_id",

@@ -18,6 +18,7 @@ CREATE TABLE appl_lock (
     lock_ts TIMESTAMP NOT NULL,
     expires_ts TIMESTAMP NOT NULL,
     note VARCHAR(1020) NOT NULL,
+    history_fl CHAR(1) NOT NULL,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
@@ -65,6 +66,10 @@ COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer, UTC. Equa
 
 -- +goose StatementBegin
 COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC; releasing sets it to the moment of the release.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -209,7 +214,7 @@ COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, POLICY or PURGED.'
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -225,7 +230,7 @@ COMMENT ON COLUMN appl_lock_event.program IS 'Empty.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock.'
+COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock; empty if nobody.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -233,7 +238,7 @@ COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who got the lock; empty if nobody.'
+COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who has the lock now; empty if nobody.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -241,11 +246,11 @@ COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that op
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED and POLICY.'
+COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant before; 0 for none.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the new grant; 0 for none.'
+COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the grant now; 0 for none.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -258,6 +263,7 @@ CREATE TABLE appl_lock_policy (
     default_ttl_seconds BIGINT,
     longest_ttl_seconds BIGINT,
     take_reason_fl CHAR(1) NOT NULL,
+    history_level VARCHAR(8) NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 -- +goose StatementEnd
@@ -284,6 +290,10 @@ COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to whic
 
 -- +goose StatementBegin
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.'
 -- +goose StatementEnd
 
 -- +goose Down

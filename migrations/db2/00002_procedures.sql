@@ -468,6 +468,9 @@ main: BEGIN
     DECLARE v_default_ttl_seconds BIGINT;
     DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE v_policies INTEGER DEFAULT 0;
+    DECLARE v_history_level VARCHAR(8);
+    DECLARE v_history_fl CHAR(1);
+    DECLARE v_event VARCHAR(16);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -479,6 +482,7 @@ main: BEGIN
     DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_old_note VARCHAR(1020);
+    DECLARE v_old_history_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
     DECLARE v_acquired_ts TIMESTAMP;
@@ -516,16 +520,52 @@ main: BEGIN
         -- S1: what is there? The aggregates make it one row in any case.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
+            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note),
+            MAX(l.history_fl)
         INTO
             v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
-            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note
+            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note,
+            v_old_history_fl
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
         WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
         IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id <> v_operator_id THEN
+            IF v_old_history_fl = 'Y' THEN
+                INSERT INTO appl_lock_event (
+                    event_ts,
+                    object_type,
+                    object_id,
+                    event,
+                    actor_id,
+                    db_user,
+                    program,
+                    from_operator_id,
+                    from_department_id,
+                    to_operator_id,
+                    to_department_id,
+                    from_fence,
+                    to_fence,
+                    reason
+                )
+                VALUES (
+                    v_now,
+                    v_object_type,
+                    v_object_id,
+                    'REFUSED',
+                    v_operator_id,
+                    SESSION_USER,
+                    '',
+                    v_old_operator_id,
+                    v_old_department_id,
+                    v_old_operator_id,
+                    v_old_department_id,
+                    v_old_fence,
+                    v_old_fence,
+                    ''
+                );
+            END IF;
             SET p_outcome = 'HELD';
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
@@ -538,11 +578,12 @@ main: BEGIN
         END IF;
 
         -- S1b: what is laid down for the type?
-        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
-        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
+        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds), MAX(p.history_level)
+        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
         WHERE p.object_type = v_object_type
         WITH CS;
+        SET v_history_fl = CASE WHEN v_history_level = 'ALL' THEN 'Y' ELSE 'N' END;
         SET v_department_id = RTRIM(p_department_id);
         SET v_ttl_seconds = p_ttl_seconds;
         IF v_rows = 1 AND v_old_expires_ts > v_now THEN
@@ -589,7 +630,8 @@ main: BEGIN
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
                 expires_ts = v_expires_ts,
-                note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END
+                note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END,
+                history_fl = v_history_fl
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
@@ -609,7 +651,8 @@ main: BEGIN
                     acquired_ts,
                     lock_ts,
                     expires_ts,
-                    note
+                    note,
+                    history_fl
                 )
                 VALUES (
                     v_object_type,
@@ -620,13 +663,27 @@ main: BEGIN
                     v_acquired_ts,
                     v_lock_ts,
                     v_expires_ts,
-                    ''
+                    '',
+                    v_history_fl
                 );
             END;
         END IF;
         IF v_changed = 1 THEN
             -- A release puts lock_ts behind expires_ts: this lock has just expired.
+            SET v_event = '';
             IF v_outcome = 'ACQUIRED' AND v_rows = 1 AND v_old_operator_id <> v_operator_id AND v_old_lock_ts < v_old_expires_ts THEN
+                SET v_event = 'OVERTAKEN';
+            ELSEIF v_history_fl = 'Y' THEN
+                SET v_event = v_outcome;
+                SET v_department_id = COALESCE(v_department_id, v_old_department_id);
+                SET v_old_department_id = v_department_id;
+                IF v_outcome = 'ACQUIRED' THEN
+                    SET v_old_operator_id = '';
+                    SET v_old_department_id = '';
+                    SET v_old_fence = 0;
+                END IF;
+            END IF;
+            IF v_event <> '' THEN
                 INSERT INTO appl_lock_event (
                     event_ts,
                     object_type,
@@ -647,7 +704,7 @@ main: BEGIN
                     v_now,
                     v_object_type,
                     v_object_id,
-                    'OVERTAKEN',
+                    v_event,
                     v_operator_id,
                     SESSION_USER,
                     '',
@@ -1287,7 +1344,8 @@ BEGIN
                 p.object_type,
                 COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
                 COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
-                p.take_reason_fl
+                p.take_reason_fl,
+                p.history_level
             FROM appl_lock_policy AS p
             WHERE v_object_type IS NULL OR p.object_type = v_object_type
             ORDER BY p.object_type
@@ -1895,6 +1953,7 @@ main: BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_old_history_fl CHAR(1);
 
     SET p_return_cd = 'N';
     SET p_outcome = '';
@@ -1924,8 +1983,8 @@ main: BEGIN
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.history_fl)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_history_fl
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -1954,7 +2013,7 @@ main: BEGIN
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+            IF v_old_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
                 INSERT INTO appl_lock_event (
                     event_ts,
                     object_type,
@@ -2239,6 +2298,8 @@ BEGIN
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_acquired_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_old_history_fl CHAR(1);
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_verdict CHAR(1);
@@ -2341,8 +2402,12 @@ BEGIN
 
             IF v_pass = 2 THEN
                 -- S1: is this grant live? The aggregates make it one row in any case.
-                SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
-                INTO v_rows, v_old_operator_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+                SELECT
+                    COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts),
+                    MAX(l.history_fl)
+                INTO
+                    v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts,
+                    v_old_history_fl
                 FROM appl_lock AS l
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_object_id
@@ -2381,6 +2446,40 @@ BEGIN
                         AND l.fence = v_old_fence
                         AND l.expires_ts = v_old_expires_ts;
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
+                    IF v_changed = 1 AND v_old_history_fl = 'Y' THEN
+                        INSERT INTO appl_lock_event (
+                            event_ts,
+                            object_type,
+                            object_id,
+                            event,
+                            actor_id,
+                            db_user,
+                            program,
+                            from_operator_id,
+                            from_department_id,
+                            to_operator_id,
+                            to_department_id,
+                            from_fence,
+                            to_fence,
+                            reason
+                        )
+                        VALUES (
+                            v_now,
+                            v_object_type,
+                            v_object_id,
+                            'RENEWED',
+                            v_operator_id,
+                            SESSION_USER,
+                            '',
+                            v_operator_id,
+                            v_old_department_id,
+                            v_operator_id,
+                            v_old_department_id,
+                            v_fence,
+                            v_fence,
+                            ''
+                        );
+                    END IF;
                 END IF;
                 IF v_changed = 1 THEN
                     -- What became of it (L: lost, R: renewed, K: renewed, and it keeps its later end), where p_grants
@@ -2617,6 +2716,7 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
+    IN p_history_level VARCHAR(4000),
     OUT p_return_cd CHAR(1),
     OUT p_outcome VARCHAR(11)
 )
@@ -2630,6 +2730,7 @@ main: BEGIN
     DECLARE v_take_reason_fl VARCHAR(4000);
     DECLARE v_actor_id VARCHAR(4000);
     DECLARE v_reason VARCHAR(4000);
+    DECLARE v_history_level VARCHAR(4000);
     DECLARE v_told VARCHAR(1020);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -2642,6 +2743,7 @@ main: BEGIN
     SET v_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -2656,11 +2758,13 @@ main: BEGIN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES';
     END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', take reason ' || v_take_reason_fl;
+        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level;
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -2672,7 +2776,8 @@ main: BEGIN
         UPDATE appl_lock_policy AS p
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
-            take_reason_fl = v_take_reason_fl
+            take_reason_fl = v_take_reason_fl,
+            history_level = v_history_level
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 0 THEN
@@ -2684,13 +2789,15 @@ main: BEGIN
                     object_type,
                     default_ttl_seconds,
                     longest_ttl_seconds,
-                    take_reason_fl
+                    take_reason_fl,
+                    history_level
                 )
                 VALUES (
                     v_object_type,
                     p_default_ttl_seconds,
                     p_longest_ttl_seconds,
-                    v_take_reason_fl
+                    v_take_reason_fl,
+                    v_history_level
                 );
             END;
         END IF;
@@ -2738,7 +2845,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, and whether a take wants a reason.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2748,7 +2855,8 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
     IN p_longest_ttl_seconds BIGINT,
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
-    IN p_reason VARCHAR(4000)
+    IN p_reason VARCHAR(4000),
+    IN p_history_level VARCHAR(4000)
 )
 SPECIFIC set_appl_lock_policy_row
 DYNAMIC RESULT SETS 1
@@ -2760,7 +2868,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason,
+        p_actor_id, p_reason, p_history_level,
         v_return_cd, v_outcome
     );
     BEGIN
@@ -2775,7 +2883,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, and whether a take wants a reason; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin

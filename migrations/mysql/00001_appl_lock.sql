@@ -26,6 +26,8 @@ CREATE TABLE IF NOT EXISTS appl_lock (
         COMMENT 'End of the lock, UTC; releasing sets it to the moment of the release.',
     note VARCHAR(255) NOT NULL DEFAULT ''
         COMMENT 'What the holder has noted on this grant; may be empty.',
+    history_fl CHAR(1) NOT NULL DEFAULT 'N'
+        COMMENT 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
@@ -39,7 +41,7 @@ COMMENT = 'One row for each object that is or was locked. The lock is live while
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
+    SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note, history_fl
     FROM appl_lock
     WHERE FALSE
 );
@@ -92,7 +94,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind; empty for PURGED and POLICY.',
     event VARCHAR(16) NOT NULL
-        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, POLICY or PURGED.',
+        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED.',
     actor_id VARCHAR(64) NOT NULL
         COMMENT 'Who did it, as the call named him; empty for PURGED.',
     db_user VARCHAR(255) NOT NULL
@@ -100,17 +102,17 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     program VARCHAR(255) NOT NULL
         COMMENT 'The program; empty where the connection does not name it.',
     from_operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who held the lock.',
+        COMMENT 'Who held the lock; empty if nobody.',
     from_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',
     to_operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who got the lock; empty if nobody.',
+        COMMENT 'Who has the lock now; empty if nobody.',
     to_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',
     from_fence BIGINT NOT NULL
-        COMMENT 'Fencing token of the grant that ended; 0 for PURGED and POLICY.',
+        COMMENT 'Fencing token of the grant before; 0 for none.',
     to_fence BIGINT NOT NULL
-        COMMENT 'Fencing token of the new grant; 0 for none.',
+        COMMENT 'Fencing token of the grant now; 0 for none.',
     reason VARCHAR(255) NOT NULL
         COMMENT 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.',
     CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id),
@@ -141,6 +143,8 @@ CREATE TABLE IF NOT EXISTS appl_lock_policy (
         COMMENT 'Greatest ttl, to which greater ones are cut; NULL = 10 years.',
     take_reason_fl CHAR(1) NOT NULL
         COMMENT 'Whether who takes a lock away must say why, Y or N.',
+    history_level VARCHAR(8) NOT NULL
+        COMMENT 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.',
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 ENGINE = InnoDB
@@ -150,7 +154,7 @@ COMMENT = 'One row for each type of objects for which something is laid down. Ch
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl
+    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level
     FROM appl_lock_policy
     WHERE FALSE
 );

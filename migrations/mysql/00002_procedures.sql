@@ -625,7 +625,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN.
+--            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
+--            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
 --            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
 --            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
@@ -667,6 +668,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 --            time is older than the release; a released grant never comes back.
 --            Another's lock that has expired and was not released S0b and S1 leave alone: S2 reads it, S4 takes it if it is
 --            still that grant, and so what the event names is what has ended. They are one transaction.
+--            So are any grant or renewal and its event, if it has one: a transaction that begins when the policy has been read.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
 --            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
@@ -684,6 +686,7 @@ CREATE PROCEDURE get_appl_lock_overtake(
     IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6)
@@ -728,7 +731,8 @@ BEGIN
             l.acquired_ts = v_now,
             l.lock_ts = v_now,
             l.expires_ts = p_expires_ts,
-            l.note = ''
+            l.note = '',
+            l.history_fl = p_history_fl
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.fence = v_from_fence
@@ -743,6 +747,40 @@ BEGIN
     END IF;
     IF v_began THEN
         CALL appl_lock_end(TRUE);
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_tell;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_tell(
+    IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: tells the history of the grant that this transaction has begun or renewed.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    SELECT l.department_id, l.fence
+    INTO v_department_id, v_fence
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+    FOR UPDATE;
+    IF p_event = 'RENEWED' THEN
+        CALL appl_lock_record(
+            p_event, p_object_type, p_object_id, p_operator_id,
+            p_operator_id, v_department_id, v_fence, p_operator_id, v_department_id, v_fence, ''
+        );
+    ELSE
+        CALL appl_lock_record(
+            p_event, p_object_type, p_object_id, p_operator_id,
+            '', '', 0, p_operator_id, v_department_id, v_fence, ''
+        );
     END IF;
 END;
 -- +goose StatementEnd
@@ -771,6 +809,7 @@ SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
+    DECLARE v_old_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     -- The ttl of a new grant, and what is left of it at first.
@@ -814,13 +853,20 @@ main: BEGIN
                 l.department_id,
                 l.fence,
                 l.expires_ts,
-                l.note
-            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note
+                l.note,
+                l.history_fl
+            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note, v_old_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id;
         END;
         IF p_outcome = 'HELD' THEN
+            IF v_old_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, p_fence, p_old_operator_id, p_old_department_id, p_fence, ''
+                );
+            END IF;
             SET p_lock_fl = 'N';
             SET p_fence = 0;
             SET p_seconds_left = (TIMESTAMPDIFF(MICROSECOND, v_now, p_expires_ts) + 999999) DIV 1000000;
@@ -832,10 +878,18 @@ main: BEGIN
         DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
         DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
         DECLARE v_round INT DEFAULT 1;
+        DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+        DECLARE v_old_fence BIGINT;
+        DECLARE v_began BOOLEAN DEFAULT FALSE;
+        -- 1422: a function or trigger, which has a transaction.
+        DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             DO LAST_INSERT_ID(v_insert_id);
+            IF v_began THEN
+                CALL appl_lock_end(FALSE);
+            END IF;
             RESIGNAL;
         END;
 
@@ -843,11 +897,15 @@ main: BEGIN
         -- What is laid down for the type? Most have nothing.
         SELECT
             LEAST(COALESCE(p_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000)),
-            COALESCE(p.longest_ttl_seconds, 315360000)
-        INTO p_seconds_left, v_longest_ttl_seconds
+            COALESCE(p.longest_ttl_seconds, 315360000),
+            IF(p.history_level = 'ALL', 'Y', 'N')
+        INTO p_seconds_left, v_longest_ttl_seconds, v_history_fl
         FROM appl_lock_policy AS p
         WHERE p.object_type = p_object_type
         LOCK IN SHARE MODE;
+        IF v_history_fl = 'Y' THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
         IF p_outcome = 'FREE' THEN
             SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
             SET p_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
@@ -860,7 +918,8 @@ main: BEGIN
                 l.acquired_ts = GREATEST(v_now, l.expires_ts),
                 l.lock_ts = l.acquired_ts,
                 l.expires_ts = p_expires_ts,
-                l.note = ''
+                l.note = '',
+                l.history_fl = v_history_fl
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
@@ -872,6 +931,12 @@ main: BEGIN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
                 SET p_note = '';
+                IF v_history_fl = 'Y' THEN
+                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
+                    IF v_began THEN
+                        CALL appl_lock_end(TRUE);
+                    END IF;
+                END IF;
                 LEAVE main;
             END IF;
             SET p_outcome = NULL;
@@ -893,7 +958,8 @@ main: BEGIN
                 fence,
                 acquired_ts,
                 lock_ts,
-                expires_ts
+                expires_ts,
+                history_fl
             )
             VALUES (
                 p_object_type,
@@ -903,7 +969,8 @@ main: BEGIN
                 LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now) * 4 + 1) DIV 4,
                 v_now,
                 v_now,
-                p_expires_ts
+                p_expires_ts,
+                v_history_fl
             )
             ON DUPLICATE KEY UPDATE
                 fence = LAST_INSERT_ID(CASE
@@ -925,6 +992,7 @@ main: BEGIN
                     ELSE COALESCE(RTRIM(p_department_id), department_id)
                 END,
                 note = IF(fence MOD 4 = 1, '', note),
+                history_fl = IF(fence MOD 4 = 0, history_fl, v_history_fl),
                 -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
                 expires_ts = CASE fence MOD 4
                     WHEN 0 THEN expires_ts
@@ -950,6 +1018,12 @@ main: BEGIN
                 SET p_old_department_id = '';
                 SET p_fence = p_fence DIV 4;
                 SET p_note = '';
+                IF v_history_fl = 'Y' THEN
+                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
+                    IF v_began THEN
+                        CALL appl_lock_end(TRUE);
+                    END IF;
+                END IF;
                 LEAVE main;
             END IF;
 
@@ -962,14 +1036,24 @@ main: BEGIN
                 0,
                 l.expires_ts,
                 (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
-                l.note
-            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
+                l.note,
+                l.fence,
+                l.history_fl
+            INTO
+                p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note,
+                v_old_fence, v_old_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.operator_id NOT IN (p_operator_id, '')
                 AND l.expires_ts > UTC_TIMESTAMP(6)
             FOR UPDATE;
+            IF p_outcome = 'HELD' AND v_old_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, v_old_fence, p_old_operator_id, p_old_department_id, v_old_fence, ''
+                );
+            END IF;
 
             -- S3: until when has S1 renewed this grant, and what is noted on it?
             IF p_outcome IS NULL AND p_fence MOD 4 = 3 THEN
@@ -990,12 +1074,15 @@ main: BEGIN
                     AND l.fence = p_fence DIV 4
                     AND l.expires_ts > UTC_TIMESTAMP(6)
                 FOR UPDATE;
+                IF p_outcome = 'RENEWED' AND v_history_fl = 'Y' THEN
+                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
+                END IF;
             END IF;
             -- S4: or has its lock expired?
             IF p_outcome IS NULL AND p_fence MOD 4 = 0 THEN
                 CALL get_appl_lock_overtake(
                     p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_seconds_left,
-                    p_outcome, p_fence, p_expires_ts
+                    v_history_fl, p_outcome, p_fence, p_expires_ts
                 );
                 SET p_lock_fl = 'Y';
                 SET p_old_operator_id = '';
@@ -1003,6 +1090,9 @@ main: BEGIN
                 SET p_note = '';
             END IF;
             IF p_outcome IS NOT NULL THEN
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                END IF;
                 SET SESSION innodb_lock_wait_timeout = v_timeout;
                 DO LAST_INSERT_ID(v_insert_id);
                 LEAVE main;
@@ -1791,7 +1881,8 @@ BEGIN
         p.object_type,
         COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
         COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
-        p.take_reason_fl
+        p.take_reason_fl,
+        p.history_level
     FROM appl_lock_policy AS p
     WHERE p_object_type IS NULL OR p.object_type = v_object_type
     ORDER BY p.object_type;
@@ -2540,7 +2631,8 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
---            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED. So is any
+--            where the type's policy had the history told ALL when the operator last called get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
 --            empty. Trailing blanks are trimmed first.
@@ -2555,7 +2647,8 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 --            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Two releases: the second finds a row without an operator and answers FREE, also if its time is
 --            older than the first one's end of the grant.
---            An event: S1 ends only the grant that S0 has read, and all is one transaction.
+--            An event: S1 ends only the grant that S0 has read, and all is one transaction. A grant that needs one for its own
+--            sake S1 passes over, and so does S2: the next round has S0.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
@@ -2585,6 +2678,7 @@ main: BEGIN
     DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
@@ -2635,8 +2729,8 @@ main: BEGIN
     REPEAT
         -- S0: which grant is it that an event will name? S1 ends that one.
         IF v_actor_id IS NOT NULL THEN
-            SELECT l.department_id, l.fence
-            INTO v_department_id, v_fence
+            SELECT l.department_id, l.fence, l.history_fl
+            INTO v_department_id, v_fence, v_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
@@ -2656,13 +2750,16 @@ main: BEGIN
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
             AND l.fence = COALESCE(v_fence, p_fence, l.fence)
-            AND l.expires_ts > UTC_TIMESTAMP(6);
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+            AND (l.history_fl = 'N' OR v_actor_id IS NOT NULL);
         IF ROW_COUNT() > 0 THEN
             IF v_actor_id IS NOT NULL THEN
-                CALL appl_lock_record(
-                    'RELEASED', p_object_type, p_object_id, v_actor_id,
-                    p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
-                );
+                IF v_history_fl = 'Y' OR v_actor_id <> p_operator_id OR p_reason <> '' THEN
+                    CALL appl_lock_record(
+                        'RELEASED', p_object_type, p_object_id, v_actor_id,
+                        p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
+                    );
+                END IF;
                 IF v_began THEN
                     CALL appl_lock_end(TRUE);
                 END IF;
@@ -2696,6 +2793,11 @@ main: BEGIN
             SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
             SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
             LEAVE main;
+        END IF;
+        IF v_actor_id IS NULL THEN
+            SET v_actor_id = p_operator_id;
+            SET p_reason = '';
+            CALL appl_lock_begin(v_began);
         END IF;
         SET v_round = v_round + 1;
     UNTIL v_round > 30 END REPEAT;
@@ -2990,6 +3092,8 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 --            even when it has expired just now and nobody else has come.
 --            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
 --            lost; ask again. So one lock that is busy delays none of the others.
+--            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
+--            RENEWED.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
@@ -3010,7 +3114,8 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 --            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
 --            since then the fence would be another one.
 -- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
---            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
+--            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock. When no policy has the history told ALL
+--            any more, renewals are no events from then on: S0 asks, so that S1 and S1b are one transaction only where they must be.
 
 CREATE PROCEDURE renew_appl_locks_core(
     IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -3026,11 +3131,20 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_cut BOOLEAN;
+    DECLARE v_told BOOLEAN;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
         SET SESSION group_concat_max_len = v_max_length;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
         RESIGNAL;
     END;
 
@@ -3093,8 +3207,12 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
     END IF;
 
-    -- S0: what the policies cut. MariaDB's list would end where group_concat_max_len does.
-    IF EXISTS (SELECT 1 FROM appl_lock_policy AS p WHERE p.longest_ttl_seconds IS NOT NULL) THEN
+    -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
+    -- group_concat_max_len does.
+    SELECT COALESCE(MAX(p.longest_ttl_seconds IS NOT NULL), FALSE), COALESCE(MAX(p.history_level = 'ALL'), FALSE)
+    INTO v_cut, v_told
+    FROM appl_lock_policy AS p;
+    IF v_cut THEN
         SET SESSION group_concat_max_len = 4294967295;
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', RTRIM(g.object_type),
@@ -3126,6 +3244,9 @@ BEGIN
             DO SLEEP(0.002);
         END IF;
         SET v_round = v_round + 1;
+        IF v_told THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
 
         -- S1: renew what is live and at hand. The inner SELECT locks and the limit keeps it apart: the rows are
         -- locked before the first one changes. Of a small table the servers would rather read, and so lock, all rows.
@@ -3155,6 +3276,64 @@ BEGIN
             AND l.object_id = k.object_id
         SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
             l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
+
+        IF v_told THEN
+            -- S1b: tell the history of those whose grant has it so. What S1 has not renewed is passed over here, too.
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            SELECT
+                UTC_TIMESTAMP(6),
+                r.object_type,
+                r.object_id,
+                'RENEWED',
+                r.operator_id,
+                LEFT(USER(), 255),
+                '',
+                r.operator_id,
+                r.department_id,
+                r.operator_id,
+                r.department_id,
+                r.fence,
+                r.fence,
+                ''
+            FROM (
+                SELECT j.object_type, j.object_id, j.operator_id, j.fence
+                FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                    fence BIGINT PATH '$.fence'
+                )) AS j
+            ) AS g
+            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+                ON r.object_type = g.object_type
+                AND r.object_id = g.object_id
+            WHERE r.operator_id = g.operator_id
+                AND r.fence = g.fence
+                AND r.history_fl = 'Y'
+                AND r.lock_ts = GREATEST(v_now, r.acquired_ts + INTERVAL 1 MICROSECOND)
+            FOR UPDATE SKIP LOCKED;
+            -- The events' numbers are no business of the caller's.
+            DO LAST_INSERT_ID(v_insert_id);
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+                SET v_began = FALSE;
+            END IF;
+        END IF;
 
         -- S2: what was passed over?
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
@@ -3479,15 +3658,18 @@ END;
 
 DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+--            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
+--            holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock.
@@ -3505,6 +3687,7 @@ CREATE PROCEDURE set_appl_lock_policy_core(
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
@@ -3517,6 +3700,8 @@ BEGIN
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT COALESCE(p_longest_ttl_seconds, 315360000);
     DECLARE v_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_take_reason_fl, 'Y'));
+    DECLARE v_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+        DEFAULT RTRIM(COALESCE(p_history_level, 'CHANGES'));
     DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         DEFAULT RTRIM(COALESCE(p_actor_id, ''));
     DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -3546,22 +3731,25 @@ BEGIN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
     ELSEIF CHAR_LENGTH(v_reason) > 180 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHAR_LENGTH(v_reason), 180);
+    ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES';
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,
-        take_reason_fl = v_take_reason_fl;
+        take_reason_fl = v_take_reason_fl,
+        history_level = v_history_level;
     CALL appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         CONCAT(
             'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
-            ', take reason ', v_take_reason_fl, IF(v_reason = '', '', ': '), v_reason
+            ', take reason ', v_take_reason_fl, ', history ', v_history_level, IF(v_reason = '', '', ': '), v_reason
         )
     );
     IF v_began THEN
@@ -3582,10 +3770,11 @@ CREATE PROCEDURE set_appl_lock_policy(
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, and whether a take wants a reason.'
+COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3594,7 +3783,7 @@ BEGIN
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason,
+        p_actor_id, p_reason, p_history_level,
         p_return_cd, p_outcome
     );
 END;
@@ -3608,9 +3797,10 @@ CREATE PROCEDURE set_appl_lock_policy_row(
     IN p_longest_ttl_seconds BIGINT,
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, and whether a take wants a reason; the answer is one row.'
+COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3621,7 +3811,7 @@ BEGIN
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason,
+        p_actor_id, p_reason, p_history_level,
         v_return_cd, v_outcome
     );
     SELECT
@@ -4543,6 +4733,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_row;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP PROCEDURE IF EXISTS get_appl_lock_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_tell;
 DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 DROP PROCEDURE IF EXISTS drop_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS drop_appl_lock_policy;

@@ -31,6 +31,7 @@ CREATE TABLE appl_lock (
     lock_ts timestamptz NOT NULL,
     expires_ts timestamptz NOT NULL,
     note varchar(255) COLLATE "C" NOT NULL DEFAULT '',
+    history_fl character(1) COLLATE "C" NOT NULL DEFAULT 'N',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id)
 ) WITH (fillfactor = 70);
 
@@ -45,6 +46,7 @@ COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
 COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal. Later than expires_ts once the lock has been released.';
 COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
 COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
+COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.';
 
 -- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
 CREATE TABLE appl_lock_waiter (
@@ -107,16 +109,16 @@ COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
 COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
 COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.';
 COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED and POLICY.';
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, POLICY or PURGED.';
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED.';
 COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.';
 COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
 COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';
-COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock.';
+COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock; empty if nobody.';
 COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that operator; may be empty.';
-COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who got the lock; empty if nobody.';
+COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who has the lock now; empty if nobody.';
 COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that operator; may be empty.';
-COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant that ended; 0 for PURGED and POLICY.';
-COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the new grant; 0 for none.';
+COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant before; 0 for none.';
+COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the grant now; 0 for none.';
 COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.';
 
 CREATE TABLE appl_lock_policy (
@@ -124,6 +126,7 @@ CREATE TABLE appl_lock_policy (
     default_ttl_seconds bigint,
     longest_ttl_seconds bigint,
     take_reason_fl character(1) COLLATE "C" NOT NULL,
+    history_level varchar(8) COLLATE "C" NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 );
 
@@ -133,6 +136,7 @@ COMMENT ON COLUMN appl_lock_policy.object_type IS 'Kind of object, such as custo
 COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant for which none is given; NULL = 7 days.';
 COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.';
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
+COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.';
 
 -- An empty or small table that the server knows to be one is read as it is, which costs half of what its index does.
 ANALYZE appl_lock_policy;

@@ -547,7 +547,8 @@ REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text)
 --            p_department_id and p_ttl_seconds stays as the grant has it.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN.
+--            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
+--            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
 --            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
 --            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
@@ -605,6 +606,7 @@ DECLARE
     v_now_ts timestamptz;
     v_ttl_seconds bigint;
     v_longest_ttl_seconds bigint;
+    v_history_fl character(1);
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
@@ -620,12 +622,19 @@ BEGIN
     END IF;
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_now_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note,
+            l.history_fl, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_history_fl, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
         IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
+            IF v_history_fl = 'Y' THEN
+                PERFORM appl_lock_record(
+                    'REFUSED', v_object_type, v_object_id, v_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
+                );
+            END IF;
             p_lock_fl := 'N';
             p_outcome := 'HELD';
             p_fence := 0;
@@ -634,8 +643,9 @@ BEGIN
         END IF;
 
         -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
-        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds
-        INTO v_ttl_seconds, v_longest_ttl_seconds
+        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds,
+            CASE p.history_level WHEN 'ALL' THEN 'Y' END
+        INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_fl
         FROM appl_lock_policy AS p
         WHERE p.object_type = v_object_type;
         IF v_fence IS NULL THEN
@@ -658,7 +668,8 @@ BEGIN
                 fence,
                 acquired_ts,
                 lock_ts,
-                expires_ts
+                expires_ts,
+                history_fl
             )
             VALUES (
                 v_object_type,
@@ -668,7 +679,8 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
+                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
+                coalesce(v_history_fl, 'N')
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
@@ -683,7 +695,8 @@ BEGIN
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
                 expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
-                note = ''
+                note = '',
+                history_fl = coalesce(v_history_fl, 'N')
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
@@ -695,6 +708,8 @@ BEGIN
                     'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
                     p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
                 );
+                -- That says it all.
+                v_history_fl := 'N';
             END IF;
         ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
@@ -706,7 +721,8 @@ BEGIN
                     WHEN p_ttl_seconds IS NULL
                         THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
                     ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
-                END
+                END,
+                history_fl = coalesce(v_history_fl, 'N')
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
@@ -735,6 +751,18 @@ BEGIN
                     AND l.object_id = v_object_id
                 RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
                 INTO p_expires_ts, p_seconds_left;
+            END IF;
+            IF v_history_fl = 'Y' THEN
+                PERFORM appl_lock_record(
+                    p_outcome, v_object_type, v_object_id, v_operator_id,
+                    CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
+                    CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
+                    CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
+                    l.operator_id, l.department_id, l.fence, ''
+                )
+                FROM appl_lock AS l
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id;
             END IF;
             p_lock_fl := 'Y';
             p_old_operator_id := '';
@@ -1328,7 +1356,8 @@ CREATE OR REPLACE FUNCTION list_appl_lock_policies(
     OUT object_type text,
     OUT default_ttl_seconds bigint,
     OUT longest_ttl_seconds bigint,
-    OUT take_reason_fl text
+    OUT take_reason_fl text,
+    OUT history_level text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -1343,7 +1372,8 @@ BEGIN
         p.object_type::text,
         coalesce(p.default_ttl_seconds, 0),
         coalesce(p.longest_ttl_seconds, 0),
-        p.take_reason_fl::text
+        p.take_reason_fl::text,
+        p.history_level::text
     FROM appl_lock_policy AS p
     WHERE p_object_type IS NULL OR p.object_type = v_object_type
     ORDER BY p.object_type;
@@ -1846,7 +1876,8 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 --            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
 --            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all. One before
 --            it names, behind a colon, the client of whoever has waited longest, which is to ask first.
---            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED. So is any
+--            where the type's policy had the history told ALL when the operator last called get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
 --            empty. Trailing blanks are trimmed first.
@@ -1890,6 +1921,7 @@ DECLARE
     v_reason text;
     v_awaited boolean;
     v_holds boolean;
+    v_history_fl character(1);
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
@@ -1908,8 +1940,8 @@ BEGIN
             WHERE w.object_type = v_object_type
                 AND w.object_id = v_object_id
                 AND w.expires_ts > clock_timestamp()
-        )
-        INTO v_awaited;
+        ), l.history_fl
+        INTO v_awaited, v_history_fl;
         IF FOUND THEN
             IF v_awaited THEN
                 -- The first in line is named first. The bound keeps a long line cheap; the cast cuts off what is too long for
@@ -1931,10 +1963,10 @@ BEGIN
                     LIMIT 1
                 ) AS f;
             END IF;
-            IF p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
+            IF v_history_fl = 'Y' OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
                 v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
-                IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                IF v_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
                         'RELEASED', v_object_type, v_object_id, v_actor_id,
                         l.operator_id, l.department_id, l.fence, '', '', 0, v_reason
@@ -2157,6 +2189,8 @@ REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bi
 --            even when it has expired just now and nobody else has come.
 --            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
 --            lost; ask again. So one lock that is busy delays none of the others.
+--            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
+--            RENEWED.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
@@ -2203,6 +2237,8 @@ DECLARE
     v_ttl_seconds bigint;
     v_now timestamptz;
     v_expires_ts timestamptz;
+    v_department_id text;
+    v_history_fl character(1);
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -2283,9 +2319,15 @@ BEGIN
                     AND k.expires_ts > clock_timestamp()
                 FOR NO KEY UPDATE SKIP LOCKED
             )
-        RETURNING l.expires_ts
-        INTO expires_ts;
+        RETURNING l.expires_ts, l.department_id, l.history_fl
+        INTO expires_ts, v_department_id, v_history_fl;
         IF FOUND THEN
+            IF v_history_fl = 'Y' THEN
+                PERFORM appl_lock_record(
+                    'RENEWED', object_type, object_id, v_operator_id,
+                    v_operator_id, v_department_id, v_fence, v_operator_id, v_department_id, v_fence, ''
+                );
+            END IF;
             outcome := 'RENEWED';
             old_operator_id := '';
             old_department_id := '';
@@ -2491,15 +2533,18 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+--            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
+--            holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
@@ -2517,6 +2562,7 @@ CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
     p_take_reason_fl text,
     p_actor_id text,
     p_reason text,
+    p_history_level text,
     OUT p_return_cd character(1),
     OUT p_outcome text
 )
@@ -2530,6 +2576,7 @@ DECLARE
         'set_appl_lock_policy', 'p_longest_ttl_seconds', p_longest_ttl_seconds, 315360000, 315360000
     );
     v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
+    v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
     v_actor_id text;
     v_reason text;
 BEGIN
@@ -2544,20 +2591,27 @@ BEGIN
     END IF;
     v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
     v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES',
+            COLUMN = 'p_history_level';
+    END IF;
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,
-        take_reason_fl = excluded.take_reason_fl;
+        take_reason_fl = excluded.take_reason_fl,
+        history_level = excluded.history_level;
     PERFORM appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         format(
-            'default %s, longest %s, take reason %s',
+            'default %s, longest %s, take reason %s, history %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
-            v_take_reason_fl
+            v_take_reason_fl, v_history_level
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_return_cd := 'Y';
@@ -2565,10 +2619,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text) IS
-    'Lay down how long locks on objects of a type last, and whether a take wants a reason; the answer is one row.';
+COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.';
 
-REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2579,6 +2633,7 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
     IN p_take_reason_fl text,
     IN p_actor_id text,
     IN p_reason text,
+    IN p_history_level text,
     INOUT p_return_cd character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL
 )
@@ -2589,15 +2644,16 @@ BEGIN
     SELECT r.p_return_cd, r.p_outcome
     INTO p_return_cd, p_outcome
     FROM set_appl_lock_policy_row(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
+        p_history_level
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, character, text) IS
-    'Lay down how long locks on objects of a type last, and whether a take wants a reason.';
+COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.';
 
-REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, character, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -12,6 +12,7 @@ CREATE TABLE appl_lock (
     lock_ts INTEGER NOT NULL,
     expires_ts INTEGER NOT NULL,
     note TEXT NOT NULL DEFAULT '',
+    history_fl TEXT NOT NULL DEFAULT 'N',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
@@ -70,9 +71,11 @@ CREATE TABLE appl_lock_policy (
     default_ttl_seconds INTEGER,
     longest_ttl_seconds INTEGER,
     take_reason_fl TEXT NOT NULL,
+    history_level TEXT NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type),
     CONSTRAINT appl_lock_policy_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
-    CONSTRAINT appl_lock_policy_reason_ck CHECK (take_reason_fl IN ('Y', 'N'))
+    CONSTRAINT appl_lock_policy_reason_ck CHECK (take_reason_fl IN ('Y', 'N')),
+    CONSTRAINT appl_lock_policy_history_ck CHECK (history_level IN ('CHANGES', 'ALL'))
 ) STRICT, WITHOUT ROWID;
 
 -- +goose Down

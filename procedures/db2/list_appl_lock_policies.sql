@@ -32,7 +32,8 @@ BEGIN
                 p.object_type,
                 COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
                 COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
-                p.take_reason_fl
+                p.take_reason_fl,
+                p.history_level
             FROM appl_lock_policy AS p
             WHERE v_object_type IS NULL OR p.object_type = v_object_type
             ORDER BY p.object_type

@@ -6,6 +6,8 @@
 --            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
 --            even when it has expired just now and nobody else has come.
 --            No row: another transaction has changed this lock during the call. Ask again.
+--            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
+--            RENEWED.
 -- In         p_grants, 1 to 1000 grants of five fields: object_type, object_id, operator_id, fence, ttl_seconds,
 --            with the limits that these have as parameters of get_appl_lock and assert_appl_lock. A field is the
 --            number of its characters, a colon, and these: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE
@@ -72,6 +74,8 @@ BEGIN
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_acquired_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_old_history_fl CHAR(1);
     DECLARE v_lock_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_verdict CHAR(1);
@@ -174,8 +178,12 @@ BEGIN
 
             IF v_pass = 2 THEN
                 -- S1: is this grant live? The aggregates make it one row in any case.
-                SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts)
-                INTO v_rows, v_old_operator_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts
+                SELECT
+                    COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts),
+                    MAX(l.history_fl)
+                INTO
+                    v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts,
+                    v_old_history_fl
                 FROM appl_lock AS l
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_object_id
@@ -214,6 +222,40 @@ BEGIN
                         AND l.fence = v_old_fence
                         AND l.expires_ts = v_old_expires_ts;
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
+                    IF v_changed = 1 AND v_old_history_fl = 'Y' THEN
+                        INSERT INTO appl_lock_event (
+                            event_ts,
+                            object_type,
+                            object_id,
+                            event,
+                            actor_id,
+                            db_user,
+                            program,
+                            from_operator_id,
+                            from_department_id,
+                            to_operator_id,
+                            to_department_id,
+                            from_fence,
+                            to_fence,
+                            reason
+                        )
+                        VALUES (
+                            v_now,
+                            v_object_type,
+                            v_object_id,
+                            'RENEWED',
+                            v_operator_id,
+                            SESSION_USER,
+                            '',
+                            v_operator_id,
+                            v_old_department_id,
+                            v_operator_id,
+                            v_old_department_id,
+                            v_fence,
+                            v_fence,
+                            ''
+                        );
+                    END IF;
                 END IF;
                 IF v_changed = 1 THEN
                     -- What became of it (L: lost, R: renewed, K: renewed, and it keeps its later end), where p_grants

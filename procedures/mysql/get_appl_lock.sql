@@ -4,7 +4,8 @@
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN.
+--            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
+--            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
 --            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
 --            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 --            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
@@ -46,6 +47,7 @@
 --            time is older than the release; a released grant never comes back.
 --            Another's lock that has expired and was not released S0b and S1 leave alone: S2 reads it, S4 takes it if it is
 --            still that grant, and so what the event names is what has ended. They are one transaction.
+--            So are any grant or renewal and its event, if it has one: a transaction that begins when the policy has been read.
 --            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
 --            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
 --            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
@@ -65,6 +67,7 @@ CREATE PROCEDURE get_appl_lock_overtake(
     IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
+    IN p_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6)
@@ -109,7 +112,8 @@ BEGIN
             l.acquired_ts = v_now,
             l.lock_ts = v_now,
             l.expires_ts = p_expires_ts,
-            l.note = ''
+            l.note = '',
+            l.history_fl = p_history_fl
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.fence = v_from_fence
@@ -124,6 +128,37 @@ BEGIN
     END IF;
     IF v_began THEN
         CALL appl_lock_end(TRUE);
+    END IF;
+END$$
+
+CREATE PROCEDURE get_appl_lock_tell(
+    IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: tells the history of the grant that this transaction has begun or renewed.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    SELECT l.department_id, l.fence
+    INTO v_department_id, v_fence
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+    FOR UPDATE;
+    IF p_event = 'RENEWED' THEN
+        CALL appl_lock_record(
+            p_event, p_object_type, p_object_id, p_operator_id,
+            p_operator_id, v_department_id, v_fence, p_operator_id, v_department_id, v_fence, ''
+        );
+    ELSE
+        CALL appl_lock_record(
+            p_event, p_object_type, p_object_id, p_operator_id,
+            '', '', 0, p_operator_id, v_department_id, v_fence, ''
+        );
     END IF;
 END$$
 
@@ -149,6 +184,7 @@ SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
+    DECLARE v_old_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     -- The ttl of a new grant, and what is left of it at first.
@@ -192,13 +228,20 @@ main: BEGIN
                 l.department_id,
                 l.fence,
                 l.expires_ts,
-                l.note
-            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note
+                l.note,
+                l.history_fl
+            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note, v_old_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id;
         END;
         IF p_outcome = 'HELD' THEN
+            IF v_old_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, p_fence, p_old_operator_id, p_old_department_id, p_fence, ''
+                );
+            END IF;
             SET p_lock_fl = 'N';
             SET p_fence = 0;
             SET p_seconds_left = (TIMESTAMPDIFF(MICROSECOND, v_now, p_expires_ts) + 999999) DIV 1000000;
@@ -210,10 +253,18 @@ main: BEGIN
         DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
         DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
         DECLARE v_round INT DEFAULT 1;
+        DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+        DECLARE v_old_fence BIGINT;
+        DECLARE v_began BOOLEAN DEFAULT FALSE;
+        -- 1422: a function or trigger, which has a transaction.
+        DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             DO LAST_INSERT_ID(v_insert_id);
+            IF v_began THEN
+                CALL appl_lock_end(FALSE);
+            END IF;
             RESIGNAL;
         END;
 
@@ -221,11 +272,15 @@ main: BEGIN
         -- What is laid down for the type? Most have nothing.
         SELECT
             LEAST(COALESCE(p_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000)),
-            COALESCE(p.longest_ttl_seconds, 315360000)
-        INTO p_seconds_left, v_longest_ttl_seconds
+            COALESCE(p.longest_ttl_seconds, 315360000),
+            IF(p.history_level = 'ALL', 'Y', 'N')
+        INTO p_seconds_left, v_longest_ttl_seconds, v_history_fl
         FROM appl_lock_policy AS p
         WHERE p.object_type = p_object_type
         LOCK IN SHARE MODE;
+        IF v_history_fl = 'Y' THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
         IF p_outcome = 'FREE' THEN
             SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
             SET p_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
@@ -238,7 +293,8 @@ main: BEGIN
                 l.acquired_ts = GREATEST(v_now, l.expires_ts),
                 l.lock_ts = l.acquired_ts,
                 l.expires_ts = p_expires_ts,
-                l.note = ''
+                l.note = '',
+                l.history_fl = v_history_fl
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
@@ -250,6 +306,12 @@ main: BEGIN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
                 SET p_note = '';
+                IF v_history_fl = 'Y' THEN
+                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
+                    IF v_began THEN
+                        CALL appl_lock_end(TRUE);
+                    END IF;
+                END IF;
                 LEAVE main;
             END IF;
             SET p_outcome = NULL;
@@ -271,7 +333,8 @@ main: BEGIN
                 fence,
                 acquired_ts,
                 lock_ts,
-                expires_ts
+                expires_ts,
+                history_fl
             )
             VALUES (
                 p_object_type,
@@ -281,7 +344,8 @@ main: BEGIN
                 LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now) * 4 + 1) DIV 4,
                 v_now,
                 v_now,
-                p_expires_ts
+                p_expires_ts,
+                v_history_fl
             )
             ON DUPLICATE KEY UPDATE
                 fence = LAST_INSERT_ID(CASE
@@ -303,6 +367,7 @@ main: BEGIN
                     ELSE COALESCE(RTRIM(p_department_id), department_id)
                 END,
                 note = IF(fence MOD 4 = 1, '', note),
+                history_fl = IF(fence MOD 4 = 0, history_fl, v_history_fl),
                 -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
                 expires_ts = CASE fence MOD 4
                     WHEN 0 THEN expires_ts
@@ -328,6 +393,12 @@ main: BEGIN
                 SET p_old_department_id = '';
                 SET p_fence = p_fence DIV 4;
                 SET p_note = '';
+                IF v_history_fl = 'Y' THEN
+                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
+                    IF v_began THEN
+                        CALL appl_lock_end(TRUE);
+                    END IF;
+                END IF;
                 LEAVE main;
             END IF;
 
@@ -340,14 +411,24 @@ main: BEGIN
                 0,
                 l.expires_ts,
                 (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
-                l.note
-            INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
+                l.note,
+                l.fence,
+                l.history_fl
+            INTO
+                p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note,
+                v_old_fence, v_old_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.operator_id NOT IN (p_operator_id, '')
                 AND l.expires_ts > UTC_TIMESTAMP(6)
             FOR UPDATE;
+            IF p_outcome = 'HELD' AND v_old_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, v_old_fence, p_old_operator_id, p_old_department_id, v_old_fence, ''
+                );
+            END IF;
 
             -- S3: until when has S1 renewed this grant, and what is noted on it?
             IF p_outcome IS NULL AND p_fence MOD 4 = 3 THEN
@@ -368,12 +449,15 @@ main: BEGIN
                     AND l.fence = p_fence DIV 4
                     AND l.expires_ts > UTC_TIMESTAMP(6)
                 FOR UPDATE;
+                IF p_outcome = 'RENEWED' AND v_history_fl = 'Y' THEN
+                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
+                END IF;
             END IF;
             -- S4: or has its lock expired?
             IF p_outcome IS NULL AND p_fence MOD 4 = 0 THEN
                 CALL get_appl_lock_overtake(
                     p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_seconds_left,
-                    p_outcome, p_fence, p_expires_ts
+                    v_history_fl, p_outcome, p_fence, p_expires_ts
                 );
                 SET p_lock_fl = 'Y';
                 SET p_old_operator_id = '';
@@ -381,6 +465,9 @@ main: BEGIN
                 SET p_note = '';
             END IF;
             IF p_outcome IS NOT NULL THEN
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                END IF;
                 SET SESSION innodb_lock_wait_timeout = v_timeout;
                 DO LAST_INSERT_ID(v_insert_id);
                 LEAVE main;

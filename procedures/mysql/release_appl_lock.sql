@@ -3,7 +3,8 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
---            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED. So is any
+--            where the type's policy had the history told ALL when the operator last called get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
 --            empty. Trailing blanks are trimmed first.
@@ -18,7 +19,8 @@
 --            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
 --            Two releases: the second finds a row without an operator and answers FREE, also if its time is
 --            older than the first one's end of the grant.
---            An event: S1 ends only the grant that S0 has read, and all is one transaction.
+--            An event: S1 ends only the grant that S0 has read, and all is one transaction. A grant that needs one for its own
+--            sake S1 passes over, and so does S2: the next round has S0.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
@@ -50,6 +52,7 @@ main: BEGIN
     DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
@@ -100,8 +103,8 @@ main: BEGIN
     REPEAT
         -- S0: which grant is it that an event will name? S1 ends that one.
         IF v_actor_id IS NOT NULL THEN
-            SELECT l.department_id, l.fence
-            INTO v_department_id, v_fence
+            SELECT l.department_id, l.fence, l.history_fl
+            INTO v_department_id, v_fence, v_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
@@ -121,13 +124,16 @@ main: BEGIN
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
             AND l.fence = COALESCE(v_fence, p_fence, l.fence)
-            AND l.expires_ts > UTC_TIMESTAMP(6);
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+            AND (l.history_fl = 'N' OR v_actor_id IS NOT NULL);
         IF ROW_COUNT() > 0 THEN
             IF v_actor_id IS NOT NULL THEN
-                CALL appl_lock_record(
-                    'RELEASED', p_object_type, p_object_id, v_actor_id,
-                    p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
-                );
+                IF v_history_fl = 'Y' OR v_actor_id <> p_operator_id OR p_reason <> '' THEN
+                    CALL appl_lock_record(
+                        'RELEASED', p_object_type, p_object_id, v_actor_id,
+                        p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
+                    );
+                END IF;
                 IF v_began THEN
                     CALL appl_lock_end(TRUE);
                 END IF;
@@ -161,6 +167,11 @@ main: BEGIN
             SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
             SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
             LEAVE main;
+        END IF;
+        IF v_actor_id IS NULL THEN
+            SET v_actor_id = p_operator_id;
+            SET p_reason = '';
+            CALL appl_lock_begin(v_began);
         END IF;
         SET v_round = v_round + 1;
     UNTIL v_round > 30 END REPEAT;

@@ -7,6 +7,8 @@
 --            even when it has expired just now and nobody else has come.
 --            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
 --            lost; ask again. So one lock that is busy delays none of the others.
+--            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
+--            RENEWED.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
@@ -27,7 +29,8 @@
 --            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
 --            since then the fence would be another one.
 -- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
---            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
+--            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock. When no policy has the history told ALL
+--            any more, renewals are no events from then on: S0 asks, so that S1 and S1b are one transaction only where they must be.
 
 DELIMITER $$
 
@@ -45,11 +48,20 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_cut BOOLEAN;
+    DECLARE v_told BOOLEAN;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
         SET SESSION group_concat_max_len = v_max_length;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
         RESIGNAL;
     END;
 
@@ -112,8 +124,12 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
     END IF;
 
-    -- S0: what the policies cut. MariaDB's list would end where group_concat_max_len does.
-    IF EXISTS (SELECT 1 FROM appl_lock_policy AS p WHERE p.longest_ttl_seconds IS NOT NULL) THEN
+    -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
+    -- group_concat_max_len does.
+    SELECT COALESCE(MAX(p.longest_ttl_seconds IS NOT NULL), FALSE), COALESCE(MAX(p.history_level = 'ALL'), FALSE)
+    INTO v_cut, v_told
+    FROM appl_lock_policy AS p;
+    IF v_cut THEN
         SET SESSION group_concat_max_len = 4294967295;
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', RTRIM(g.object_type),
@@ -145,6 +161,9 @@ BEGIN
             DO SLEEP(0.002);
         END IF;
         SET v_round = v_round + 1;
+        IF v_told THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
 
         -- S1: renew what is live and at hand. The inner SELECT locks and the limit keeps it apart: the rows are
         -- locked before the first one changes. Of a small table the servers would rather read, and so lock, all rows.
@@ -174,6 +193,64 @@ BEGIN
             AND l.object_id = k.object_id
         SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
             l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
+
+        IF v_told THEN
+            -- S1b: tell the history of those whose grant has it so. What S1 has not renewed is passed over here, too.
+            INSERT INTO appl_lock_event (
+                event_ts,
+                object_type,
+                object_id,
+                event,
+                actor_id,
+                db_user,
+                program,
+                from_operator_id,
+                from_department_id,
+                to_operator_id,
+                to_department_id,
+                from_fence,
+                to_fence,
+                reason
+            )
+            SELECT
+                UTC_TIMESTAMP(6),
+                r.object_type,
+                r.object_id,
+                'RENEWED',
+                r.operator_id,
+                LEFT(USER(), 255),
+                '',
+                r.operator_id,
+                r.department_id,
+                r.operator_id,
+                r.department_id,
+                r.fence,
+                r.fence,
+                ''
+            FROM (
+                SELECT j.object_type, j.object_id, j.operator_id, j.fence
+                FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                    fence BIGINT PATH '$.fence'
+                )) AS j
+            ) AS g
+            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+                ON r.object_type = g.object_type
+                AND r.object_id = g.object_id
+            WHERE r.operator_id = g.operator_id
+                AND r.fence = g.fence
+                AND r.history_fl = 'Y'
+                AND r.lock_ts = GREATEST(v_now, r.acquired_ts + INTERVAL 1 MICROSECOND)
+            FOR UPDATE SKIP LOCKED;
+            -- The events' numbers are no business of the caller's.
+            DO LAST_INSERT_ID(v_insert_id);
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+                SET v_began = FALSE;
+            END IF;
+        END IF;
 
         -- S2: what was passed over?
         SELECT JSON_ARRAYAGG(JSON_OBJECT(

@@ -5,7 +5,8 @@
 --            p_department_id and p_ttl_seconds stays as the grant has it.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN.
+--            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
+--            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
 --            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
 --            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
@@ -63,6 +64,7 @@ DECLARE
     v_now_ts timestamptz;
     v_ttl_seconds bigint;
     v_longest_ttl_seconds bigint;
+    v_history_fl character(1);
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
@@ -78,12 +80,19 @@ BEGIN
     END IF;
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_now_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note,
+            l.history_fl, clock_timestamp()
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_history_fl, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
         IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
+            IF v_history_fl = 'Y' THEN
+                PERFORM appl_lock_record(
+                    'REFUSED', v_object_type, v_object_id, v_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
+                );
+            END IF;
             p_lock_fl := 'N';
             p_outcome := 'HELD';
             p_fence := 0;
@@ -92,8 +101,9 @@ BEGIN
         END IF;
 
         -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
-        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds
-        INTO v_ttl_seconds, v_longest_ttl_seconds
+        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds,
+            CASE p.history_level WHEN 'ALL' THEN 'Y' END
+        INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_fl
         FROM appl_lock_policy AS p
         WHERE p.object_type = v_object_type;
         IF v_fence IS NULL THEN
@@ -116,7 +126,8 @@ BEGIN
                 fence,
                 acquired_ts,
                 lock_ts,
-                expires_ts
+                expires_ts,
+                history_fl
             )
             VALUES (
                 v_object_type,
@@ -126,7 +137,8 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
+                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
+                coalesce(v_history_fl, 'N')
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
@@ -141,7 +153,8 @@ BEGIN
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
                 expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
-                note = ''
+                note = '',
+                history_fl = coalesce(v_history_fl, 'N')
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
@@ -153,6 +166,8 @@ BEGIN
                     'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
                     p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
                 );
+                -- That says it all.
+                v_history_fl := 'N';
             END IF;
         ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
@@ -164,7 +179,8 @@ BEGIN
                     WHEN p_ttl_seconds IS NULL
                         THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
                     ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
-                END
+                END,
+                history_fl = coalesce(v_history_fl, 'N')
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
@@ -193,6 +209,18 @@ BEGIN
                     AND l.object_id = v_object_id
                 RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
                 INTO p_expires_ts, p_seconds_left;
+            END IF;
+            IF v_history_fl = 'Y' THEN
+                PERFORM appl_lock_record(
+                    p_outcome, v_object_type, v_object_id, v_operator_id,
+                    CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
+                    CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
+                    CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
+                    l.operator_id, l.department_id, l.fence, ''
+                )
+                FROM appl_lock AS l
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id;
             END IF;
             p_lock_fl := 'Y';
             p_old_operator_id := '';

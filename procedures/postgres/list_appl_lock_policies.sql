@@ -13,7 +13,8 @@ CREATE OR REPLACE FUNCTION list_appl_lock_policies(
     OUT object_type text,
     OUT default_ttl_seconds bigint,
     OUT longest_ttl_seconds bigint,
-    OUT take_reason_fl text
+    OUT take_reason_fl text,
+    OUT history_level text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -28,7 +29,8 @@ BEGIN
         p.object_type::text,
         coalesce(p.default_ttl_seconds, 0),
         coalesce(p.longest_ttl_seconds, 0),
-        p.take_reason_fl::text
+        p.take_reason_fl::text,
+        p.history_level::text
     FROM appl_lock_policy AS p
     WHERE p_object_type IS NULL OR p.object_type = v_object_type
     ORDER BY p.object_type;

@@ -6,7 +6,8 @@
 --            When somebody waits for the object, a notification on the channel SCHEMA_appl_lock names it as
 --            type:id once the release is committed. It is a hint, which may come late, needlessly or not at all. One before
 --            it names, behind a colon, the client of whoever has waited longest, which is to ask first.
---            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED. So is any
+--            where the type's policy had the history told ALL when the operator last called get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
 --            empty. Trailing blanks are trimmed first.
@@ -50,6 +51,7 @@ DECLARE
     v_reason text;
     v_awaited boolean;
     v_holds boolean;
+    v_history_fl character(1);
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
@@ -68,8 +70,8 @@ BEGIN
             WHERE w.object_type = v_object_type
                 AND w.object_id = v_object_id
                 AND w.expires_ts > clock_timestamp()
-        )
-        INTO v_awaited;
+        ), l.history_fl
+        INTO v_awaited, v_history_fl;
         IF FOUND THEN
             IF v_awaited THEN
                 -- The first in line is named first. The bound keeps a long line cheap; the cast cuts off what is too long for
@@ -91,10 +93,10 @@ BEGIN
                     LIMIT 1
                 ) AS f;
             END IF;
-            IF p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
+            IF v_history_fl = 'Y' OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
                 v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
-                IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                IF v_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
                         'RELEASED', v_object_type, v_object_id, v_actor_id,
                         l.operator_id, l.department_id, l.fence, '', '', 0, v_reason

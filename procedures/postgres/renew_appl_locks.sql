@@ -7,6 +7,8 @@
 --            even when it has expired just now and nobody else has come.
 --            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
 --            lost; ask again. So one lock that is busy delays none of the others.
+--            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
+--            RENEWED.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
@@ -53,6 +55,8 @@ DECLARE
     v_ttl_seconds bigint;
     v_now timestamptz;
     v_expires_ts timestamptz;
+    v_department_id text;
+    v_history_fl character(1);
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -133,9 +137,15 @@ BEGIN
                     AND k.expires_ts > clock_timestamp()
                 FOR NO KEY UPDATE SKIP LOCKED
             )
-        RETURNING l.expires_ts
-        INTO expires_ts;
+        RETURNING l.expires_ts, l.department_id, l.history_fl
+        INTO expires_ts, v_department_id, v_history_fl;
         IF FOUND THEN
+            IF v_history_fl = 'Y' THEN
+                PERFORM appl_lock_record(
+                    'RENEWED', object_type, object_id, v_operator_id,
+                    v_operator_id, v_department_id, v_fence, v_operator_id, v_department_id, v_fence, ''
+                );
+            END IF;
             outcome := 'RENEWED';
             old_operator_id := '';
             old_department_id := '';

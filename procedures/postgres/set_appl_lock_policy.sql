@@ -1,12 +1,15 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+--            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
+--            holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
@@ -24,6 +27,7 @@ CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
     p_take_reason_fl text,
     p_actor_id text,
     p_reason text,
+    p_history_level text,
     OUT p_return_cd character(1),
     OUT p_outcome text
 )
@@ -37,6 +41,7 @@ DECLARE
         'set_appl_lock_policy', 'p_longest_ttl_seconds', p_longest_ttl_seconds, 315360000, 315360000
     );
     v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
+    v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
     v_actor_id text;
     v_reason text;
 BEGIN
@@ -51,20 +56,27 @@ BEGIN
     END IF;
     v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
     v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES',
+            COLUMN = 'p_history_level';
+    END IF;
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,
-        take_reason_fl = excluded.take_reason_fl;
+        take_reason_fl = excluded.take_reason_fl,
+        history_level = excluded.history_level;
     PERFORM appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         format(
-            'default %s, longest %s, take reason %s',
+            'default %s, longest %s, take reason %s, history %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
-            v_take_reason_fl
+            v_take_reason_fl, v_history_level
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_return_cd := 'Y';
@@ -79,6 +91,7 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
     IN p_take_reason_fl text,
     IN p_actor_id text,
     IN p_reason text,
+    IN p_history_level text,
     INOUT p_return_cd character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL
 )
@@ -89,15 +102,16 @@ BEGIN
     SELECT r.p_return_cd, r.p_outcome
     INTO p_return_cd, p_outcome
     FROM set_appl_lock_policy_row(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
+        p_history_level
     ) AS r;
 END
 $$;
 
-COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text) IS
-    'Lay down how long locks on objects of a type last, and whether a take wants a reason; the answer is one row.';
-COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, character, text) IS
-    'Lay down how long locks on objects of a type last, and whether a take wants a reason.';
+COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.';
+COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.';
 
-REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, character, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;

@@ -5,5 +5,6 @@ CALL set_appl_lock_policy_row(
     sqlc.arg('longest_ttl_seconds'),
     sqlc.arg('take_reason_fl'),
     sqlc.arg('actor_id'),
-    sqlc.arg('reason')
+    sqlc.arg('reason'),
+    sqlc.arg('history_level')
 );

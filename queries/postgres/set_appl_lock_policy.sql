@@ -8,5 +8,6 @@ FROM set_appl_lock_policy_row(
     sqlc.narg('longest_ttl_seconds')::bigint,
     @take_reason_fl::text,
     @actor_id::text,
-    @reason::text
+    @reason::text,
+    @history_level::text
 );

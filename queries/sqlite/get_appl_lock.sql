@@ -2,7 +2,8 @@
 --
 -- Contract   As procedures/postgres/get_appl_lock.sql. The driver runs S1, then S2, and starts again
 --            when S2 returns no row. S2 leaves alone what is another's and was not released: when S1 finds that expired, S3
---            and S4 take it, in one transaction with the event.
+--            and S4 take it, in one transaction with the event. S2 also leaves alone what it has to tell the history of, outside a
+--            transaction: then all begins again in one.
 -- In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
 --            ttl_seconds NULL = those of the grant in a renewal; in a new grant empty and the policy's, else 604800.
 -- Out        S1: the holder, or no row. S2: outcome, fence, expires_ts, seconds_left, note, or no row. S3: whose lock has
@@ -20,7 +21,9 @@ SELECT
     department_id,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
-    note
+    note,
+    fence,
+    history_fl
 FROM appl_lock
 WHERE object_type = @object_type
     AND object_id = @object_id
@@ -36,7 +39,8 @@ INSERT INTO appl_lock AS l (
     fence,
     acquired_ts,
     lock_ts,
-    expires_ts
+    expires_ts,
+    history_fl
 )
 SELECT
     @object_type,
@@ -56,7 +60,8 @@ SELECT
             604800
         ),
         coalesce(p.longest_ttl_seconds, 315360000)
-    ) * 1000000 AS expires_ts
+    ) * 1000000 AS expires_ts,
+    CASE p.history_level WHEN 'ALL' THEN 'Y' ELSE 'N' END AS history_fl
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 LEFT JOIN appl_lock AS g
     ON g.object_type = @object_type
@@ -65,7 +70,8 @@ LEFT JOIN appl_lock AS g
     AND g.expires_ts > t.now_ts
 LEFT JOIN appl_lock_policy AS p
     ON p.object_type = @object_type
-WHERE true
+WHERE CAST(@in_tx AS INTEGER) <> 0
+    OR coalesce(p.history_level, 'CHANGES') <> 'ALL'
 ON CONFLICT (object_type, object_id) DO UPDATE
 SET operator_id = excluded.operator_id,
     department_id = excluded.department_id,
@@ -88,7 +94,8 @@ SET operator_id = excluded.operator_id,
     note = CASE
         WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts THEN l.note
         ELSE ''
-    END
+    END,
+    history_fl = excluded.history_fl
 WHERE l.operator_id = excluded.operator_id
     -- A release puts lock_ts behind expires_ts.
     OR (l.expires_ts <= excluded.lock_ts AND l.expires_ts <= l.lock_ts)
@@ -97,7 +104,9 @@ RETURNING
     fence,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
-    note;
+    note,
+    department_id,
+    history_fl;
 
 -- name: GetApplLockExpired :one
 SELECT
@@ -126,7 +135,11 @@ SET operator_id = @operator_id,
             604800
         ),
         coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type), 315360000)
-    ) * 1000000
+    ) * 1000000,
+    history_fl = CASE (SELECT p.history_level FROM appl_lock_policy AS p WHERE p.object_type = @object_type)
+        WHEN 'ALL' THEN 'Y'
+        ELSE 'N'
+    END
 WHERE object_type = @object_type
     AND object_id = @object_id
 RETURNING

@@ -13,7 +13,8 @@ SELECT
     object_type,
     CAST(coalesce(default_ttl_seconds, 0) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(longest_ttl_seconds, 0) AS INTEGER) AS longest_ttl_seconds,
-    take_reason_fl
+    take_reason_fl,
+    history_level
 FROM appl_lock_policy
 WHERE object_type = coalesce(sqlc.narg('object_type'), object_type)
 ORDER BY object_type;

@@ -3,7 +3,7 @@
 -- Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant, and
 --            for one that it does not renew S2 (the lock of inquire_appl_lock).
 -- In         The arguments as the facade has checked and trimmed them.
--- Out        S1: expires_ts, which is ttl_seconds ahead or more, and seconds_left, or no row.
+-- Out        S1: expires_ts, which is ttl_seconds ahead or more, seconds_left, and what the history is told of, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: S1 is judged on the last committed row, and 'now' is
@@ -25,4 +25,6 @@ WHERE object_type = @object_type
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 RETURNING
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left;
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    department_id,
+    history_fl;

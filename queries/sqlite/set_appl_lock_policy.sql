@@ -1,4 +1,4 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
 --
 -- Contract   As procedures/postgres/set_appl_lock_policy.sql. The driver runs S1 and the event in one transaction.
 -- In         The arguments as the facade has checked and trimmed them; a ttl that is NULL is none.
@@ -13,15 +13,18 @@ INSERT INTO appl_lock_policy (
     object_type,
     default_ttl_seconds,
     longest_ttl_seconds,
-    take_reason_fl
+    take_reason_fl,
+    history_level
 )
 VALUES (
     @object_type,
     sqlc.narg('default_ttl_seconds'),
     sqlc.narg('longest_ttl_seconds'),
-    @take_reason_fl
+    @take_reason_fl,
+    @history_level
 )
 ON CONFLICT (object_type) DO UPDATE
 SET default_ttl_seconds = excluded.default_ttl_seconds,
     longest_ttl_seconds = excluded.longest_ttl_seconds,
-    take_reason_fl = excluded.take_reason_fl;
+    take_reason_fl = excluded.take_reason_fl,
+    history_level = excluded.history_level;

@@ -26,7 +26,7 @@ const (
 func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, expires string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '', 5, " +
-			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', " + expires + ", '')"
+			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', " + expires + ", '', 'N')"
 	}
 	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
 	const (
@@ -98,7 +98,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, department, ttl string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '" + department + "', 5, " +
-			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00' - INTERVAL '" + ttl + "' SECOND, TIMESTAMP '2099-01-01 00:00:00', '')"
+			"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2099-01-01 00:00:00' - INTERVAL '" + ttl + "' SECOND, TIMESTAMP '2099-01-01 00:00:00', '', 'N')"
 	}
 	change := func(assignments string) string { return "UPDATE applock.appl_lock SET " + assignments }
 	const (

@@ -327,10 +327,10 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o", ""}},
-		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o"})
+		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges})
 			return err
-		}, []driver.Value{"t", "Y", "o", ""}},
+		}, []driver.Value{"t", "Y", "o", "", "CHANGES"}},
 		{"PoliciesOfAll", "CALL applock.list_appl_lock_policies(NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.ListApplLockPolicies(ctx, db.ListApplLockPoliciesParams{})
 			return err

@@ -55,6 +55,7 @@ func TestContractOnHSQLDB(t *testing.T) {
 			"renew_passes_over_assert":   noClause,
 			"transfers_pass_over_assert": noClause,
 			"renew_against_takeover":     "it waits for what is lost elsewhere: TestRoutinesOnHSQLDB plays it",
+			"get_event_rollback":         "HSQLDB begins a CALL anew whose INSERT has waited, and keeps the event of the first time: get_event_rollback_released",
 		},
 	})
 	t.Run("TimeIsUTC", func(t *testing.T) { timeIsUTC(t, databases) })

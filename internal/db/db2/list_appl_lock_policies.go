@@ -12,7 +12,9 @@ func (d *Driver) ListApplLockPolicies(ctx context.Context, params db.ListApplLoc
 	var policies []db.Policy
 	err := d.call(ctx, "list_appl_lock_policies", []any{nullIfZero(params.ObjectType)}, func(row *sql.Rows) error {
 		var policy db.Policy
-		err := row.Scan(&policy.ObjectType, &policy.DefaultTTLSeconds, &policy.LongestTTLSeconds, &policy.TakeReasonFL)
+		err := row.Scan(
+			&policy.ObjectType, &policy.DefaultTTLSeconds, &policy.LongestTTLSeconds, &policy.TakeReasonFL, &policy.HistoryLevel,
+		)
 		policies = append(policies, policy)
 		return err
 	})

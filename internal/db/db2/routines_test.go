@@ -250,7 +250,7 @@ func renewalLeavesTheLostAlone(t *testing.T, bridge *hsqldb.Bridge) {
 func insertGrant(t *testing.T, handle *sql.DB, object string, fence int64, expires string) {
 	t.Helper()
 	_, err := handle.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO applock.appl_lock VALUES (%s, '', %d, "+
-		"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', %s, '')", object, fence, expires))
+		"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', %s, '', 'N')", object, fence, expires))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // internalRoutines are in the catalogue beside the operations and their cores: nobody is granted them.
 func internalRoutines() []string {
 	return []string{
-		"appl_lock_begin", "appl_lock_end", "appl_lock_record", "appl_lock_refuse_number", "appl_lock_refuse_text", "get_appl_lock_overtake",
+		"appl_lock_begin", "appl_lock_end", "appl_lock_record", "appl_lock_refuse_number", "appl_lock_refuse_text", "get_appl_lock_overtake", "get_appl_lock_tell",
 	}
 }
 
@@ -173,7 +173,7 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL)", operation.Name)
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
-	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL)")
+	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL)")
 	if operation.Name == "list_appl_lock_events" || operation.Name == "inbox_appl_locks" {
 		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
 	}

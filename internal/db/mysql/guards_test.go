@@ -498,8 +498,8 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
 				"note_appl_lock_row('customer', '1', 'ASMITH', 0, 'why')",
 				"note_appl_lock_row('customer', '2', 'ASMITH', NULL, 'why')",
-				"set_appl_lock_policy_row('order', 60, 3600, 'Y', 'BOSS', 'why')",
-				"set_appl_lock_policy_row('order', 60, 3600, 'SOME', 'BOSS', 'why')",
+				"set_appl_lock_policy_row('order', 60, 3600, 'Y', 'BOSS', 'why', 'ALL')",
+				"set_appl_lock_policy_row('order', 60, 3600, 'SOME', 'BOSS', 'why', 'ALL')",
 				"list_appl_lock_policies(NULL)",
 				"drop_appl_lock_policy_row('order', 'BOSS', 'why')",
 				"drop_appl_lock_policy_row('order', 'BOSS', 'why')",
@@ -787,7 +787,7 @@ func TestListReadsItsPageOnly(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, `INSERT INTO appl_lock
-			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, ''
+			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N'
 			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
 		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
 		conn, err := place.SQL.Conn(t.Context())

@@ -17,7 +17,9 @@ func (d *Driver) ListApplLockPolicies(ctx context.Context, params db.ListApplLoc
 		})
 	}, func(row *sql.Rows) error {
 		var policy db.Policy
-		err := row.Scan(&policy.ObjectType, &policy.DefaultTTLSeconds, &policy.LongestTTLSeconds, &policy.TakeReasonFL)
+		err := row.Scan(
+			&policy.ObjectType, &policy.DefaultTTLSeconds, &policy.LongestTTLSeconds, &policy.TakeReasonFL, &policy.HistoryLevel,
+		)
 		policies = append(policies, policy)
 		return err
 	})

@@ -71,7 +71,7 @@ func analyzeBoth(t *testing.T, handle *sql.DB) {
 func fillBoth(t *testing.T, handle *sql.DB, rows int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock
-		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, ''
+		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N'
 		FROM appl_lock_serialize AS s WHERE s.slot < ?`, rows)
 	mustQuery(t, handle, `INSERT INTO appl_lock_waiter
 		SELECT 'customer', LPAD(s.slot, 5, '0'), 'ASMITH', '', CONCAT('p', s.slot MOD 20), UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 25 SECOND
@@ -286,9 +286,9 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 	t.Helper()
 	const (
 		gone = "DELETE FROM appl_lock WHERE object_type = 'customer' AND object_id = '00500'"
-		free = `INSERT INTO appl_lock VALUES ('customer', '00500', '', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '')
+		free = `INSERT INTO appl_lock VALUES ('customer', '00500', '', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '', 'N')
 			ON DUPLICATE KEY UPDATE operator_id = '', fence = 1, expires_ts = UTC_TIMESTAMP(6)`
-		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '')
+		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '', 'N')
 			ON DUPLICATE KEY UPDATE operator_id = 'JDOE', fence = 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
 				expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR`
 		// What is asked of a table for the first time, a server looks up how many rows it has.

@@ -58,7 +58,7 @@ func outcomes(t *testing.T, client contract.Querier, grants ...db.RenewableGrant
 func fill(t *testing.T, handle *sql.DB, count int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock
-		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, ''
+		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N'
 		FROM appl_lock_serialize AS s WHERE s.slot < ?`, count)
 	mustQuery(t, handle, "ANALYZE TABLE appl_lock")
 }

@@ -18,6 +18,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 			TakeReasonFl:      string(params.TakeReasonFL),
 			ActorID:           params.ActorID,
 			Reason:            params.Reason,
+			HistoryLevel:      string(params.HistoryLevel),
 		})
 	}, into(&result.ReturnCD, &result.Outcome))
 	if err != nil {

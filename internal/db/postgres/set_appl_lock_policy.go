@@ -16,6 +16,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 		TakeReasonFl:      string(params.TakeReasonFL),
 		ActorID:           params.ActorID,
 		Reason:            params.Reason,
+		HistoryLevel:      string(params.HistoryLevel),
 	})
 	if err != nil {
 		return db.SetApplLockPolicyResult{}, err

@@ -24,6 +24,14 @@ func (d *Driver) record(ctx context.Context, event db.Event) error {
 	})
 }
 
+// inTx is 1 in a transaction: only there a statement may change what the history is told of, too.
+func (d *Driver) inTx() int64 {
+	if d.pooled {
+		return 0
+	}
+	return 1
+}
+
 // withEvent runs an operation in a transaction, because it writes an event, too.
 func withEvent[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	var result T

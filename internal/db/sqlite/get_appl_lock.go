@@ -11,13 +11,18 @@ import (
 
 // GetApplLock runs the statements of get_appl_lock. A refusal by the first of them waits for no writer.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	result, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+	holder, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (queries.GetApplLockHolderRow, error) {
 		return d.getHolder(ctx, params)
 	})
-	if !errors.Is(err, sql.ErrNoRows) {
-		return result, err
+	if err == nil && holder.HistoryFl == string(db.Yes) {
+		return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+			return d.refuse(ctx, params, holder)
+		})
 	}
-	result, err = asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+	if !errors.Is(err, sql.ErrNoRows) {
+		return refusal(holder), err
+	}
+	result, err := asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
 		return d.takeUnlessHeld(ctx, params)
 	})
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -46,13 +51,17 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 }
 
 // takeUnlessHeld goes on after S1 has found no holder. It returns sql.ErrNoRows for another's lock that has expired and was not
-// released.
+// released, and, outside a transaction, for what needs one, because the history is told of it.
 func (d *Driver) takeUnlessHeld(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	result, err := d.takeOrRenew(ctx, params)
-	if errors.Is(err, sql.ErrNoRows) {
-		result, err = d.getHolder(ctx, params)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return result, err
 	}
-	return result, err
+	holder, err := d.getHolder(ctx, params)
+	if err != nil {
+		return db.GetApplLockResult{}, err
+	}
+	return d.refuse(ctx, params, holder)
 }
 
 // overtake goes on in a transaction, where nobody else changes the row: S3 and S4 unless it is not like that any more.
@@ -102,25 +111,44 @@ func (d *Driver) overtake(ctx context.Context, params db.GetApplLockParams) (db.
 		})
 }
 
-// getHolder is S1: the refusal, or sql.ErrNoRows.
-func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	row, err := d.queries().GetApplLockHolder(ctx, queries.GetApplLockHolderParams{
+// getHolder is S1: who holds it, or sql.ErrNoRows.
+func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (queries.GetApplLockHolderRow, error) {
+	return d.queries().GetApplLockHolder(ctx, queries.GetApplLockHolderParams{
 		ObjectType: params.ObjectType,
 		ObjectID:   params.ObjectID,
 		OperatorID: params.OperatorID,
 	})
-	if err != nil {
-		return db.GetApplLockResult{}, err
+}
+
+// refuse is the refusal, of which it tells the history if that is to be told.
+func (d *Driver) refuse(ctx context.Context, params db.GetApplLockParams, holder queries.GetApplLockHolderRow) (db.GetApplLockResult, error) {
+	if holder.HistoryFl != string(db.Yes) {
+		return refusal(holder), nil
 	}
+	return refusal(holder), d.record(ctx, db.Event{
+		ObjectType:       params.ObjectType,
+		ObjectID:         params.ObjectID,
+		Event:            db.EventRefused,
+		ActorID:          params.OperatorID,
+		FromOperatorID:   holder.OperatorID,
+		FromDepartmentID: holder.DepartmentID,
+		ToOperatorID:     holder.OperatorID,
+		ToDepartmentID:   holder.DepartmentID,
+		FromFence:        holder.Fence,
+		ToFence:          holder.Fence,
+	})
+}
+
+func refusal(holder queries.GetApplLockHolderRow) db.GetApplLockResult {
 	return db.GetApplLockResult{
 		LockFL:          db.No,
 		Outcome:         db.Held,
-		OldOperatorID:   row.OperatorID,
-		OldDepartmentID: row.DepartmentID,
-		ExpiresTS:       utc(row.ExpiresTs),
-		SecondsLeft:     row.SecondsLeft,
-		Note:            row.Note,
-	}, nil
+		OldOperatorID:   holder.OperatorID,
+		OldDepartmentID: holder.DepartmentID,
+		ExpiresTS:       utc(holder.ExpiresTs),
+		SecondsLeft:     holder.SecondsLeft,
+		Note:            holder.Note,
+	}
 }
 
 // takeOrRenew is S2: the grant, or sql.ErrNoRows.
@@ -131,16 +159,39 @@ func (d *Driver) takeOrRenew(ctx context.Context, params db.GetApplLockParams) (
 		OperatorID:   params.OperatorID,
 		DepartmentID: nullIfEmpty(params.DepartmentID),
 		TtlSeconds:   nullIfZero(params.TTLSeconds),
+		InTx:         d.inTx(),
 	})
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
-	return db.GetApplLockResult{
+	result := db.GetApplLockResult{
 		LockFL:      db.Yes,
 		Outcome:     db.Outcome(row.Column1), // sqlc drops the alias of an expression in RETURNING
 		Fence:       row.Fence,
 		ExpiresTS:   utc(row.ExpiresTs),
 		SecondsLeft: row.Column4,
 		Note:        row.Note,
-	}, nil
+	}
+	if row.HistoryFl == string(db.Yes) {
+		err = d.recordGrant(ctx, params, row)
+	}
+	return result, err
+}
+
+// recordGrant tells the history of a new grant or a renewal.
+func (d *Driver) recordGrant(ctx context.Context, params db.GetApplLockParams, row queries.GetApplLockRow) error {
+	event := db.Event{
+		ObjectType:     params.ObjectType,
+		ObjectID:       params.ObjectID,
+		Event:          db.EventAcquired,
+		ActorID:        params.OperatorID,
+		ToOperatorID:   params.OperatorID,
+		ToDepartmentID: row.DepartmentID,
+		ToFence:        row.Fence,
+	}
+	if db.Outcome(row.Column1) == db.Renewed {
+		event.Event = db.EventRenewed
+		event.FromOperatorID, event.FromDepartmentID, event.FromFence = event.ToOperatorID, event.ToDepartmentID, event.ToFence
+	}
+	return d.record(ctx, event)
 }

@@ -42,7 +42,7 @@ func TestKeptTTLIsOfWholeSeconds(t *testing.T) {
 		for name, call := range calls {
 			_, err := handle.ExecContext(t.Context(), `
 				DELETE FROM appl_lock;
-				INSERT INTO appl_lock SELECT 'customer', '1', 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + 60000000, ''
+				INSERT INTO appl_lock SELECT 'customer', '1', 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + 60000000, '', 'N'
 				FROM (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS now_ts) AS t;
 				UPDATE appl_lock SET lock_ts = `+row.lockTS)
 			if err != nil {

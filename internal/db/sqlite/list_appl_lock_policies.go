@@ -22,6 +22,7 @@ func (d *Driver) ListApplLockPolicies(ctx context.Context, params db.ListApplLoc
 			DefaultTTLSeconds: row.DefaultTtlSeconds,
 			LongestTTLSeconds: row.LongestTtlSeconds,
 			TakeReasonFL:      db.Flag(row.TakeReasonFl),
+			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
 		}
 	}
 	return policies, nil

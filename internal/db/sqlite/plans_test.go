@@ -217,7 +217,7 @@ func fill(t *testing.T, handle *sql.DB, rows int) {
 	const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?) "
 	const later = "unixepoch() * 1000000 + 86400000000"
 	execute(t, handle, fmt.Sprintf(numbers+
-		"INSERT INTO appl_lock SELECT 'customer', printf('%%05d', i), 'JDOE', '', 1, 1, 1, %s, '' FROM n", later), rows)
+		"INSERT INTO appl_lock SELECT 'customer', printf('%%05d', i), 'JDOE', '', 1, 1, 1, %s, '', 'N' FROM n", later), rows)
 	execute(t, handle, fmt.Sprintf(numbers+
 		"INSERT INTO appl_lock_waiter SELECT 'customer', printf('%%05d', i), 'ASMITH', '', 'p' || (i %% 20), 1, NULL, %s FROM n", later), rows)
 }

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -16,9 +18,14 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 	if params.ActorID != params.OperatorID || params.Reason != "" {
 		return withEvent(ctx, d, release)
 	}
-	return asWriter(ctx, d, release)
+	result, err := asWriter(ctx, d, release)
+	if errors.Is(err, sql.ErrNoRows) {
+		return withEvent(ctx, d, release)
+	}
+	return result, err
 }
 
+// release returns sql.ErrNoRows outside a transaction for what needs one, because the history is told of it.
 func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
 	for range rounds {
 		inquiry, err := d.inquire(ctx, params.ObjectType, params.ObjectID)
@@ -37,27 +44,30 @@ func (d *Driver) release(ctx context.Context, params db.ReleaseApplLockParams) (
 				OldDepartmentID: holder.DepartmentID,
 			}, nil
 		}
-		released, err := d.queries().ReleaseApplLock(ctx, queries.ReleaseApplLockParams{
+		historyFL, err := d.queries().ReleaseApplLock(ctx, queries.ReleaseApplLockParams{
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 			OperatorID: params.OperatorID,
 			Fence:      nullIfZero(params.Fence),
+			InTx:       d.inTx(),
 		})
+		if errors.Is(err, sql.ErrNoRows) && !d.pooled {
+			continue
+		}
 		if err != nil {
 			return db.ReleaseApplLockResult{}, err
 		}
-		if released > 0 {
-			return db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Released}, d.recordRelease(ctx, params, holder)
+		result := db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Released}
+		if historyFL == string(db.Yes) || params.ActorID != params.OperatorID || params.Reason != "" {
+			err = d.recordRelease(ctx, params, holder)
 		}
+		return result, err
 	}
 	return db.ReleaseApplLockResult{}, contention("release_appl_lock", params.ObjectType, params.ObjectID)
 }
 
-// recordRelease tells the history of a release by another actor, or with a reason.
+// recordRelease tells the history of a release.
 func (d *Driver) recordRelease(ctx context.Context, params db.ReleaseApplLockParams, ended db.Lock) error {
-	if params.ActorID == params.OperatorID && params.Reason == "" {
-		return nil
-	}
 	return d.record(ctx, db.Event{
 		ObjectType:       params.ObjectType,
 		ObjectID:         params.ObjectID,

@@ -48,7 +48,10 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	})
 	if err == nil {
 		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Renewed, utc(row.ExpiresTs), row.Column2 // sqlc drops the alias
-		return answer, nil
+		if row.HistoryFl == string(db.Yes) {
+			err = d.recordRenewal(ctx, grant, row.DepartmentID)
+		}
+		return answer, err
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return answer, err
@@ -64,4 +67,20 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 		answer.OldOperatorID, answer.OldDepartmentID = holder.OperatorID, holder.DepartmentID
 	}
 	return answer, nil
+}
+
+// recordRenewal tells the history of a renewal.
+func (d *Driver) recordRenewal(ctx context.Context, grant db.RenewableGrant, departmentID string) error {
+	return d.record(ctx, db.Event{
+		ObjectType:       grant.ObjectType,
+		ObjectID:         grant.ObjectID,
+		Event:            db.EventRenewed,
+		ActorID:          grant.OperatorID,
+		FromOperatorID:   grant.OperatorID,
+		FromDepartmentID: departmentID,
+		ToOperatorID:     grant.OperatorID,
+		ToDepartmentID:   departmentID,
+		FromFence:        grant.Fence,
+		ToFence:          grant.Fence,
+	})
 }

@@ -13,17 +13,19 @@ import (
 func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.SetApplLockPolicyResult, error) {
 		flag := cmp.Or(params.TakeReasonFL, db.Yes)
+		level := cmp.Or(params.HistoryLevel, db.HistoryChanges)
 		err := d.queries().SetApplLockPolicy(ctx, queries.SetApplLockPolicyParams{
 			ObjectType:        params.ObjectType,
 			DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
 			LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
 			TakeReasonFl:      string(flag),
+			HistoryLevel:      string(level),
 		})
 		if err != nil {
 			return db.SetApplLockPolicyResult{}, err
 		}
-		told := fmt.Sprintf("default %s, longest %s, take reason %s",
-			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag)
+		told := fmt.Sprintf("default %s, longest %s, take reason %s, history %s",
+			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag, level)
 		return db.SetApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Set},
 			d.recordPolicy(ctx, params.ObjectType, params.ActorID, told, params.Reason)
 	})

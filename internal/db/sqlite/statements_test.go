@@ -421,7 +421,7 @@ func lockMany(t *testing.T, handle *sql.DB, prefix string, many int) {
 	_, err := handle.ExecContext(t.Context(), `
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
 		INSERT OR IGNORE INTO appl_lock
-		SELECT 'customer', ?1 || printf(iif(?1 = '', '%d', '%07d'), i), 'JDOE', '', i, 0, 0, 4102444800000000, '' FROM n`, prefix, many)
+		SELECT 'customer', ?1 || printf(iif(?1 = '', '%d', '%07d'), i), 'JDOE', '', i, 0, 0, 4102444800000000, '', 'N' FROM n`, prefix, many)
 	if err != nil {
 		t.Fatal(err)
 	}

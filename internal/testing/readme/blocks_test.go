@@ -65,7 +65,7 @@ func executions() []execution {
 		{"docs/oracle.md", "Install", "sql", 1, nobody},
 		{"docs/oracle.md", "Call", "sql", 1, nobody},
 		{"docs/oracle.md", "On a real server", "sh", 1, nobody},
-		{"docs/supervisors.md", "*", "sh", 9, "docs/supervisors TestSupervisors"},
+		{"docs/supervisors.md", "*", "sh", 10, "docs/supervisors TestSupervisors"},
 		{"procedures/README.md", "On PostgreSQL", "sql", 1, "internal/db/postgres TestProceduresReadme"},
 		{"procedures/README.md", "On PostgreSQL", "sql", 1, "internal/db/postgres TestGrants"},
 		{"procedures/README.md", "On MySQL and MariaDB", "sql", 1, "internal/db/mysql TestProceduresReadme"},

@@ -20,6 +20,7 @@ CREATE TABLE appl_lock (
     lock_ts TIMESTAMP NOT NULL,
     expires_ts TIMESTAMP NOT NULL,
     note VARCHAR(1020) NOT NULL,
+    history_fl CHAR(1) NOT NULL,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> ''),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
@@ -132,6 +133,7 @@ CREATE TABLE appl_lock_policy (
     default_ttl_seconds BIGINT,
     longest_ttl_seconds BIGINT,
     take_reason_fl CHAR(1) NOT NULL,
+    history_level VARCHAR(8) NOT NULL,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 CCSID UNICODE

@@ -9,7 +9,8 @@
 --            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
 --            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
 --            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN.
+--            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
+--            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
 --            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
 --            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
@@ -73,6 +74,9 @@ main: BEGIN
     DECLARE v_default_ttl_seconds BIGINT;
     DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE v_policies INTEGER DEFAULT 0;
+    DECLARE v_history_level VARCHAR(8);
+    DECLARE v_history_fl CHAR(1);
+    DECLARE v_event VARCHAR(16);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -84,6 +88,7 @@ main: BEGIN
     DECLARE v_old_lock_ts TIMESTAMP;
     DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_old_note VARCHAR(1020);
+    DECLARE v_old_history_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
     DECLARE v_acquired_ts TIMESTAMP;
@@ -120,16 +125,52 @@ main: BEGIN
         -- S1: what is there? The aggregates make it one row in any case.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
+            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note),
+            MAX(l.history_fl)
         INTO
             v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
-            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note
+            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note,
+            v_old_history_fl
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
         WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
         IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id <> v_operator_id THEN
+            IF v_old_history_fl = 'Y' THEN
+                INSERT INTO appl_lock_event (
+                    event_ts,
+                    object_type,
+                    object_id,
+                    event,
+                    actor_id,
+                    db_user,
+                    program,
+                    from_operator_id,
+                    from_department_id,
+                    to_operator_id,
+                    to_department_id,
+                    from_fence,
+                    to_fence,
+                    reason
+                )
+                VALUES (
+                    v_now,
+                    v_object_type,
+                    v_object_id,
+                    'REFUSED',
+                    v_operator_id,
+                    SESSION_USER,
+                    '',
+                    v_old_operator_id,
+                    v_old_department_id,
+                    v_old_operator_id,
+                    v_old_department_id,
+                    v_old_fence,
+                    v_old_fence,
+                    ''
+                );
+            END IF;
             SET p_outcome = 'HELD';
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
@@ -142,11 +183,12 @@ main: BEGIN
         END IF;
 
         -- S1b: what is laid down for the type?
-        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
-        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
+        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds), MAX(p.history_level)
+        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
         WHERE p.object_type = v_object_type
         WITH CS;
+        SET v_history_fl = CASE WHEN v_history_level = 'ALL' THEN 'Y' ELSE 'N' END;
         SET v_department_id = RTRIM(p_department_id);
         SET v_ttl_seconds = p_ttl_seconds;
         IF v_rows = 1 AND v_old_expires_ts > v_now THEN
@@ -193,7 +235,8 @@ main: BEGIN
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
                 expires_ts = v_expires_ts,
-                note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END
+                note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END,
+                history_fl = v_history_fl
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
@@ -213,7 +256,8 @@ main: BEGIN
                     acquired_ts,
                     lock_ts,
                     expires_ts,
-                    note
+                    note,
+                    history_fl
                 )
                 VALUES (
                     v_object_type,
@@ -224,13 +268,27 @@ main: BEGIN
                     v_acquired_ts,
                     v_lock_ts,
                     v_expires_ts,
-                    ''
+                    '',
+                    v_history_fl
                 );
             END;
         END IF;
         IF v_changed = 1 THEN
             -- A release puts lock_ts behind expires_ts: this lock has just expired.
+            SET v_event = '';
             IF v_outcome = 'ACQUIRED' AND v_rows = 1 AND v_old_operator_id <> v_operator_id AND v_old_lock_ts < v_old_expires_ts THEN
+                SET v_event = 'OVERTAKEN';
+            ELSEIF v_history_fl = 'Y' THEN
+                SET v_event = v_outcome;
+                SET v_department_id = COALESCE(v_department_id, v_old_department_id);
+                SET v_old_department_id = v_department_id;
+                IF v_outcome = 'ACQUIRED' THEN
+                    SET v_old_operator_id = '';
+                    SET v_old_department_id = '';
+                    SET v_old_fence = 0;
+                END IF;
+            END IF;
+            IF v_event <> '' THEN
                 INSERT INTO appl_lock_event (
                     event_ts,
                     object_type,
@@ -251,7 +309,7 @@ main: BEGIN
                     v_now,
                     v_object_type,
                     v_object_id,
-                    'OVERTAKEN',
+                    v_event,
                     v_operator_id,
                     SESSION_USER,
                     '',

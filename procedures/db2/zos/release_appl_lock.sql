@@ -8,7 +8,8 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
 --            Y FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
---            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED.
+--            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED. So is any
+--            where the type's policy had the history told ALL when the operator last called get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
 --            empty. Trailing blanks are trimmed first.
@@ -59,6 +60,7 @@ main: BEGIN
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
     DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_old_history_fl CHAR(1);
 
     SET p_return_cd = 'N';
     SET p_outcome = '';
@@ -87,8 +89,8 @@ main: BEGIN
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.history_fl)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_history_fl
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
@@ -117,7 +119,7 @@ main: BEGIN
             AND l.expires_ts = v_old_expires_ts;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            IF v_actor_id <> v_operator_id OR v_reason <> '' THEN
+            IF v_old_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
                 INSERT INTO appl_lock_event (
                     event_ts,
                     object_type,

@@ -3,15 +3,18 @@
 -- a wait for another transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row that another
 -- transaction is updating is waited for by a plain read, too.
 --
--- set_appl_lock_policy: lay down how long locks on objects of a type last, and whether a take wants a reason.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
+--            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
+--            holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says. Trailing blanks are trimmed first.
+--            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES. Trailing blanks are trimmed first.
 -- Out        p_return_cd, p_outcome.
 -- Raises     LK001 invalid argument. LK003 when the policy changed three times during the call. -911 and -913 as
 --            get_appl_lock.
@@ -31,6 +34,7 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
+    IN p_history_level VARCHAR(4000),
     OUT p_return_cd CHAR(1),
     OUT p_outcome VARCHAR(11)
 )
@@ -48,6 +52,7 @@ main: BEGIN
     DECLARE v_take_reason_fl VARCHAR(4000);
     DECLARE v_actor_id VARCHAR(4000);
     DECLARE v_reason VARCHAR(4000);
+    DECLARE v_history_level VARCHAR(4000);
     DECLARE v_told VARCHAR(1020);
     DECLARE v_round INTEGER DEFAULT 0;
     DECLARE v_changed INTEGER DEFAULT 0;
@@ -60,6 +65,7 @@ main: BEGIN
     SET v_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -74,11 +80,13 @@ main: BEGIN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES';
     END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', take reason ' || v_take_reason_fl;
+        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level;
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -89,7 +97,8 @@ main: BEGIN
         UPDATE appl_lock_policy AS p
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
-            take_reason_fl = v_take_reason_fl
+            take_reason_fl = v_take_reason_fl,
+            history_level = v_history_level
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 0 THEN
@@ -101,13 +110,15 @@ main: BEGIN
                     object_type,
                     default_ttl_seconds,
                     longest_ttl_seconds,
-                    take_reason_fl
+                    take_reason_fl,
+                    history_level
                 )
                 VALUES (
                     v_object_type,
                     p_default_ttl_seconds,
                     p_longest_ttl_seconds,
-                    v_take_reason_fl
+                    v_take_reason_fl,
+                    v_history_level
                 );
             END;
         END IF;
@@ -160,7 +171,8 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
     IN p_longest_ttl_seconds BIGINT,
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
-    IN p_reason VARCHAR(4000)
+    IN p_reason VARCHAR(4000),
+    IN p_history_level VARCHAR(4000)
 )
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
@@ -176,7 +188,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason,
+        p_actor_id, p_reason, p_history_level,
         v_return_cd, v_outcome
     );
     BEGIN

@@ -16,6 +16,7 @@ CALL set_appl_lock_policy_row(
     ?,
     ?,
     ?,
+    ?,
     ?
 )
 `
@@ -27,6 +28,7 @@ type SetApplLockPolicyParams struct {
 	TakeReasonFl      interface{}
 	ActorID           interface{}
 	Reason            interface{}
+	HistoryLevel      interface{}
 }
 
 func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyParams) error {
@@ -37,6 +39,7 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.TakeReasonFl,
 		arg.ActorID,
 		arg.Reason,
+		arg.HistoryLevel,
 	)
 	return err
 }

@@ -16,7 +16,8 @@ SELECT
     object_type::text AS object_type,
     default_ttl_seconds::bigint AS default_ttl_seconds,
     longest_ttl_seconds::bigint AS longest_ttl_seconds,
-    take_reason_fl::text AS take_reason_fl
+    take_reason_fl::text AS take_reason_fl,
+    history_level::text AS history_level
 FROM list_appl_lock_policies($1::text)
 `
 
@@ -29,6 +30,7 @@ type ListApplLockPoliciesRow struct {
 	DefaultTtlSeconds int64
 	LongestTtlSeconds int64
 	TakeReasonFl      string
+	HistoryLevel      string
 }
 
 func (q *Queries) ListApplLockPolicies(ctx context.Context, arg ListApplLockPoliciesParams) ([]ListApplLockPoliciesRow, error) {
@@ -45,6 +47,7 @@ func (q *Queries) ListApplLockPolicies(ctx context.Context, arg ListApplLockPoli
 			&i.DefaultTtlSeconds,
 			&i.LongestTtlSeconds,
 			&i.TakeReasonFl,
+			&i.HistoryLevel,
 		); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,8 @@ FROM set_appl_lock_policy_row(
     $3::bigint,
     $4::text,
     $5::text,
-    $6::text
+    $6::text,
+    $7::text
 )
 `
 
@@ -32,6 +33,7 @@ type SetApplLockPolicyParams struct {
 	TakeReasonFl      string
 	ActorID           string
 	Reason            string
+	HistoryLevel      string
 }
 
 type SetApplLockPolicyRow struct {
@@ -47,6 +49,7 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.TakeReasonFl,
 		arg.ActorID,
 		arg.Reason,
+		arg.HistoryLevel,
 	)
 	var i SetApplLockPolicyRow
 	err := row.Scan(&i.ReturnCd, &i.Outcome)

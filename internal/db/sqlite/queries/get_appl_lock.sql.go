@@ -19,7 +19,8 @@ INSERT INTO appl_lock AS l (
     fence,
     acquired_ts,
     lock_ts,
-    expires_ts
+    expires_ts,
+    history_fl
 )
 SELECT
     ?1,
@@ -39,7 +40,8 @@ SELECT
             604800
         ),
         coalesce(p.longest_ttl_seconds, 315360000)
-    ) * 1000000 AS expires_ts
+    ) * 1000000 AS expires_ts,
+    CASE p.history_level WHEN 'ALL' THEN 'Y' ELSE 'N' END AS history_fl
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 LEFT JOIN appl_lock AS g
     ON g.object_type = ?1
@@ -48,7 +50,8 @@ LEFT JOIN appl_lock AS g
     AND g.expires_ts > t.now_ts
 LEFT JOIN appl_lock_policy AS p
     ON p.object_type = ?1
-WHERE true
+WHERE CAST(?6 AS INTEGER) <> 0
+    OR coalesce(p.history_level, 'CHANGES') <> 'ALL'
 ON CONFLICT (object_type, object_id) DO UPDATE
 SET operator_id = excluded.operator_id,
     department_id = excluded.department_id,
@@ -71,7 +74,8 @@ SET operator_id = excluded.operator_id,
     note = CASE
         WHEN l.operator_id = excluded.operator_id AND l.expires_ts > excluded.lock_ts THEN l.note
         ELSE ''
-    END
+    END,
+    history_fl = excluded.history_fl
 WHERE l.operator_id = excluded.operator_id
     -- A release puts lock_ts behind expires_ts.
     OR (l.expires_ts <= excluded.lock_ts AND l.expires_ts <= l.lock_ts)
@@ -80,7 +84,9 @@ RETURNING
     fence,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
-    note
+    note,
+    department_id,
+    history_fl
 `
 
 type GetApplLockParams struct {
@@ -89,14 +95,17 @@ type GetApplLockParams struct {
 	OperatorID   string
 	DepartmentID sql.NullString
 	TtlSeconds   sql.NullInt64
+	InTx         int64
 }
 
 type GetApplLockRow struct {
-	Column1   string
-	Fence     int64
-	ExpiresTs int64
-	Column4   int64
-	Note      string
+	Column1      string
+	Fence        int64
+	ExpiresTs    int64
+	Column4      int64
+	Note         string
+	DepartmentID string
+	HistoryFl    string
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetApplLockRow, error) {
@@ -106,6 +115,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		arg.OperatorID,
 		arg.DepartmentID,
 		arg.TtlSeconds,
+		arg.InTx,
 	)
 	var i GetApplLockRow
 	err := row.Scan(
@@ -114,6 +124,8 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		&i.ExpiresTs,
 		&i.Column4,
 		&i.Note,
+		&i.DepartmentID,
+		&i.HistoryFl,
 	)
 	return i, err
 }
@@ -157,7 +169,9 @@ SELECT
     department_id,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
-    note
+    note,
+    fence,
+    history_fl
 FROM appl_lock
 WHERE object_type = ?1
     AND object_id = ?2
@@ -177,6 +191,8 @@ type GetApplLockHolderRow struct {
 	ExpiresTs    int64
 	SecondsLeft  int64
 	Note         string
+	Fence        int64
+	HistoryFl    string
 }
 
 // get_appl_lock: take or renew the lock on an object for one operator until it expires.
@@ -184,7 +200,8 @@ type GetApplLockHolderRow struct {
 // Contract   As procedures/postgres/get_appl_lock.sql. The driver runs S1, then S2, and starts again
 //
 //	when S2 returns no row. S2 leaves alone what is another's and was not released: when S1 finds that expired, S3
-//	and S4 take it, in one transaction with the event.
+//	and S4 take it, in one transaction with the event. S2 also leaves alone what it has to tell the history of, outside a
+//	transaction: then all begins again in one.
 //
 // In         The arguments as the facade has checked and trimmed them, times in microseconds; department_id and
 //
@@ -211,6 +228,8 @@ func (q *Queries) GetApplLockHolder(ctx context.Context, arg GetApplLockHolderPa
 		&i.ExpiresTs,
 		&i.SecondsLeft,
 		&i.Note,
+		&i.Fence,
+		&i.HistoryFl,
 	)
 	return i, err
 }
@@ -230,7 +249,11 @@ SET operator_id = ?1,
             604800
         ),
         coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = ?4), 315360000)
-    ) * 1000000
+    ) * 1000000,
+    history_fl = CASE (SELECT p.history_level FROM appl_lock_policy AS p WHERE p.object_type = ?4)
+        WHEN 'ALL' THEN 'Y'
+        ELSE 'N'
+    END
 WHERE object_type = ?4
     AND object_id = ?5
 RETURNING

@@ -16,7 +16,8 @@ SELECT
     object_type,
     CAST(coalesce(default_ttl_seconds, 0) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(longest_ttl_seconds, 0) AS INTEGER) AS longest_ttl_seconds,
-    take_reason_fl
+    take_reason_fl,
+    history_level
 FROM appl_lock_policy
 WHERE object_type = coalesce(?1, object_type)
 ORDER BY object_type
@@ -31,6 +32,7 @@ type ListApplLockPoliciesRow struct {
 	DefaultTtlSeconds int64
 	LongestTtlSeconds int64
 	TakeReasonFl      string
+	HistoryLevel      string
 }
 
 // list_appl_lock_policies: the policies of all types, or that of one.
@@ -56,6 +58,7 @@ func (q *Queries) ListApplLockPolicies(ctx context.Context, arg ListApplLockPoli
 			&i.DefaultTtlSeconds,
 			&i.LongestTtlSeconds,
 			&i.TakeReasonFl,
+			&i.HistoryLevel,
 		); err != nil {
 			return nil, err
 		}

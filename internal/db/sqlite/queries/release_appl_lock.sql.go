@@ -10,7 +10,7 @@ import (
 	"database/sql"
 )
 
-const releaseApplLock = `-- name: ReleaseApplLock :execrows
+const releaseApplLock = `-- name: ReleaseApplLock :one
 
 UPDATE appl_lock
 SET lock_ts = max(lock_ts, expires_ts),
@@ -20,6 +20,8 @@ WHERE object_type = ?1
     AND operator_id = ?3
     AND fence = coalesce(?4, fence)
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+    AND (history_fl = 'N' OR CAST(?5 AS INTEGER) <> 0)
+RETURNING history_fl
 `
 
 type ReleaseApplLockParams struct {
@@ -27,6 +29,7 @@ type ReleaseApplLockParams struct {
 	ObjectID   string
 	OperatorID string
 	Fence      sql.NullInt64
+	InTx       int64
 }
 
 // release_appl_lock: end the grant that an operator holds on an object.
@@ -34,23 +37,24 @@ type ReleaseApplLockParams struct {
 // Contract   As procedures/postgres/release_appl_lock.sql. The driver runs S1 (the lock of
 //
 //	inquire_appl_lock), then S2, and starts again when S2 changes no row. With an actor or a reason they and the event
-//	are one transaction.
+//	are one transaction. So they are for a lock of whose release the history is told anyway, which S2 leaves alone
+//	outside a transaction.
 //
 // In         The arguments as the facade has checked and trimmed them; fence NULL = whichever grant.
-// Out        S2: the number of rows it changed.
+// Out        S2: whether the history is told anyway, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row.
 // Differs    S2 waits for any writer of the file, not only for one of this object.
-func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, releaseApplLock,
+func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (string, error) {
+	row := q.db.QueryRowContext(ctx, releaseApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,
 		arg.Fence,
+		arg.InTx,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	var history_fl string
+	err := row.Scan(&history_fl)
+	return history_fl, err
 }

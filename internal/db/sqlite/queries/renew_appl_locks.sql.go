@@ -25,7 +25,9 @@ WHERE object_type = ?2
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 RETURNING
     expires_ts,
-    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left
+    CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
+    department_id,
+    history_fl
 `
 
 type RenewApplLockParams struct {
@@ -37,8 +39,10 @@ type RenewApplLockParams struct {
 }
 
 type RenewApplLockRow struct {
-	ExpiresTs int64
-	Column2   int64
+	ExpiresTs    int64
+	Column2      int64
+	DepartmentID string
+	HistoryFl    string
 }
 
 // renew_appl_locks: renew many grants in one call, each by its fence.
@@ -48,7 +52,7 @@ type RenewApplLockRow struct {
 //	for one that it does not renew S2 (the lock of inquire_appl_lock).
 //
 // In         The arguments as the facade has checked and trimmed them.
-// Out        S1: expires_ts, which is ttl_seconds ahead or more, and seconds_left, or no row.
+// Out        S1: expires_ts, which is ttl_seconds ahead or more, seconds_left, and what the history is told of, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S1 is judged on the last committed row, and 'now' is
@@ -65,6 +69,11 @@ func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (R
 		arg.Fence,
 	)
 	var i RenewApplLockRow
-	err := row.Scan(&i.ExpiresTs, &i.Column2)
+	err := row.Scan(
+		&i.ExpiresTs,
+		&i.Column2,
+		&i.DepartmentID,
+		&i.HistoryFl,
+	)
 	return i, err
 }

@@ -418,8 +418,8 @@ public final class ApplLocks {
      * @throws SQLException as the class says
      */
     public String setPolicy(Policy policy, String actor, String reason) throws SQLException {
-        return one("set_appl_lock_policy_row(?, ?, ?, ?, ?, ?)", row -> row.getString("p_outcome"), policy.type(),
-                seconds(policy.defaultTtl()), seconds(policy.longestTtl()), policy.takeReason(), actor, reason);
+        return one("set_appl_lock_policy_row(?, ?, ?, ?, ?, ?, ?)", row -> row.getString("p_outcome"), policy.type(),
+                seconds(policy.defaultTtl()), seconds(policy.longestTtl()), policy.takeReason(), actor, reason, policy.history());
     }
 
     /**
@@ -444,7 +444,7 @@ public final class ApplLocks {
      */
     public List<Policy> policies(String type) throws SQLException {
         return call("list_appl_lock_policies(?)", row -> new Policy(row.getString("object_type"), duration(row, "default_ttl_seconds"),
-                duration(row, "longest_ttl_seconds"), row.getString("take_reason_fl")), type);
+                duration(row, "longest_ttl_seconds"), row.getString("take_reason_fl"), row.getString("history_level")), type);
     }
 
     private static Duration duration(ResultSet row, String column) throws SQLException {

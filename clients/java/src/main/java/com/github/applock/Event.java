@@ -8,7 +8,7 @@ import java.time.Instant;
  * @param id greater for a later event
  * @param at when it happened
  * @param object what was locked; empty for PURGED
- * @param event TRANSFERRED, TAKEN, RELEASED, OVERTAKEN or PURGED
+ * @param event TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED
  * @param actor who did it, as the call said
  * @param user the database user
  * @param program what the connection calls itself, or empty

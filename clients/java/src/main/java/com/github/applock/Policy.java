@@ -9,5 +9,6 @@ import java.time.Duration;
  * @param defaultTtl how long a new grant lasts for which no ttl is given; null is 7 days
  * @param longestTtl the greatest ttl, to which a greater one is cut; null is 3650 days
  * @param takeReason whether who takes a lock away must say why: Y or N; null is Y
+ * @param history what the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too; null is CHANGES
  */
-public record Policy(String type, Duration defaultTtl, Duration longestTtl, String takeReason) {}
+public record Policy(String type, Duration defaultTtl, Duration longestTtl, String takeReason, String history) {}

@@ -3131,8 +3131,7 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
-    DECLARE v_cut BOOLEAN;
-    DECLARE v_told BOOLEAN;
+    DECLARE v_policies BIGINT;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -3209,10 +3208,11 @@ BEGIN
 
     -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
     -- group_concat_max_len does.
-    SELECT COALESCE(MAX(p.longest_ttl_seconds IS NOT NULL), FALSE), COALESCE(MAX(p.history_level = 'ALL'), FALSE)
-    INTO v_cut, v_told
-    FROM appl_lock_policy AS p;
-    IF v_cut THEN
+    SET v_policies = (
+        SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0))
+        FROM appl_lock_policy AS p
+    );
+    IF v_policies & 1 THEN
         SET SESSION group_concat_max_len = 4294967295;
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', RTRIM(g.object_type),
@@ -3244,7 +3244,7 @@ BEGIN
             DO SLEEP(0.002);
         END IF;
         SET v_round = v_round + 1;
-        IF v_told THEN
+        IF v_policies & 2 THEN
             CALL appl_lock_begin(v_began);
         END IF;
 
@@ -3277,7 +3277,7 @@ BEGIN
         SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
             l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
 
-        IF v_told THEN
+        IF v_policies & 2 THEN
             -- S1b: tell the history of those whose grant has it so. What S1 has not renewed is passed over here, too.
             INSERT INTO appl_lock_event (
                 event_ts,

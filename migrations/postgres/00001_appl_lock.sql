@@ -31,7 +31,7 @@ CREATE TABLE appl_lock (
     lock_ts timestamptz NOT NULL,
     expires_ts timestamptz NOT NULL,
     note varchar(255) COLLATE "C" NOT NULL DEFAULT '',
-    history_fl character(1) COLLATE "C" NOT NULL DEFAULT 'N',
+    history_fl boolean NOT NULL DEFAULT false,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id)
 ) WITH (fillfactor = 70);
 
@@ -46,7 +46,7 @@ COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
 COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal. Later than expires_ts once the lock has been released.';
 COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
 COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
-COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.';
+COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, as the policy said at the last get.';
 
 -- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
 CREATE TABLE appl_lock_waiter (

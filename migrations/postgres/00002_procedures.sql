@@ -606,7 +606,9 @@ DECLARE
     v_now_ts timestamptz;
     v_ttl_seconds bigint;
     v_longest_ttl_seconds bigint;
-    v_history_fl character(1);
+    v_history_fl boolean;
+    v_history_level varchar(8);
+    v_overtaken boolean;
 BEGIN
     -- One expression, because each costs. What is wrong the checks say themselves.
     IF (
@@ -622,14 +624,14 @@ BEGIN
     END IF;
     FOR v_round IN 1..30 LOOP
         -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note,
-            l.history_fl, clock_timestamp()
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, l.history_fl,
+            clock_timestamp()
         INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_history_fl, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id;
         IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
-            IF v_history_fl = 'Y' THEN
+            IF v_history_fl THEN
                 PERFORM appl_lock_record(
                     'REFUSED', v_object_type, v_object_id, v_operator_id,
                     p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
@@ -644,8 +646,8 @@ BEGIN
 
         -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
         SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds,
-            CASE p.history_level WHEN 'ALL' THEN 'Y' END
-        INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_fl
+            p.history_level
+        INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
         WHERE p.object_type = v_object_type;
         IF v_fence IS NULL THEN
@@ -668,8 +670,7 @@ BEGIN
                 fence,
                 acquired_ts,
                 lock_ts,
-                expires_ts,
-                history_fl
+                expires_ts
             )
             VALUES (
                 v_object_type,
@@ -679,8 +680,7 @@ BEGIN
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
-                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
-                coalesce(v_history_fl, 'N')
+                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
@@ -695,8 +695,7 @@ BEGIN
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
                 expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
-                note = '',
-                history_fl = coalesce(v_history_fl, 'N')
+                note = ''
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_fence
@@ -708,8 +707,7 @@ BEGIN
                     'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
                     p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
                 );
-                -- That says it all.
-                v_history_fl := 'N';
+                v_overtaken := true;
             END IF;
         ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
@@ -721,8 +719,7 @@ BEGIN
                     WHEN p_ttl_seconds IS NULL
                         THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
                     ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
-                END,
-                history_fl = coalesce(v_history_fl, 'N')
+                END
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.operator_id = v_operator_id
@@ -735,34 +732,43 @@ BEGIN
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
         END IF;
         IF FOUND THEN
-            IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
-                -- S3: S2 has waited, and its times are those from before.
+            -- One expression for what is rare, because each costs, and an operator in it much.
+            IF v_history_level IS NOT NULL OR v_history_fl OR clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
+                IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
+                    -- S3: S2 has waited, and its times are those from before.
+                    UPDATE appl_lock AS l
+                    SET acquired_ts = CASE p_outcome WHEN 'ACQUIRED' THEN t.now_ts ELSE l.acquired_ts END,
+                        lock_ts = t.now_ts,
+                        expires_ts = l.expires_ts + (t.now_ts - l.lock_ts)
+                    FROM (
+                        SELECT greatest(clock_timestamp(), o.lock_ts) AS now_ts
+                        FROM appl_lock AS o
+                        WHERE o.object_type = v_object_type
+                            AND o.object_id = v_object_id
+                    ) AS t
+                    WHERE l.object_type = v_object_type
+                        AND l.object_id = v_object_id
+                    RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+                    INTO p_expires_ts, p_seconds_left;
+                END IF;
+                -- S4: is the history to be told of this grant from now on?
                 UPDATE appl_lock AS l
-                SET acquired_ts = CASE p_outcome WHEN 'ACQUIRED' THEN t.now_ts ELSE l.acquired_ts END,
-                    lock_ts = t.now_ts,
-                    expires_ts = l.expires_ts + (t.now_ts - l.lock_ts)
-                FROM (
-                    SELECT greatest(clock_timestamp(), o.lock_ts) AS now_ts
-                    FROM appl_lock AS o
-                    WHERE o.object_type = v_object_type
-                        AND o.object_id = v_object_id
-                ) AS t
+                SET history_fl = NOT l.history_fl
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_object_id
-                RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-                INTO p_expires_ts, p_seconds_left;
-            END IF;
-            IF v_history_fl = 'Y' THEN
-                PERFORM appl_lock_record(
-                    p_outcome, v_object_type, v_object_id, v_operator_id,
-                    CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
-                    CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
-                    CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
-                    l.operator_id, l.department_id, l.fence, ''
-                )
-                FROM appl_lock AS l
-                WHERE l.object_type = v_object_type
-                    AND l.object_id = v_object_id;
+                    AND l.history_fl <> (coalesce(v_history_level, '') = 'ALL');
+                IF v_history_level = 'ALL' AND v_overtaken IS NOT TRUE THEN
+                    PERFORM appl_lock_record(
+                        p_outcome, v_object_type, v_object_id, v_operator_id,
+                        CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
+                        CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
+                        CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
+                        l.operator_id, l.department_id, l.fence, ''
+                    )
+                    FROM appl_lock AS l
+                    WHERE l.object_type = v_object_type
+                        AND l.object_id = v_object_id;
+                END IF;
             END IF;
             p_lock_fl := 'Y';
             p_old_operator_id := '';
@@ -1921,7 +1927,7 @@ DECLARE
     v_reason text;
     v_awaited boolean;
     v_holds boolean;
-    v_history_fl character(1);
+    v_history_fl boolean;
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
@@ -1963,10 +1969,10 @@ BEGIN
                     LIMIT 1
                 ) AS f;
             END IF;
-            IF v_history_fl = 'Y' OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
+            IF v_history_fl OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
                 v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
-                IF v_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                IF v_history_fl OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
                         'RELEASED', v_object_type, v_object_id, v_actor_id,
                         l.operator_id, l.department_id, l.fence, '', '', 0, v_reason
@@ -2238,7 +2244,7 @@ DECLARE
     v_now timestamptz;
     v_expires_ts timestamptz;
     v_department_id text;
-    v_history_fl character(1);
+    v_history_fl boolean;
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -2322,7 +2328,7 @@ BEGIN
         RETURNING l.expires_ts, l.department_id, l.history_fl
         INTO expires_ts, v_department_id, v_history_fl;
         IF FOUND THEN
-            IF v_history_fl = 'Y' THEN
+            IF v_history_fl THEN
                 PERFORM appl_lock_record(
                     'RENEWED', object_type, object_id, v_operator_id,
                     v_operator_id, v_department_id, v_fence, v_operator_id, v_department_id, v_fence, ''

@@ -51,7 +51,7 @@ DECLARE
     v_reason text;
     v_awaited boolean;
     v_holds boolean;
-    v_history_fl character(1);
+    v_history_fl boolean;
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
@@ -93,10 +93,10 @@ BEGIN
                     LIMIT 1
                 ) AS f;
             END IF;
-            IF v_history_fl = 'Y' OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
+            IF v_history_fl OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
                 v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
-                IF v_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                IF v_history_fl OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
                         'RELEASED', v_object_type, v_object_id, v_actor_id,
                         l.operator_id, l.department_id, l.fence, '', '', 0, v_reason

@@ -56,7 +56,7 @@ DECLARE
     v_now timestamptz;
     v_expires_ts timestamptz;
     v_department_id text;
-    v_history_fl character(1);
+    v_history_fl boolean;
 BEGIN
     IF p_grants IS NULL THEN
         v_reason := 'must not be empty';
@@ -140,7 +140,7 @@ BEGIN
         RETURNING l.expires_ts, l.department_id, l.history_fl
         INTO expires_ts, v_department_id, v_history_fl;
         IF FOUND THEN
-            IF v_history_fl = 'Y' THEN
+            IF v_history_fl THEN
                 PERFORM appl_lock_record(
                     'RENEWED', object_type, object_id, v_operator_id,
                     v_operator_id, v_department_id, v_fence, v_operator_id, v_department_id, v_fence, ''

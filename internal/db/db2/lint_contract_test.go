@@ -187,7 +187,7 @@ func listColumnsAreTheTables(r sqlRoutine) []string {
 	switch r.name {
 	case "list_appl_locks":
 		columns := columnsOf("appl_lock")
-		last := len(columns) - 1 // the note, which stands behind all else
+		last := len(columns) - 2 // the note, which stands behind all else; what the history is told is not listed
 		wanted = "l." + strings.Join(columns[:last], ", l.") + ", " + secondsLeft("l.expires_ts") + " AS seconds_left, l." + columns[last] +
 			" FROM appl_lock AS l"
 	case "list_appl_lock_waiters":

@@ -23,7 +23,7 @@ const (
 	EventReleased EventKind = "RELEASED"
 	// EventOvertaken is a get of what another operator's lock had expired on, which had not been released.
 	EventOvertaken EventKind = "OVERTAKEN"
-	// EventAcquired is a new grant of what was free. From it on come only with HistoryAll:
+	// EventAcquired is a new grant of what was free; as EventRenewed and EventRefused it comes only with HistoryAll.
 	EventAcquired EventKind = "ACQUIRED"
 	// EventRenewed is a renewal, also that of a lease: From and To are the holder.
 	EventRenewed EventKind = "RENEWED"

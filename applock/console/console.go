@@ -127,16 +127,18 @@ func (c *console) routes() http.Handler {
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
 	mux.HandleFunc("GET /changes", c.changes)
 	for _, name := range []string{"style.css", "script.js", "icon.svg"} {
-		mux.HandleFunc("GET /"+name, c.static)
+		mux.HandleFunc("GET /"+name, static(name))
 	}
 	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
 	return mux
 }
 
 // static answers with the file of that name.
-func (c *console) static(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "private, max-age=60")
-	http.ServeFileFS(w, r, files, path.Join("static", r.URL.Path))
+func static(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "private, max-age=60")
+		http.ServeFileFS(w, r, files, path.Join("static", name))
+	}
 }
 
 // view is what a page shows.

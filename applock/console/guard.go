@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -73,7 +74,7 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	r = r.WithContext(ctx)
 	switch r.Method + " " + r.URL.Path {
 	case "GET /style.css", "GET /icon.svg", "GET /script.js":
-		c.static(w, r)
+		static(path.Base(r.URL.Path))(w, r)
 	case "GET /sign-in":
 		location, err := sessions.Begin(w, r, r.URL.Query().Get("page"))
 		c.sendOn(w, r, location, err)

@@ -157,7 +157,8 @@ func errorsOfPage(t *testing.T) []row {
 	all := map[string]error{
 		"ErrHeld": applock.ErrHeld, "ErrNotHeld": applock.ErrNotHeld, "ErrLost": applock.ErrLost, "ErrInvalid": applock.ErrInvalid,
 		"ErrContention": applock.ErrContention, "ErrBusy": applock.ErrBusy, "ErrRetry": applock.ErrRetry, "ErrOutcomeUnknown": applock.ErrOutcomeUnknown,
-		"ErrUnreachable": applock.ErrUnreachable, "ErrPrivilege": applock.ErrPrivilege, "ErrSchema": applock.ErrSchema,
+		"ErrUnreachable": applock.ErrUnreachable, "ErrReadOnly": applock.ErrReadOnly, "ErrPrivilege": applock.ErrPrivilege,
+		"ErrSchema": applock.ErrSchema,
 	}
 	source, err := os.ReadFile("../../applock/errors.go")
 	if err != nil {

@@ -29,8 +29,12 @@
 --            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
 --            since then the fence would be another one.
 -- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
---            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock. When no policy has the history told ALL
---            any more, renewals are no events from then on: S0 asks, so that S1 and S1b are one transaction only where they must be.
+--            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
+--            Outside a transaction each statement commits by itself, so others see S1 before the answer. Who releases or takes
+--            over in between turns that answer into FREE or HELD; and a get in between that shortens the lock is undone
+--            when S1 tries again, always to the same end: v_now and the ttl. Nobody holds what another holds.
+--            When no policy has the history told ALL any more, renewals are no events from then on: S0 asks, so that S1 and
+--            S1b are one transaction only where they must be.
 
 DELIMITER $$
 

@@ -329,6 +329,7 @@ func (l *laboratory) terminate() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	defer func() { _ = rows.Close() }()
 	var ids []int64
 	for rows.Next() {
 		var id int64
@@ -337,7 +338,9 @@ func (l *laboratory) terminate() {
 		}
 		ids = append(ids, id)
 	}
-	_ = rows.Close()
+	if err := rows.Err(); err != nil {
+		l.t.Fatal(err)
+	}
 	for _, id := range ids {
 		_, _ = admin.ExecContext(l.t.Context(), fmt.Sprint("KILL ", id)) // it may have gone
 	}

@@ -69,7 +69,7 @@ func TestExamplesParse(t *testing.T) {
 	t.Parallel()
 	quoted := regexp.MustCompile(`"[^"]*"`)
 	for _, command := range ownCommands(newTree()) {
-		for line := range strings.Lines(command.Example) {
+		for line := range strings.Lines(strings.ReplaceAll(command.Example, "\\\n", "")) {
 			_, line, _ = strings.Cut(line, program+" ")
 			line, _, _ = strings.Cut(line, " |")
 			line, _, _ = strings.Cut(line, " >")

@@ -181,6 +181,10 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	}
 	run(u, "policy set", "order", "--by", "mlee")
 	run(u, "policy list")
+	run(u, "policy set", "order", "--by", "mlee", "--history", "all")
+	for _, operator := range []string{"jdoe", "jdoe", "mlee"} {
+		run(u, "get", "order:1", "--operator", operator)
+	}
 	run(u, "purge")
 	run(u, "get", "customer:50", "--operator", "jdoe", "--ttl", "1s")
 	run(u, "get", "customer:51", "--operator", "jdoe")

@@ -85,9 +85,9 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Tell what happened to objects, by whom and why",
 		Long: `Prints the history, oldest first: what was handed over (TRANSFERRED), taken by somebody (TAKEN), released on
 somebody's behalf or with a reason (RELEASED), taken after the former holder had let it expire (OVERTAKEN),
-laid down for a type (POLICY), and purged (PURGED, whose reason is the number of rows). Where the policy of the
-type has --history all, also each get (ACQUIRED, RENEWED, or REFUSED), renewal and release. Several conditions
-must all hold. An empty history is one: exit code 0.
+laid down for a type (POLICY), and purged (PURGED, whose reason is the number of rows). Where the policy of
+the type has --history all, also each get (ACQUIRED, RENEWED, or REFUSED), renewal and release. Several
+conditions must all hold. An empty history is one: exit code 0.
 
 BY is who did it, as the call said; --wide shows the database user, too. The history is read and printed
 page by page, and --timeout is for each page. "applockctl purge" removes what is old.

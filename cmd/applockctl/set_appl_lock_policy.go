@@ -38,8 +38,9 @@ func (a *app) policySetCommand() *cobra.Command {
 		Long: `Sets the policy of a type. It is whole: what is not given is none of it, whatever there was before. A lock
 that is there already keeps its end until it is renewed or transferred.
 
-With --history all the history is told each get, renewal, refusal and release of such a lock, too: a row for each,
-and a program renews its lock many times an hour. A lock that is held is told of from its holder's next get on.
+With --history all the history is told each get, renewal, refusal and release of such a lock, too: a row for
+each, and a program renews its lock many times an hour. A lock that is held is told of from its holder's
+next get on.
 
 The history keeps who has set it, what it says, and the reason: see "applockctl history". It needs the right
 of an administrator.

@@ -597,10 +597,6 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
-    v_operator_id text := rtrim(p_operator_id, ' ');
-    v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
     v_fence bigint;
     v_expired boolean;
     v_now_ts timestamptz;
@@ -609,31 +605,38 @@ DECLARE
     v_history_fl boolean;
     v_history_level varchar(8);
     v_overtaken boolean;
+    v_round integer;
 BEGIN
-    -- One expression, because each costs. What is wrong the checks say themselves.
+    -- One expression, because each costs. Blanks at the end are rare, and what is wrong the checks say themselves.
     IF (
-        char_length(v_operator_id) BETWEEN 1 AND 64
-        AND char_length(v_department_id) <= 64
+        p_object_type NOT LIKE '% '
+        AND p_object_id NOT LIKE '% '
+        AND p_operator_id NOT LIKE '% '
+        AND coalesce(p_department_id, '') NOT LIKE '% '
+        AND char_length(p_operator_id) BETWEEN 1 AND 64
+        AND coalesce(char_length(p_department_id), 0) <= 64
         AND coalesce(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
     ) IS NOT TRUE THEN
-        PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
-        PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-        PERFORM appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-        PERFORM appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+        p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+        p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+        p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+        IF p_department_id IS NOT NULL THEN
+            p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+        END IF;
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     END IF;
-    FOR v_round IN 1..30 LOOP
+    LOOP
         -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, l.history_fl,
             clock_timestamp()
         INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_history_fl, v_now_ts
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id;
-        IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id;
+        IF p_expires_ts > v_now_ts AND p_old_operator_id <> p_operator_id THEN
             IF v_history_fl THEN
                 PERFORM appl_lock_record(
-                    'REFUSED', v_object_type, v_object_id, v_operator_id,
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
                     p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
                 );
             END IF;
@@ -649,13 +652,13 @@ BEGIN
             p.history_level
         INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type;
+        WHERE p.object_type = p_object_type;
         IF v_fence IS NULL THEN
             -- Whoever names a row that is there has named its type and id well.
             IF (
-                char_length(v_object_type) BETWEEN 1 AND 64
-                AND position(':' IN v_object_type) = 0
-                AND char_length(v_object_id) BETWEEN 1 AND 255
+                char_length(p_object_type) BETWEEN 1 AND 64
+                AND position(':' IN p_object_type) = 0
+                AND char_length(p_object_id) BETWEEN 1 AND 255
             ) IS NOT TRUE THEN
                 PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
@@ -673,10 +676,10 @@ BEGIN
                 expires_ts
             )
             VALUES (
-                v_object_type,
-                v_object_id,
-                v_operator_id,
-                v_department_id,
+                p_object_type,
+                p_object_id,
+                p_operator_id,
+                coalesce(p_department_id, ''),
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
@@ -689,30 +692,30 @@ BEGIN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
             -- later than that.
             UPDATE appl_lock AS l
-            SET operator_id = v_operator_id,
-                department_id = v_department_id,
+            SET operator_id = p_operator_id,
+                department_id = coalesce(p_department_id, ''),
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
                 expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
                 note = ''
-            WHERE l.object_type = v_object_type
-                AND l.object_id = v_object_id
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
                 AND l.fence = v_fence
                 AND l.expires_ts = p_expires_ts
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
-            IF v_expired AND FOUND AND p_old_operator_id <> v_operator_id THEN
+            IF v_expired AND FOUND AND p_old_operator_id <> p_operator_id THEN
                 PERFORM appl_lock_record(
-                    'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
-                    p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
+                    'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, p_operator_id, coalesce(p_department_id, ''), p_fence, ''
                 );
                 v_overtaken := true;
             END IF;
         ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
-            SET department_id = CASE WHEN p_department_id IS NULL THEN l.department_id ELSE v_department_id END,
+            SET department_id = coalesce(p_department_id, l.department_id),
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
                 lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
                 expires_ts = v_now_ts + CASE
@@ -720,9 +723,9 @@ BEGIN
                         THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
                     ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
                 END
-            WHERE l.object_type = v_object_type
-                AND l.object_id = v_object_id
-                AND l.operator_id = v_operator_id
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id = p_operator_id
                 AND l.expires_ts > clock_timestamp()
             RETURNING 'RENEWED', l.fence, l.expires_ts,
                 CASE
@@ -743,31 +746,31 @@ BEGIN
                     FROM (
                         SELECT greatest(clock_timestamp(), o.lock_ts) AS now_ts
                         FROM appl_lock AS o
-                        WHERE o.object_type = v_object_type
-                            AND o.object_id = v_object_id
+                        WHERE o.object_type = p_object_type
+                            AND o.object_id = p_object_id
                     ) AS t
-                    WHERE l.object_type = v_object_type
-                        AND l.object_id = v_object_id
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
                     RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
                     INTO p_expires_ts, p_seconds_left;
                 END IF;
                 -- S4: is the history to be told of this grant from now on?
                 UPDATE appl_lock AS l
                 SET history_fl = NOT l.history_fl
-                WHERE l.object_type = v_object_type
-                    AND l.object_id = v_object_id
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id
                     AND l.history_fl <> (coalesce(v_history_level, '') = 'ALL');
                 IF v_history_level = 'ALL' AND v_overtaken IS NOT TRUE THEN
                     PERFORM appl_lock_record(
-                        p_outcome, v_object_type, v_object_id, v_operator_id,
+                        p_outcome, p_object_type, p_object_id, p_operator_id,
                         CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
                         CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
                         CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
                         l.operator_id, l.department_id, l.fence, ''
                     )
                     FROM appl_lock AS l
-                    WHERE l.object_type = v_object_type
-                        AND l.object_id = v_object_id;
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id;
                 END IF;
             END IF;
             p_lock_fl := 'Y';
@@ -775,10 +778,12 @@ BEGIN
             p_old_department_id := '';
             RETURN;
         END IF;
+        v_round := coalesce(v_round, 0) + 1;
+        EXIT WHEN v_round = 30;
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+        MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
 END
 $$;
 
@@ -1920,31 +1925,35 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
-    v_operator_id text := rtrim(p_operator_id, ' ');
     v_actor_id text;
     v_reason text;
     v_awaited boolean;
     v_holds boolean;
+    v_round integer;
     v_history_fl boolean;
 BEGIN
-    FOR v_round IN 1..30 LOOP
+    -- One expression, because each costs. Blanks at the end are rare.
+    IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
+        p_object_type := rtrim(p_object_type, ' ');
+        p_object_id := rtrim(p_object_id, ' ');
+        p_operator_id := rtrim(p_operator_id, ' ');
+    END IF;
+    LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
         -- tells from now on that the grant has not just expired.
         UPDATE appl_lock AS l
         SET lock_ts = l.expires_ts,
             expires_ts = clock_timestamp()
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.operator_id = p_operator_id
             AND l.fence = coalesce(p_fence, l.fence)
             AND l.expires_ts > clock_timestamp()
         RETURNING EXISTS (
             SELECT
             FROM appl_lock_waiter AS w
-            WHERE w.object_type = v_object_type
-                AND w.object_id = v_object_id
+            WHERE w.object_type = p_object_type
+                AND w.object_id = p_object_id
                 AND w.expires_ts > clock_timestamp()
         ), l.history_fl
         INTO v_awaited, v_history_fl;
@@ -1954,14 +1963,14 @@ BEGIN
                 -- a channel.
                 PERFORM
                     pg_notify(f.channel, ':' || f.client_id),
-                    pg_notify(f.channel, v_object_type || ':' || v_object_id)
+                    pg_notify(f.channel, p_object_type || ':' || p_object_id)
                 FROM (
                     SELECT a.client_id, (current_schema() || '_appl_lock')::name::text AS channel
                     FROM (
                         SELECT w.client_id, w.since_ts
                         FROM appl_lock_waiter AS w
-                        WHERE w.object_type = v_object_type
-                            AND w.object_id = v_object_id
+                        WHERE w.object_type = p_object_type
+                            AND w.object_id = p_object_id
                             AND w.expires_ts > clock_timestamp()
                         LIMIT 100
                     ) AS a
@@ -1970,16 +1979,16 @@ BEGIN
                 ) AS f;
             END IF;
             IF v_history_fl OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
-                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
+                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 64, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
-                IF v_history_fl OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                IF v_history_fl OR v_actor_id <> p_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
-                        'RELEASED', v_object_type, v_object_id, v_actor_id,
+                        'RELEASED', p_object_type, p_object_id, v_actor_id,
                         l.operator_id, l.department_id, l.fence, '', '', 0, v_reason
                     )
                     FROM appl_lock AS l
-                    WHERE l.object_type = v_object_type
-                        AND l.object_id = v_object_id;
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id;
                 END IF;
             END IF;
             p_return_cd := 'Y';
@@ -1991,10 +2000,10 @@ BEGIN
 
         -- One expression, because each costs. What is wrong the checks say themselves.
         IF (
-            char_length(v_object_type) BETWEEN 1 AND 64
-            AND position(':' IN v_object_type) = 0
-            AND char_length(v_object_id) BETWEEN 1 AND 255
-            AND char_length(v_operator_id) BETWEEN 1 AND 64
+            char_length(p_object_type) BETWEEN 1 AND 64
+            AND position(':' IN p_object_type) = 0
+            AND char_length(p_object_id) BETWEEN 1 AND 255
+            AND char_length(p_operator_id) BETWEEN 1 AND 64
             AND coalesce(p_fence, 1) >= 1
             AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
@@ -2007,11 +2016,11 @@ BEGIN
         END IF;
 
         -- S2: why not?
-        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(p_fence, l.fence)
+        SELECT l.operator_id, l.department_id, l.operator_id = p_operator_id AND l.fence = coalesce(p_fence, l.fence)
         INTO p_old_operator_id, p_old_department_id, v_holds
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
             p_return_cd := 'Y';
@@ -2025,10 +2034,12 @@ BEGIN
             p_outcome := 'HELD';
             RETURN;
         END IF;
+        v_round := coalesce(v_round, 0) + 1;
+        EXIT WHEN v_round = 30;
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
 END
 $$;
 

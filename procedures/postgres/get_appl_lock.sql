@@ -55,10 +55,6 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
-    v_operator_id text := rtrim(p_operator_id, ' ');
-    v_department_id text := coalesce(rtrim(p_department_id, ' '), '');
     v_fence bigint;
     v_expired boolean;
     v_now_ts timestamptz;
@@ -67,31 +63,38 @@ DECLARE
     v_history_fl boolean;
     v_history_level varchar(8);
     v_overtaken boolean;
+    v_round integer;
 BEGIN
-    -- One expression, because each costs. What is wrong the checks say themselves.
+    -- One expression, because each costs. Blanks at the end are rare, and what is wrong the checks say themselves.
     IF (
-        char_length(v_operator_id) BETWEEN 1 AND 64
-        AND char_length(v_department_id) <= 64
+        p_object_type NOT LIKE '% '
+        AND p_object_id NOT LIKE '% '
+        AND p_operator_id NOT LIKE '% '
+        AND coalesce(p_department_id, '') NOT LIKE '% '
+        AND char_length(p_operator_id) BETWEEN 1 AND 64
+        AND coalesce(char_length(p_department_id), 0) <= 64
         AND coalesce(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
     ) IS NOT TRUE THEN
-        PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
-        PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-        PERFORM appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-        PERFORM appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+        p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+        p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+        p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+        IF p_department_id IS NOT NULL THEN
+            p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+        END IF;
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     END IF;
-    FOR v_round IN 1..30 LOOP
+    LOOP
         -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, l.history_fl,
             clock_timestamp()
         INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_history_fl, v_now_ts
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id;
-        IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id;
+        IF p_expires_ts > v_now_ts AND p_old_operator_id <> p_operator_id THEN
             IF v_history_fl THEN
                 PERFORM appl_lock_record(
-                    'REFUSED', v_object_type, v_object_id, v_operator_id,
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
                     p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
                 );
             END IF;
@@ -107,13 +110,13 @@ BEGIN
             p.history_level
         INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type;
+        WHERE p.object_type = p_object_type;
         IF v_fence IS NULL THEN
             -- Whoever names a row that is there has named its type and id well.
             IF (
-                char_length(v_object_type) BETWEEN 1 AND 64
-                AND position(':' IN v_object_type) = 0
-                AND char_length(v_object_id) BETWEEN 1 AND 255
+                char_length(p_object_type) BETWEEN 1 AND 64
+                AND position(':' IN p_object_type) = 0
+                AND char_length(p_object_id) BETWEEN 1 AND 255
             ) IS NOT TRUE THEN
                 PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
@@ -131,10 +134,10 @@ BEGIN
                 expires_ts
             )
             VALUES (
-                v_object_type,
-                v_object_id,
-                v_operator_id,
-                v_department_id,
+                p_object_type,
+                p_object_id,
+                p_operator_id,
+                coalesce(p_department_id, ''),
                 (extract(epoch FROM v_now_ts) * 1000000)::bigint,
                 v_now_ts,
                 v_now_ts,
@@ -147,30 +150,30 @@ BEGIN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
             -- later than that.
             UPDATE appl_lock AS l
-            SET operator_id = v_operator_id,
-                department_id = v_department_id,
+            SET operator_id = p_operator_id,
+                department_id = coalesce(p_department_id, ''),
                 fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
                 acquired_ts = v_now_ts,
                 lock_ts = v_now_ts,
                 expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
                 note = ''
-            WHERE l.object_type = v_object_type
-                AND l.object_id = v_object_id
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
                 AND l.fence = v_fence
                 AND l.expires_ts = p_expires_ts
             RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
             INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
-            IF v_expired AND FOUND AND p_old_operator_id <> v_operator_id THEN
+            IF v_expired AND FOUND AND p_old_operator_id <> p_operator_id THEN
                 PERFORM appl_lock_record(
-                    'OVERTAKEN', v_object_type, v_object_id, v_operator_id,
-                    p_old_operator_id, p_old_department_id, v_fence, v_operator_id, v_department_id, p_fence, ''
+                    'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, p_operator_id, coalesce(p_department_id, ''), p_fence, ''
                 );
                 v_overtaken := true;
             END IF;
         ELSE
             -- S2c: renew. What depends on the row is computed under its lock.
             UPDATE appl_lock AS l
-            SET department_id = CASE WHEN p_department_id IS NULL THEN l.department_id ELSE v_department_id END,
+            SET department_id = coalesce(p_department_id, l.department_id),
                 -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
                 lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
                 expires_ts = v_now_ts + CASE
@@ -178,9 +181,9 @@ BEGIN
                         THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
                     ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
                 END
-            WHERE l.object_type = v_object_type
-                AND l.object_id = v_object_id
-                AND l.operator_id = v_operator_id
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id = p_operator_id
                 AND l.expires_ts > clock_timestamp()
             RETURNING 'RENEWED', l.fence, l.expires_ts,
                 CASE
@@ -201,31 +204,31 @@ BEGIN
                     FROM (
                         SELECT greatest(clock_timestamp(), o.lock_ts) AS now_ts
                         FROM appl_lock AS o
-                        WHERE o.object_type = v_object_type
-                            AND o.object_id = v_object_id
+                        WHERE o.object_type = p_object_type
+                            AND o.object_id = p_object_id
                     ) AS t
-                    WHERE l.object_type = v_object_type
-                        AND l.object_id = v_object_id
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
                     RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
                     INTO p_expires_ts, p_seconds_left;
                 END IF;
                 -- S4: is the history to be told of this grant from now on?
                 UPDATE appl_lock AS l
                 SET history_fl = NOT l.history_fl
-                WHERE l.object_type = v_object_type
-                    AND l.object_id = v_object_id
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id
                     AND l.history_fl <> (coalesce(v_history_level, '') = 'ALL');
                 IF v_history_level = 'ALL' AND v_overtaken IS NOT TRUE THEN
                     PERFORM appl_lock_record(
-                        p_outcome, v_object_type, v_object_id, v_operator_id,
+                        p_outcome, p_object_type, p_object_id, p_operator_id,
                         CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
                         CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
                         CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
                         l.operator_id, l.department_id, l.fence, ''
                     )
                     FROM appl_lock AS l
-                    WHERE l.object_type = v_object_type
-                        AND l.object_id = v_object_id;
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id;
                 END IF;
             END IF;
             p_lock_fl := 'Y';
@@ -233,10 +236,12 @@ BEGIN
             p_old_department_id := '';
             RETURN;
         END IF;
+        v_round := coalesce(v_round, 0) + 1;
+        EXIT WHEN v_round = 30;
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+        MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
 END
 $$;
 

@@ -44,31 +44,35 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
-    v_operator_id text := rtrim(p_operator_id, ' ');
     v_actor_id text;
     v_reason text;
     v_awaited boolean;
     v_holds boolean;
+    v_round integer;
     v_history_fl boolean;
 BEGIN
-    FOR v_round IN 1..30 LOOP
+    -- One expression, because each costs. Blanks at the end are rare.
+    IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
+        p_object_type := rtrim(p_object_type, ' ');
+        p_object_id := rtrim(p_object_id, ' ');
+        p_operator_id := rtrim(p_operator_id, ' ');
+    END IF;
+    LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
         -- tells from now on that the grant has not just expired.
         UPDATE appl_lock AS l
         SET lock_ts = l.expires_ts,
             expires_ts = clock_timestamp()
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.operator_id = p_operator_id
             AND l.fence = coalesce(p_fence, l.fence)
             AND l.expires_ts > clock_timestamp()
         RETURNING EXISTS (
             SELECT
             FROM appl_lock_waiter AS w
-            WHERE w.object_type = v_object_type
-                AND w.object_id = v_object_id
+            WHERE w.object_type = p_object_type
+                AND w.object_id = p_object_id
                 AND w.expires_ts > clock_timestamp()
         ), l.history_fl
         INTO v_awaited, v_history_fl;
@@ -78,14 +82,14 @@ BEGIN
                 -- a channel.
                 PERFORM
                     pg_notify(f.channel, ':' || f.client_id),
-                    pg_notify(f.channel, v_object_type || ':' || v_object_id)
+                    pg_notify(f.channel, p_object_type || ':' || p_object_id)
                 FROM (
                     SELECT a.client_id, (current_schema() || '_appl_lock')::name::text AS channel
                     FROM (
                         SELECT w.client_id, w.since_ts
                         FROM appl_lock_waiter AS w
-                        WHERE w.object_type = v_object_type
-                            AND w.object_id = v_object_id
+                        WHERE w.object_type = p_object_type
+                            AND w.object_id = p_object_id
                             AND w.expires_ts > clock_timestamp()
                         LIMIT 100
                     ) AS a
@@ -94,16 +98,16 @@ BEGIN
                 ) AS f;
             END IF;
             IF v_history_fl OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
-                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, v_operator_id), 64, true);
+                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 64, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
-                IF v_history_fl OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                IF v_history_fl OR v_actor_id <> p_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
-                        'RELEASED', v_object_type, v_object_id, v_actor_id,
+                        'RELEASED', p_object_type, p_object_id, v_actor_id,
                         l.operator_id, l.department_id, l.fence, '', '', 0, v_reason
                     )
                     FROM appl_lock AS l
-                    WHERE l.object_type = v_object_type
-                        AND l.object_id = v_object_id;
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id;
                 END IF;
             END IF;
             p_return_cd := 'Y';
@@ -115,10 +119,10 @@ BEGIN
 
         -- One expression, because each costs. What is wrong the checks say themselves.
         IF (
-            char_length(v_object_type) BETWEEN 1 AND 64
-            AND position(':' IN v_object_type) = 0
-            AND char_length(v_object_id) BETWEEN 1 AND 255
-            AND char_length(v_operator_id) BETWEEN 1 AND 64
+            char_length(p_object_type) BETWEEN 1 AND 64
+            AND position(':' IN p_object_type) = 0
+            AND char_length(p_object_id) BETWEEN 1 AND 255
+            AND char_length(p_operator_id) BETWEEN 1 AND 64
             AND coalesce(p_fence, 1) >= 1
             AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
@@ -131,11 +135,11 @@ BEGIN
         END IF;
 
         -- S2: why not?
-        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(p_fence, l.fence)
+        SELECT l.operator_id, l.department_id, l.operator_id = p_operator_id AND l.fence = coalesce(p_fence, l.fence)
         INTO p_old_operator_id, p_old_department_id, v_holds
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
             p_return_cd := 'Y';
@@ -149,10 +153,12 @@ BEGIN
             p_outcome := 'HELD';
             RETURN;
         END IF;
+        v_round := coalesce(v_round, 0) + 1;
+        EXIT WHEN v_round = 30;
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
 END
 $$;
 

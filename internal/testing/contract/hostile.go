@@ -175,6 +175,12 @@ func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool
 			return flag == "Y" || flag == "N" || flag == "" && mayBeEmpty
 		}, hostileTexts(1, turn), nil
 	}
+	if strings.HasSuffix(parameter.Name, "_level") {
+		words := regexp.MustCompile("`([A-Z]+)`").FindAllStringSubmatch(parameter.Meaning, -1)
+		return func(value string) bool {
+			return slices.ContainsFunc(words, func(word []string) bool { return word[1] == strings.TrimRight(value, " ") })
+		}, append(hostileTexts(1, turn), words[0][1], strings.ToLower(words[0][1])), nil
+	}
 	least, most, err := limitsIn(parameter)
 	if err != nil {
 		return nil, nil, err

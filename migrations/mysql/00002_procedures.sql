@@ -3736,7 +3736,7 @@ BEGIN
     ELSEIF CHAR_LENGTH(v_reason) > 180 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHAR_LENGTH(v_reason), 180);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);

@@ -2611,7 +2611,7 @@ BEGIN
     IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES',
+            MESSAGE = 'set_appl_lock_policy: p_history_level is ALL or CHANGES',
             COLUMN = 'p_history_level';
     END IF;
 

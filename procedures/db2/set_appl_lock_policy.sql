@@ -72,7 +72,7 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level must be ALL or CHANGES';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +265,34 @@ func TestInvalidInGo(t *testing.T) {
 	}
 	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld: nothing has changed", err)
+	}
+}
+
+// Goal: the history is told that a get which must be new was refused, and not that it would have renewed. Method: both, of a type
+// whose policy asks for all.
+func TestNewTellsItsRefusal(t *testing.T) {
+	t.Parallel()
+	client := openSQLite(t)
+	policy := applock.Policy{Type: "customer", HistoryLevel: applock.HistoryAll}
+	if err := client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "DBA"}); err != nil {
+		t.Fatal(err)
+	}
+	object := applock.Object{Type: "customer", ID: "42"}
+	for _, operator := range []string{"JDOE", "JDOE", "ASMITH"} {
+		_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}, New: true})
+		if err != nil && !errors.Is(err, applock.ErrHeld) {
+			t.Fatal(err)
+		}
+	}
+	var told []applock.EventKind
+	for event, err := range client.Events(t.Context(), applock.EventsRequest{ObjectType: "customer", ObjectID: "42"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, event.Kind)
+	}
+	if want := []applock.EventKind{applock.EventAcquired, applock.EventRefused}; !slices.Equal(told, want) {
+		t.Errorf("the history has %v, want %v", told, want)
 	}
 }
 

@@ -139,14 +139,21 @@ func (o operations) getNew(ctx context.Context, params db.GetApplLockParams) (Gr
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
 	for range repetitions {
 		var grant Grant
+		var held *HeldError
 		err := o.inOwnTx(ctx, func(inTx operations) error {
 			var err error
 			grant, err = inTx.get(ctx, params)
+			if errors.As(err, &held) {
+				return nil // the history may have been told of the refusal
+			}
 			if err == nil && grant.Outcome == OutcomeRenewed {
 				return errRenewal
 			}
 			return err
 		})
+		if err == nil && held != nil {
+			return Grant{}, held
+		}
 		if err == nil {
 			return grant, nil
 		}

@@ -28,7 +28,8 @@ const (
 	// EventRenewed is a renewal, also that of a lease: From and To are the holder.
 	EventRenewed EventKind = "RENEWED"
 	// EventRefused is a Get of what another operator held: the actor is who was refused, From and To are the holder. Who waits is
-	// refused once, however often it looks.
+	// refused when it begins, and when it asks in vain for what has become free, but not each time that it looks. A get of several
+	// objects that takes none has none of these.
 	EventRefused EventKind = "REFUSED"
 	// EventPurged is a purge that removed rows; the reason is their number.
 	EventPurged EventKind = "PURGED"

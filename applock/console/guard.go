@@ -76,7 +76,11 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	case "GET /style.css", "GET /icon.svg", "GET /script.js":
 		static(path.Base(r.URL.Path))(w, r)
 	case "GET /sign-in":
-		location, err := sessions.Begin(w, r, r.URL.Query().Get("page"))
+		page := r.URL.Query().Get("page")
+		if len(page) > longestPage {
+			page = ""
+		}
+		location, err := sessions.Begin(w, r, page)
 		c.sendOn(w, r, location, err)
 	case "GET /signed-in":
 		page, err := c.finish(w, r, sessions)
@@ -90,7 +94,8 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	return true
 }
 
-// finish has an address that fails too often wait.
+// finish has an address that the issuer or the person fails too often wait. What nobody has begun is refused without a count: a
+// page of somebody else could have any browser ask for it, and behind a proxy all have one address.
 func (c *console) finish(w http.ResponseWriter, r *http.Request, sessions Sessions) (page string, err error) {
 	address, err := c.signIns.admit(r)
 	if err != nil {
@@ -98,7 +103,7 @@ func (c *console) finish(w http.ResponseWriter, r *http.Request, sessions Sessio
 	}
 	page, err = sessions.Finish(w, r)
 	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && refused.Status != http.StatusBadRequest {
 		c.signIns.failed(address)
 	}
 	return page, err
@@ -114,6 +119,9 @@ func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string
 	w.WriteHeader(http.StatusSeeOther)
 }
 
+// longestPage is what is kept of an address for as long as somebody signs in.
+const longestPage = 2000
+
 // pageOf is an address of this console, relative to where it is mounted, whatever somebody has made the parameter.
 func pageOf(page string) string {
 	parsed, err := url.Parse(page)
@@ -121,7 +129,7 @@ func pageOf(page string) string {
 		return "./"
 	}
 	name := strings.Trim(parsed.Path, "/\\")
-	if strings.ContainsAny(name, "/\\:") {
+	if strings.ContainsAny(name, "/\\:") || name == ".." {
 		return "./"
 	}
 	relative := url.URL{Path: "./" + name, RawQuery: parsed.Query().Encode()}
@@ -134,6 +142,10 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	var refused *RefusedError
 	unknown := errors.As(err, &refused) && refused.Status == http.StatusUnauthorized
+	if strings.Count(r.URL.Path, "/") > 1 {
+		c.tellOfSignIn(w, r, &RefusedError{Status: http.StatusNotFound, Reason: c.texts["error.no-page"]})
+		return
+	}
 	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" || r.URL.Path == "/changes" {
 		c.tellOfSignIn(w, r, err)
 		return

@@ -35,6 +35,7 @@
 --            when S1 tries again, always to the same end: v_now and the ttl. Nobody holds what another holds.
 --            When no policy has the history told ALL any more, renewals are no events from then on: S0 asks, so that S1 and
 --            S1b are one transaction only where they must be.
+--            S0 is a plain read, and sees the policies as the caller's snapshot has them.
 
 DELIMITER $$
 

@@ -166,13 +166,13 @@ func (s *SignIn) Begin(w http.ResponseWriter, _ *http.Request, page string) (loc
 func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, err error) {
 	cookie, err := r.Cookie(s.pendingCookie)
 	if err != nil {
-		return "", refused("This browser has not begun to sign in, or not within ten minutes.")
+		return "", notBegun("This browser has not begun to sign in, or not within ten minutes.")
 	}
 	a, found := s.pending.take(cookie.Value, s.now())
 	s.setCookie(w, s.pendingCookie, "", 0)
 	state := r.URL.Query().Get("state")
 	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
-		return "", refused("This is not the sign-in that this browser has begun.")
+		return "", notBegun("This is not the sign-in that this browser has begun.")
 	}
 	if said := r.URL.Query().Get("error"); said != "" {
 		return "", refused("The issuer has refused to sign you in.")
@@ -248,6 +248,11 @@ func (s *SignIn) setCookie(w http.ResponseWriter, name, value string, lasting ti
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,
 	})
+}
+
+// notBegun is an answer that nobody has asked for. It is no failure of the person's, and the console does not count it.
+func notBegun(reason string) error {
+	return &console.RefusedError{Status: http.StatusBadRequest, Reason: reason}
 }
 
 func refused(reason string) error {

@@ -465,7 +465,7 @@ func TestNames(t *testing.T) {
 }
 
 // Goal: an address that fails to sign in again and again waits, also with a good answer, and nobody is sent anywhere but to a page of
-// this console. Method: answers that were never asked for, and pages of elsewhere.
+// this console; answers that were never asked for keep nobody out. Method: such answers, tokens of another sign-in, and pages of elsewhere.
 func TestFailuresAndPages(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, func(*Config) {})
@@ -479,8 +479,18 @@ func TestFailuresAndPages(t *testing.T) {
 		}
 	}
 	browser := p.browser(t)
+	for range 20 {
+		if got := ask(t, browser, http.MethodGet, p.address+"signed-in?code=x&state=y", nil); got.status != http.StatusBadRequest {
+			t.Errorf("status %d of what nobody has begun", got.status)
+		}
+	}
+	if got := ask(t, browser, http.MethodGet, p.address, nil); got.status != http.StatusOK {
+		t.Errorf("status %d after what anybody can send", got.status)
+	}
+	browser = p.browser(t)
+	p.issuer.signs(func(claims map[string]any) { claims["nonce"] = "x" }, p.issuer.key)
 	for range 10 {
-		if got := ask(t, browser, http.MethodGet, p.address+"signed-in?code=x&state=y", nil); got.status != http.StatusForbidden {
+		if got := ask(t, browser, http.MethodGet, p.address, nil); got.status != http.StatusForbidden {
 			t.Errorf("status %d", got.status)
 		}
 	}

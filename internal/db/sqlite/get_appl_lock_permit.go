@@ -34,18 +34,22 @@ func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) 
 	if err != nil || isFull(slots) {
 		return fullPermits(slots), err
 	}
-	result, err := d.takeOrRenew(ctx, db.GetApplLockParams{
+	slot := db.GetApplLockParams{
 		ObjectType:   params.ObjectType,
 		ObjectID:     slots[0].SlotID,
 		OperatorID:   params.OperatorID,
 		DepartmentID: params.DepartmentID,
 		TTLSeconds:   params.TTLSeconds,
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, contention("get_appl_lock_permit", params.ObjectType, params.ObjectID)
+	}
+	result, err := d.takeOrRenew(ctx, slot)
+	if errors.Is(err, sql.ErrNoRows) { // another's, which has expired and was not released
+		result, err = d.overtake(ctx, slot)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if result.LockFL != db.Yes { // the slot's end came closer between the two looks: the clock was set back
+		return nil, contention("get_appl_lock_permit", params.ObjectType, params.ObjectID)
 	}
 	permit := db.Permit{
 		Outcome:      result.Outcome,

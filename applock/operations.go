@@ -55,11 +55,18 @@ func retryIfUnchanged[T any](ctx context.Context, o operations, operation func()
 		if o.inTx || repetition > repetitions || kind != db.KindContention && kind != db.KindRetry {
 			return result, err
 		}
-		select {
-		case <-ctx.Done():
+		sleep(ctx, time.Duration(min(repetition, 10))*repetitionPause)
+		if ctx.Err() != nil {
 			return result, err
-		case <-time.After(time.Duration(min(repetition, 10)) * repetitionPause):
 		}
+	}
+}
+
+// sleep returns early when ctx ends.
+func sleep(ctx context.Context, long time.Duration) {
+	select {
+	case <-time.After(long):
+	case <-ctx.Done():
 	}
 }
 

@@ -75,11 +75,3 @@ func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int
 		}
 	}
 }
-
-// sleep returns early when ctx ends.
-func sleep(ctx context.Context, long time.Duration) {
-	select {
-	case <-time.After(long):
-	case <-ctx.Done():
-	}
-}

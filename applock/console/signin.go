@@ -33,7 +33,7 @@ type Sessions interface {
 	// wants to go.
 	Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error)
 	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError counts as a
-	// failure: after ten of them an address is refused for a minute.
+	// failure, unless its status is 400, for what nobody has begun: after ten of them an address is refused for a minute.
 	Finish(w http.ResponseWriter, r *http.Request) (page string, err error)
 	// End ends the session.
 	End(w http.ResponseWriter, r *http.Request)

@@ -158,8 +158,8 @@ func probes() []probe {
 	}
 }
 
-// cost counts the statements inside, the pages of the one that looks at most of them, and the bytes of log of them all, in the
-// cheapest of a few calls. What a server does in one call of many is not what the operation costs: it looks up what it then
+// cost counts the statements inside, the pages of the one that looks at most of them, and the bytes of log of them all: of each the
+// least in a few calls. What a server does in one call of many is not what the operation costs: it looks up what it then
 // keeps, logs a whole page after a checkpoint, or logs that a sequence has gone on.
 func (e *explained) cost(t *testing.T, probe probe) (statements, pages, bytes int) {
 	t.Helper()
@@ -178,9 +178,10 @@ func (e *explained) cost(t *testing.T, probe probe) (statements, pages, bytes in
 		if attempt == 0 || wholePages > 0 {
 			continue
 		}
-		if counted == 0 || bytesNow < bytes {
+		if counted == 0 {
 			statements, pages, bytes = statementsNow, pagesNow, bytesNow
 		}
+		statements, pages, bytes = min(statements, statementsNow), min(pages, pagesNow), min(bytes, bytesNow)
 		if counted++; counted == enough {
 			break
 		}

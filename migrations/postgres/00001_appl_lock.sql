@@ -138,6 +138,43 @@ COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to whic
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
 COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.';
 
+-- The answers of the routines that are called most, in the order of their OUT columns.
+CREATE TYPE get_appl_lock_answer AS (
+    p_lock_fl character(1),
+    p_outcome text,
+    p_old_operator_id text,
+    p_old_department_id text,
+    p_fence bigint,
+    p_expires_ts timestamptz,
+    p_seconds_left bigint,
+    p_note text
+);
+
+COMMENT ON TYPE get_appl_lock_answer IS 'What get_appl_lock_row answers.';
+
+CREATE TYPE release_appl_lock_answer AS (
+    p_return_cd character(1),
+    p_outcome text,
+    p_old_operator_id text,
+    p_old_department_id text
+);
+
+COMMENT ON TYPE release_appl_lock_answer IS 'What release_appl_lock_row answers.';
+
+CREATE TYPE inquire_appl_lock_answer AS (
+    p_return_cd character(1),
+    p_operator_id text,
+    p_department_id text,
+    p_fence bigint,
+    p_acquired_ts timestamptz,
+    p_lock_ts timestamptz,
+    p_expires_ts timestamptz,
+    p_seconds_left bigint,
+    p_note text
+);
+
+COMMENT ON TYPE inquire_appl_lock_answer IS 'What inquire_appl_lock_row answers.';
+
 -- An empty or small table that the server knows to be one is read as it is, which costs half of what its index does.
 ANALYZE appl_lock_policy;
 
@@ -150,6 +187,9 @@ DO $$
 DECLARE
     v_schema text := coalesce(nullif(current_setting('applock.schema', true), ''), 'applock');
 BEGIN
+    EXECUTE format('DROP TYPE IF EXISTS %I.inquire_appl_lock_answer', v_schema);
+    EXECUTE format('DROP TYPE IF EXISTS %I.release_appl_lock_answer', v_schema);
+    EXECUTE format('DROP TYPE IF EXISTS %I.get_appl_lock_answer', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_policy', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);

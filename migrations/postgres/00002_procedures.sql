@@ -582,24 +582,25 @@ CREATE OR REPLACE FUNCTION get_appl_lock_row(
     p_object_id text,
     p_operator_id text,
     p_department_id text,
-    p_ttl_seconds bigint,
-    OUT p_lock_fl character(1),
-    OUT p_outcome text,
-    OUT p_old_operator_id text,
-    OUT p_old_department_id text,
-    OUT p_fence bigint,
-    OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint,
-    OUT p_note text
+    p_ttl_seconds bigint
 )
+-- A named row, because OUT parameters are described anew in each call, which costs a twelfth of it.
+RETURNS get_appl_lock_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
+    v_holder_id text;
+    v_holder_department_id text;
     v_fence bigint;
     v_expired boolean;
+    v_expires_ts timestamptz;
+    v_note text;
     v_now_ts timestamptz;
+    v_renewed boolean;
+    v_new_fence bigint;
+    v_seconds_left bigint;
     v_ttl_seconds bigint;
     v_longest_ttl_seconds bigint;
     v_history_fl boolean;
@@ -607,11 +608,10 @@ DECLARE
     v_overtaken boolean;
     v_round integer;
 BEGIN
-    -- One expression, because each costs. Blanks at the end are rare, and what is wrong the checks say themselves.
+    -- One expression, because each costs, and each operator in it. Blanks at the end are rare, and what is wrong the checks
+    -- say themselves.
     IF (
-        p_object_type NOT LIKE '% '
-        AND p_object_id NOT LIKE '% '
-        AND p_operator_id NOT LIKE '% '
+        p_operator_id NOT LIKE '% '
         AND coalesce(p_department_id, '') NOT LIKE '% '
         AND char_length(p_operator_id) BETWEEN 1 AND 64
         AND coalesce(char_length(p_department_id), 0) <= 64
@@ -629,22 +629,21 @@ BEGIN
         -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, l.history_fl,
             clock_timestamp()
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_expired, p_expires_ts, p_note, v_history_fl, v_now_ts
+        INTO v_holder_id, v_holder_department_id, v_fence, v_expired, v_expires_ts, v_note, v_history_fl, v_now_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id;
-        IF p_expires_ts > v_now_ts AND p_old_operator_id <> p_operator_id THEN
+        IF v_expires_ts > v_now_ts AND v_holder_id <> p_operator_id THEN
             IF v_history_fl THEN
                 PERFORM appl_lock_record(
                     'REFUSED', p_object_type, p_object_id, p_operator_id,
-                    p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
+                    v_holder_id, v_holder_department_id, v_fence, v_holder_id, v_holder_department_id, v_fence, ''
                 );
             END IF;
-            p_lock_fl := 'N';
-            p_outcome := 'HELD';
-            p_fence := 0;
-            p_seconds_left := appl_lock_seconds_left(p_expires_ts);
-            RETURN;
+            RETURN ROW(
+                'N', 'HELD', v_holder_id, v_holder_department_id, 0,
+                v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note
+            )::get_appl_lock_answer;
         END IF;
 
         -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
@@ -654,14 +653,17 @@ BEGIN
         FROM appl_lock_policy AS p
         WHERE p.object_type = p_object_type;
         IF v_fence IS NULL THEN
-            -- Whoever names a row that is there has named its type and id well.
+            -- Whoever names a row that is there has named its type and id well. Blanks at the end name none.
             IF (
-                char_length(p_object_type) BETWEEN 1 AND 64
+                p_object_type NOT LIKE '% '
+                AND p_object_id NOT LIKE '% '
+                AND char_length(p_object_type) BETWEEN 1 AND 64
                 AND position(':' IN p_object_type) = 0
                 AND char_length(p_object_id) BETWEEN 1 AND 255
             ) IS NOT TRUE THEN
-                PERFORM appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
-                PERFORM appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+                p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+                p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+                CONTINUE;
             END IF;
             -- S2a: take what has no row.
             v_now_ts := clock_timestamp();
@@ -686,9 +688,9 @@ BEGIN
                 v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
-        ELSIF p_expires_ts <= v_now_ts THEN
+            RETURNING l.fence, l.expires_ts
+            INTO v_new_fence, v_expires_ts;
+        ELSIF v_expires_ts <= v_now_ts THEN
             -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
             -- later than that.
             UPDATE appl_lock AS l
@@ -702,13 +704,13 @@ BEGIN
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.fence = v_fence
-                AND l.expires_ts = p_expires_ts
-            RETURNING 'ACQUIRED', l.fence, l.expires_ts, coalesce(v_ttl_seconds, p_ttl_seconds, 604800), l.note
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
-            IF v_expired AND FOUND AND p_old_operator_id <> p_operator_id THEN
+                AND l.expires_ts = v_expires_ts
+            RETURNING l.fence, l.expires_ts
+            INTO v_new_fence, v_expires_ts;
+            IF v_expired AND FOUND AND v_holder_id <> p_operator_id THEN
                 PERFORM appl_lock_record(
                     'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
-                    p_old_operator_id, p_old_department_id, v_fence, p_operator_id, coalesce(p_department_id, ''), p_fence, ''
+                    v_holder_id, v_holder_department_id, v_fence, p_operator_id, coalesce(p_department_id, ''), v_new_fence, ''
                 );
                 v_overtaken := true;
             END IF;
@@ -727,12 +729,12 @@ BEGIN
                 AND l.object_id = p_object_id
                 AND l.operator_id = p_operator_id
                 AND l.expires_ts > clock_timestamp()
-            RETURNING 'RENEWED', l.fence, l.expires_ts,
+            RETURNING true, l.fence, l.expires_ts,
                 CASE
                     WHEN p_ttl_seconds IS NULL THEN appl_lock_seconds_left(l.expires_ts)
                     ELSE coalesce(v_ttl_seconds, p_ttl_seconds)
                 END, l.note
-            INTO p_outcome, p_fence, p_expires_ts, p_seconds_left, p_note;
+            INTO v_renewed, v_new_fence, v_expires_ts, v_seconds_left, v_note;
         END IF;
         IF FOUND THEN
             -- One expression for what is rare, because each costs, and an operator in it much.
@@ -740,7 +742,7 @@ BEGIN
                 IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
                     -- S3: S2 has waited, and its times are those from before.
                     UPDATE appl_lock AS l
-                    SET acquired_ts = CASE p_outcome WHEN 'ACQUIRED' THEN t.now_ts ELSE l.acquired_ts END,
+                    SET acquired_ts = CASE WHEN v_renewed THEN l.acquired_ts ELSE t.now_ts END,
                         lock_ts = t.now_ts,
                         expires_ts = l.expires_ts + (t.now_ts - l.lock_ts)
                     FROM (
@@ -752,7 +754,7 @@ BEGIN
                     WHERE l.object_type = p_object_type
                         AND l.object_id = p_object_id
                     RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-                    INTO p_expires_ts, p_seconds_left;
+                    INTO v_expires_ts, v_seconds_left;
                 END IF;
                 -- S4: is the history to be told of this grant from now on?
                 UPDATE appl_lock AS l
@@ -762,10 +764,10 @@ BEGIN
                     AND l.history_fl <> (coalesce(v_history_level, '') = 'ALL');
                 IF v_history_level = 'ALL' AND v_overtaken IS NOT TRUE THEN
                     PERFORM appl_lock_record(
-                        p_outcome, p_object_type, p_object_id, p_operator_id,
-                        CASE p_outcome WHEN 'RENEWED' THEN l.operator_id ELSE '' END,
-                        CASE p_outcome WHEN 'RENEWED' THEN l.department_id ELSE '' END,
-                        CASE p_outcome WHEN 'RENEWED' THEN l.fence ELSE 0 END,
+                        CASE WHEN v_renewed THEN 'RENEWED' ELSE 'ACQUIRED' END, p_object_type, p_object_id, p_operator_id,
+                        CASE WHEN v_renewed THEN l.operator_id ELSE '' END,
+                        CASE WHEN v_renewed THEN l.department_id ELSE '' END,
+                        CASE WHEN v_renewed THEN l.fence ELSE 0 END,
                         l.operator_id, l.department_id, l.fence, ''
                     )
                     FROM appl_lock AS l
@@ -773,10 +775,11 @@ BEGIN
                         AND l.object_id = p_object_id;
                 END IF;
             END IF;
-            p_lock_fl := 'Y';
-            p_old_operator_id := '';
-            p_old_department_id := '';
-            RETURN;
+            RETURN ROW(
+                'Y', CASE WHEN v_renewed THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_new_fence,
+                v_expires_ts, coalesce(v_seconds_left, v_ttl_seconds, p_ttl_seconds, 604800),
+                CASE WHEN v_renewed THEN v_note ELSE '' END
+            )::get_appl_lock_answer;
         END IF;
         v_round := coalesce(v_round, 0) + 1;
         EXIT WHEN v_round = 30;
@@ -1160,56 +1163,48 @@ REVOKE ALL ON FUNCTION inbox_appl_locks(text, bigint, bigint) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
     p_object_type text,
-    p_object_id text,
-    OUT p_return_cd character(1),
-    OUT p_operator_id text,
-    OUT p_department_id text,
-    OUT p_fence bigint,
-    OUT p_acquired_ts timestamptz,
-    OUT p_lock_ts timestamptz,
-    OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint,
-    OUT p_note text
+    p_object_id text
 )
+-- A named row, because OUT parameters are described anew in each call.
+RETURNS inquire_appl_lock_answer
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
+    v_answer inquire_appl_lock_answer;
 BEGIN
-    SELECT
-        'Y',
-        l.operator_id,
-        l.department_id,
-        l.fence,
-        l.acquired_ts,
-        l.lock_ts,
-        l.expires_ts,
-        appl_lock_seconds_left(l.expires_ts),
-        l.note
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
-    FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.expires_ts > clock_timestamp();
-    IF NOT FOUND THEN
-        -- Whoever names a row that is there has named it well.
-        IF (
-            char_length(v_object_type) BETWEEN 1 AND 64
-            AND position(':' IN v_object_type) = 0
-            AND char_length(v_object_id) BETWEEN 1 AND 255
-        ) IS NOT TRUE THEN
-            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+    LOOP
+        SELECT
+            'Y',
+            l.operator_id,
+            l.department_id,
+            l.fence,
+            l.acquired_ts,
+            l.lock_ts,
+            l.expires_ts,
+            appl_lock_seconds_left(l.expires_ts),
+            l.note
+        INTO v_answer
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.expires_ts > clock_timestamp();
+        IF FOUND THEN
+            RETURN v_answer;
         END IF;
-        p_return_cd := 'N';
-        p_operator_id := '';
-        p_department_id := '';
-        p_fence := 0;
-        p_seconds_left := 0;
-        p_note := '';
-    END IF;
+        -- Whoever names a row that is there has named it well. Blanks at the end name none.
+        IF (
+            p_object_type NOT LIKE '% '
+            AND p_object_id NOT LIKE '% '
+            AND char_length(p_object_type) BETWEEN 1 AND 64
+            AND position(':' IN p_object_type) = 0
+            AND char_length(p_object_id) BETWEEN 1 AND 255
+        ) THEN
+            RETURN ROW('N', '', '', 0, NULL, NULL, NULL, 0, '')::inquire_appl_lock_answer;
+        END IF;
+        p_object_type := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
+        p_object_id := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+    END LOOP;
 END
 $$;
 
@@ -1914,12 +1909,10 @@ CREATE OR REPLACE FUNCTION release_appl_lock_row(
     p_operator_id text,
     p_fence bigint,
     p_actor_id text,
-    p_reason text,
-    OUT p_return_cd character(1),
-    OUT p_outcome text,
-    OUT p_old_operator_id text,
-    OUT p_old_department_id text
+    p_reason text
 )
+-- A named row, because OUT parameters are described anew in each call, which costs a twelfth of it.
+RETURNS release_appl_lock_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -1928,16 +1921,12 @@ DECLARE
     v_actor_id text;
     v_reason text;
     v_awaited boolean;
+    v_holder_id text;
+    v_holder_department_id text;
     v_holds boolean;
     v_round integer;
     v_history_fl boolean;
 BEGIN
-    -- One expression, because each costs. Blanks at the end are rare.
-    IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
-        p_object_type := rtrim(p_object_type, ' ');
-        p_object_id := rtrim(p_object_id, ' ');
-        p_operator_id := rtrim(p_operator_id, ' ');
-    END IF;
     LOOP
         -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
         -- tells from now on that the grant has not just expired.
@@ -1991,13 +1980,16 @@ BEGIN
                         AND l.object_id = p_object_id;
                 END IF;
             END IF;
-            p_return_cd := 'Y';
-            p_outcome := 'RELEASED';
-            p_old_operator_id := '';
-            p_old_department_id := '';
-            RETURN;
+            RETURN ROW('Y', 'RELEASED', '', '')::release_appl_lock_answer;
         END IF;
 
+        -- Blanks at the end, which are rare, name no grant.
+        IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
+            p_object_type := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
+            p_object_id := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
+            p_operator_id := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            CONTINUE;
+        END IF;
         -- One expression, because each costs. What is wrong the checks say themselves.
         IF (
             char_length(p_object_type) BETWEEN 1 AND 64
@@ -2017,22 +2009,16 @@ BEGIN
 
         -- S2: why not?
         SELECT l.operator_id, l.department_id, l.operator_id = p_operator_id AND l.fence = coalesce(p_fence, l.fence)
-        INTO p_old_operator_id, p_old_department_id, v_holds
+        INTO v_holder_id, v_holder_department_id, v_holds
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
-            p_return_cd := 'Y';
-            p_outcome := 'FREE';
-            p_old_operator_id := '';
-            p_old_department_id := '';
-            RETURN;
+            RETURN ROW('Y', 'FREE', '', '')::release_appl_lock_answer;
         END IF;
         IF NOT v_holds THEN
-            p_return_cd := 'N';
-            p_outcome := 'HELD';
-            RETURN;
+            RETURN ROW('N', 'HELD', v_holder_id, v_holder_department_id)::release_appl_lock_answer;
         END IF;
         v_round := coalesce(v_round, 0) + 1;
         EXIT WHEN v_round = 30;

@@ -13,56 +13,48 @@
 
 CREATE OR REPLACE FUNCTION inquire_appl_lock_row(
     p_object_type text,
-    p_object_id text,
-    OUT p_return_cd character(1),
-    OUT p_operator_id text,
-    OUT p_department_id text,
-    OUT p_fence bigint,
-    OUT p_acquired_ts timestamptz,
-    OUT p_lock_ts timestamptz,
-    OUT p_expires_ts timestamptz,
-    OUT p_seconds_left bigint,
-    OUT p_note text
+    p_object_id text
 )
+-- A named row, because OUT parameters are described anew in each call.
+RETURNS inquire_appl_lock_answer
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
+    v_answer inquire_appl_lock_answer;
 BEGIN
-    SELECT
-        'Y',
-        l.operator_id,
-        l.department_id,
-        l.fence,
-        l.acquired_ts,
-        l.lock_ts,
-        l.expires_ts,
-        appl_lock_seconds_left(l.expires_ts),
-        l.note
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
-    FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.expires_ts > clock_timestamp();
-    IF NOT FOUND THEN
-        -- Whoever names a row that is there has named it well.
-        IF (
-            char_length(v_object_type) BETWEEN 1 AND 64
-            AND position(':' IN v_object_type) = 0
-            AND char_length(v_object_id) BETWEEN 1 AND 255
-        ) IS NOT TRUE THEN
-            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-            PERFORM appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+    LOOP
+        SELECT
+            'Y',
+            l.operator_id,
+            l.department_id,
+            l.fence,
+            l.acquired_ts,
+            l.lock_ts,
+            l.expires_ts,
+            appl_lock_seconds_left(l.expires_ts),
+            l.note
+        INTO v_answer
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.expires_ts > clock_timestamp();
+        IF FOUND THEN
+            RETURN v_answer;
         END IF;
-        p_return_cd := 'N';
-        p_operator_id := '';
-        p_department_id := '';
-        p_fence := 0;
-        p_seconds_left := 0;
-        p_note := '';
-    END IF;
+        -- Whoever names a row that is there has named it well. Blanks at the end name none.
+        IF (
+            p_object_type NOT LIKE '% '
+            AND p_object_id NOT LIKE '% '
+            AND char_length(p_object_type) BETWEEN 1 AND 64
+            AND position(':' IN p_object_type) = 0
+            AND char_length(p_object_id) BETWEEN 1 AND 255
+        ) THEN
+            RETURN ROW('N', '', '', 0, NULL, NULL, NULL, 0, '')::inquire_appl_lock_answer;
+        END IF;
+        p_object_type := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
+        p_object_id := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+    END LOOP;
 END
 $$;
 

@@ -76,13 +76,24 @@ func TestCatalogueEqualsContract(t *testing.T) {
 	got := column(t, pool, `
 		SELECT CASE p.prokind WHEN 'p' THEN 'procedure ' ELSE 'function ' END || p.proname || '(' ||
 			coalesce((
-				SELECT string_agg(
-					CASE coalesce(p.proargmodes[n], 'i') WHEN 'i' THEN 'IN' WHEN 'b' THEN 'INOUT' ELSE 'OUT' END
-						|| ' ' || p.proargnames[n] || ' '
-						|| format_type(coalesce(p.proallargtypes[n], p.proargtypes[n - 1]), NULL), ', ' ORDER BY n)
-				FROM generate_subscripts(p.proargnames, 1) AS n
-			), '') || ')' || CASE WHEN p.prokind = 'p' THEN '' ELSE ' returns ' || replace(pg_get_function_result(p.oid), 'applock.', '') END
+				SELECT string_agg(parameter, ', ' ORDER BY part, n)
+				FROM (
+					SELECT 1 AS part, n,
+						CASE coalesce(p.proargmodes[n], 'i') WHEN 'i' THEN 'IN' WHEN 'b' THEN 'INOUT' ELSE 'OUT' END
+							|| ' ' || p.proargnames[n] || ' '
+							|| format_type(coalesce(p.proallargtypes[n], p.proargtypes[n - 1]), NULL) AS parameter
+					FROM generate_subscripts(p.proargnames, 1) AS n
+					UNION ALL
+					SELECT 2, a.attnum, 'OUT ' || a.attname || ' ' || format_type(a.atttypid, NULL)
+					FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0
+				) AS parameters
+			), '') || ')' || CASE
+				WHEN p.prokind = 'p' THEN ''
+				WHEN t.typrelid <> 0 THEN ' returns record'
+				ELSE ' returns ' || replace(pg_get_function_result(p.oid), 'applock.', '')
+			END
 		FROM pg_proc AS p
+		JOIN pg_type AS t ON t.oid = p.prorettype
 		WHERE p.pronamespace = 'applock'::regnamespace AND p.proname <> ALL ($1)`, internalRoutines())
 	slices.Sort(want)
 	slices.Sort(got)
@@ -130,7 +141,7 @@ func TestGoldenSchema(t *testing.T) {
 					CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS line,
 					(c.relname = 'appl_lock_waiter')::int * 100 + a.attnum AS position
 			FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
-			WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind = 'r' AND c.relname <> 'appl_lock_goose' AND a.attnum > 0
+			WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind IN ('r', 'c') AND c.relname <> 'appl_lock_goose' AND a.attnum > 0
 			UNION ALL
 			SELECT 2, format('options %s %s', c.relname, c.reloptions), 0
 			FROM pg_class AS c WHERE c.relnamespace = 'applock'::regnamespace AND c.reloptions IS NOT NULL
@@ -143,8 +154,9 @@ func TestGoldenSchema(t *testing.T) {
 			SELECT 4, format('index %s', pg_get_indexdef(i.indexrelid)), 0
 			FROM pg_index AS i WHERE i.indrelid IN ('applock.appl_lock'::regclass, 'applock.appl_lock_waiter'::regclass)
 			UNION ALL
-			SELECT 5, format('%s %s(%s) %s%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END, p.proname,
+			SELECT 5, format('%s %s(%s)%s %s%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END, p.proname,
 					pg_get_function_identity_arguments(p.oid),
+					CASE p.prokind WHEN 'p' THEN '' ELSE ' returns ' || format_type(p.prorettype, NULL) END,
 					CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
 					CASE WHEN p.prosecdef THEN ' definer' ELSE '' END, p.proconfig), 0
 			FROM pg_proc AS p WHERE p.pronamespace = 'applock'::regnamespace

@@ -161,10 +161,10 @@ func reasons() map[string]string {
 	// Counted by valgrind's callgrind on a server in single-user mode, PostgreSQL 15, of prepared statements, 40 calls against 140.
 	counted := "counted in instructions of the server: "
 	function := counted + "a select by primary key 57,000, a function with the parameters and the answer of get that does nothing 87,000, " +
-		"with a search_path and a lock_timeout of its own 102,000, a refused get 220,000: its one statement is 55,000 of them, and " +
+		"with a search_path and a lock_timeout of its own 102,000, a refused get 192,000: its one statement is 55,000 of them, and " +
 		"checks, trims and answer are the rest. All in one statement came to the same. Only a function in C, or one with neither setting, " +
 		"whose operators mean what the caller's search_path says, would cost less"
-	twoFunctions := counted + "insert and delete 132,000, get and release 600,000, of which 205,000 are two functions that do nothing; they are four " +
+	twoFunctions := counted + "insert and delete 132,000, get and release 515,000, of which 205,000 are two functions that do nothing; they are four " +
 		"statements for two, and 187 bytes of log. Where the processor and not the disk is what there is too little of, " +
 		"that a lease's release does not wait for its flush saves nothing"
 	flushes := "each takes and releases by two commits, which wait for the disk twice, and that is most of the time of both; a lease, " +

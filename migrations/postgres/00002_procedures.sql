@@ -584,7 +584,7 @@ CREATE OR REPLACE FUNCTION get_appl_lock_row(
     p_department_id text,
     p_ttl_seconds bigint
 )
--- A named row, because OUT parameters are described anew in each call, which costs a twelfth of it.
+-- A named row, because OUT parameters are described anew in each call.
 RETURNS get_appl_lock_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -1911,7 +1911,7 @@ CREATE OR REPLACE FUNCTION release_appl_lock_row(
     p_actor_id text,
     p_reason text
 )
--- A named row, because OUT parameters are described anew in each call, which costs a twelfth of it.
+-- A named row, because OUT parameters are described anew in each call.
 RETURNS release_appl_lock_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT

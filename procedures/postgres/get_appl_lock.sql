@@ -42,7 +42,7 @@ CREATE OR REPLACE FUNCTION get_appl_lock_row(
     p_department_id text,
     p_ttl_seconds bigint
 )
--- A named row, because OUT parameters are described anew in each call, which costs a twelfth of it.
+-- A named row, because OUT parameters are described anew in each call.
 RETURNS get_appl_lock_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT

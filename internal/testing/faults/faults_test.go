@@ -88,6 +88,19 @@ const (
 	faultCut        = "cut"
 	faultHasty      = "timeouts of 1 ms"
 	faultExhaust    = "no connection left"
+	faultFull       = "disk full"
+	faultAhead      = clockFault + "a day before the clients'"
+	faultBack       = clockFault + "an hour back"
+	faultForward    = clockFault + "a day forward"
+
+	clockFault = "server's clock "
+)
+
+// The clock's faults: all the time by the first, or once by one of the others.
+const (
+	ahead   = 24 * time.Hour
+	back    = -time.Hour
+	forward = 24 * time.Hour
 )
 
 func faultsOf(product string) []string {
@@ -96,7 +109,7 @@ func faultsOf(product string) []string {
 	}
 	return []string{
 		faultKillServer, faultNone, faultStopServer, faultTerminate, faultKillClient, faultReset, faultStopClient, faultCut, faultSlow,
-		faultHasty, faultSilence, faultExhaust,
+		faultHasty, faultSilence, faultExhaust, faultFull, faultAhead, faultBack, faultForward,
 	}
 }
 
@@ -113,6 +126,7 @@ type laboratory struct {
 	server *server // nil: SQLite has none
 	random *rand.Rand
 	seed   uint64
+	kinds  []string // of faults
 	offset int64
 	tally
 }
@@ -134,7 +148,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			l := newLaboratory(t, product, seed)
 			l.began = time.Now()
-			for i := 0; time.Since(l.began) < long || i < len(faultsOf(product)); i++ {
+			for i := 0; time.Since(l.began) < long || i < len(l.kinds); i++ {
 				l.round(i)
 			}
 			row := fmt.Sprintf("| %s | %.1f | %d | %d | %d | %d | %d | %d |", product, time.Since(l.began).Minutes(),
@@ -167,10 +181,10 @@ func newLaboratory(t *testing.T, product string, seed uint64) *laboratory {
 	t.Helper()
 	l := &laboratory{t: t, place: place{Product: product}, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
 	if product == sqlite {
-		l.place.DSN = "sqlite:" + filepath.Join(t.TempDir(), "applock.db")
+		l.place.DSN, l.kinds = "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), faultsOf(product)
 	} else {
 		l.server = newServer(t, product)
-		l.place.DSN = l.server.dsn
+		l.place.DSN, l.kinds = l.server.dsn, l.server.faults()
 	}
 	if _, err := migrate.Up(t.Context(), testclient.Open(t, l.place.DSN, "", nil), migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
@@ -178,14 +192,28 @@ func newLaboratory(t *testing.T, product string, seed uint64) *laboratory {
 	return l
 }
 
-// rules are those of the product: SQLite's clock has milliseconds, and rounds. The rest is for looking at two clocks.
-func (l *laboratory) rules() rules {
-	drift := clocks() - l.offset
+// rules are those of the product: SQLite's clock has milliseconds, and rounds. Of a clock that is stepped all that is known is that it
+// ends no grant before its own time. The rest is for looking at two clocks.
+func (l *laboratory) rules(fault string) rules {
+	drift := clocks() + offsetOf(fault) - l.offset
 	slack := 100 + max(drift, -drift)
-	if l.place.Product == sqlite {
+	switch {
+	case l.place.Product == sqlite:
 		slack += 1000
+	case fault == faultBack:
+		slack -= back.Microseconds()
+	case fault == faultForward:
+		slack += forward.Microseconds()
 	}
 	return rules{slack: slack, split: l.server != nil && l.place.Product != postgres}
+}
+
+// offsetOf is what a server's clock is before the machine's, in microseconds.
+func offsetOf(fault string) int64 {
+	if fault == faultAhead {
+		return ahead.Microseconds()
+	}
+	return 0
 }
 
 // worked is a process of a round.
@@ -197,12 +225,15 @@ type worked struct {
 // round makes a history of each object.
 func (l *laboratory) round(i int) {
 	l.t.Helper()
-	faults, isolation := faultsOf(l.place.Product), levels(l.place.Product)
-	fault := faults[i%len(faults)]
+	isolation := levels(l.place.Product)
+	fault := l.kinds[i%len(l.kinds)]
 	told := l.place
-	told.Level = isolation[(i+i/len(faults))%len(isolation)]
+	told.Level = isolation[(i+i/len(l.kinds))%len(isolation)]
 	told.Hasty = fault == faultHasty
-	l.offset = clocks()
+	l.offset = clocks() + offsetOf(fault)
+	if fault == faultAhead {
+		l.server.step(l.t, ahead)
+	}
 	folder := l.t.TempDir()
 	var between *wire.Wire
 	if l.server != nil {
@@ -234,10 +265,13 @@ func (l *laboratory) round(i int) {
 			l.t.Errorf("round %d, %s: a process: %v", i, fault, err)
 		}
 	}
+	if strings.HasPrefix(fault, clockFault) {
+		l.server.step(l.t, 0)
+	}
 	if l.server != nil {
 		l.server.await(l.t)
 	}
-	l.judge(fmt.Sprintf("%s, round %d, %s, %s", l.place.Product, i, told.Level, fault), readJournals(l.t, folder))
+	l.judge(fmt.Sprintf("%s, round %d, %s, %s", l.place.Product, i, told.Level, fault), l.rules(fault), readJournals(l.t, folder))
 }
 
 func (l *laboratory) start(told orders) *worked {
@@ -306,6 +340,18 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 		between.Speak()
 	case faultExhaust:
 		l.exhaust(between, long)
+	case faultFull:
+		l.server.fill(l.t)
+		pause(l.t.Context(), long)
+		l.server.spill(l.t)
+	case faultBack:
+		l.server.step(l.t, back)
+		l.server.shows(l.t, back)
+	case faultForward:
+		l.server.step(l.t, forward)
+		l.server.shows(l.t, forward)
+	case faultAhead:
+		l.server.shows(l.t, ahead)
 	}
 }
 
@@ -401,9 +447,8 @@ func readJournals(t *testing.T, folder string) map[string][]operation {
 }
 
 // judge checks the histories of a round.
-func (l *laboratory) judge(title string, of map[string][]operation) {
+func (l *laboratory) judge(title string, r rules, of map[string][]operation) {
 	l.t.Helper()
-	r := l.rules()
 	for object, history := range of {
 		slices.SortFunc(history, func(a, b operation) int { return int(a.Call - b.Call) })
 		l.histories++

@@ -35,6 +35,9 @@ type server struct {
 	account *syscall.SysProcAttr
 	env     []string
 	command *exec.Cmd
+
+	confined bool // to a disk of its own
+	faked    bool // is its clock
 }
 
 // newServer makes a server and starts it. It ends with the test.
@@ -47,6 +50,7 @@ func newServer(t *testing.T, product string) *server {
 	}
 	s := &server{product: product}
 	s.copyOf(t, pid)
+	s.fake(t)
 	s.initialise(t)
 	parsed, err := url.Parse(shared)
 	if err != nil {
@@ -82,6 +86,7 @@ func (s *server) copyOf(t *testing.T, pid string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.folder) })
+	s.confine(t)
 	s.account = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
 		s.account.Credential = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}

@@ -114,7 +114,8 @@ func (r WaitersRequest) params() (db.ListApplLockWaitersParams, keyRange, error)
 
 // selects reports whether the request wants a waiter that the database has selected.
 func (r WaitersRequest) selects(waiter Waiter) bool {
-	return waiter.Object != r.After && waiter.ExpiresAt.Add(-waiter.Left).Sub(waiter.Since) >= r.OlderThan
+	now := waiter.ExpiresAt.Add(-waiter.Left) // to the second, and so it can lie before Since
+	return waiter.Object != r.After && (r.OlderThan == 0 || now.Sub(waiter.Since) >= r.OlderThan)
 }
 
 func waiterOf(row db.Waiter) Waiter {

@@ -109,8 +109,8 @@ func (r ListRequest) params() (db.ListApplLocksParams, keyRange, error) {
 
 // selects reports whether the request wants a lock that the database has selected.
 func (r ListRequest) selects(lock Lock) bool {
-	now := lock.ExpiresAt.Add(-lock.Left)
-	return now.Sub(lock.AcquiredAt) >= r.OlderThan && (r.ExpiresWithin == 0 || lock.Left <= r.ExpiresWithin)
+	now := lock.ExpiresAt.Add(-lock.Left) // to the second, and so it can lie before AcquiredAt
+	return (r.OlderThan == 0 || now.Sub(lock.AcquiredAt) >= r.OlderThan) && (r.ExpiresWithin == 0 || lock.Left <= r.ExpiresWithin)
 }
 
 // checkDepartment returns the department to select, nil for any.

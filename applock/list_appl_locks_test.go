@@ -92,6 +92,38 @@ func rowsRead(t *testing.T, records string) int {
 	return sum
 }
 
+// Goal: a list has a lock whose renewal has read the clock before the grant began, as one that had to wait for its row did: seconds
+// are rounded, and so such a lock can seem to begin later than now. Method: a row that begins far from now.
+func TestListHasEveryLiveLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "applock.db")
+	client := testclient.Open(t, "sqlite:"+path, "", nil)
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	handle, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = handle.Close() }()
+	const late = int64(4_000_000_000_000_000) // long after now
+	_, err = handle.ExecContext(t.Context(), `INSERT INTO appl_lock VALUES ('customer', '1', 'JDOE', '', 1, ?1, ?1, ?2, '', 'N')`,
+		late, late+time.Hour.Microseconds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for lock, err := range client.List(t.Context(), applock.ListRequest{ObjectType: "customer", ObjectID: "1"}) {
+		if err != nil || lock.Owner.Operator != "JDOE" {
+			t.Fatal(lock, err)
+		}
+		found++
+	}
+	if found != 1 {
+		t.Errorf("%d locks, want 1", found)
+	}
+}
+
 // Goal: a selection that contradicts itself, or is too long, is refused before the database is asked.
 // Method: a client whose file does not exist.
 func TestListRefusals(t *testing.T) {

@@ -65,7 +65,7 @@ COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer, UTC. Equa
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC; releasing sets it to the moment of the release.'
+COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC; releasing sets it to 1970.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin

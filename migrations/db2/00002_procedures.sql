@@ -1803,6 +1803,7 @@ BEGIN
             l.expires_ts AS c_expires_ts
         FROM appl_lock AS l
         WHERE l.expires_ts < v_before
+            AND l.lock_ts < v_before
             AND l.fence < v_now_us
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
@@ -2002,11 +2003,12 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: end this grant, if it is still so. That lock_ts lies behind the end tells from now on that it has not just
-        -- expired; it stays behind acquired_ts, whatever the clock did.
+        -- S2: end this grant, if it is still so, for good: however far the clock is set back, it does not come to life
+        -- again. That lock_ts lies behind the end tells from now on that it has not just expired, and since when the
+        -- object is free; it stays behind acquired_ts, whatever the clock did.
         UPDATE appl_lock AS l
-        SET lock_ts = CASE WHEN l.lock_ts > l.expires_ts THEN l.lock_ts ELSE l.expires_ts END,
-            expires_ts = v_now
+        SET lock_ts = CASE WHEN l.lock_ts > v_now THEN l.lock_ts ELSE v_now END,
+            expires_ts = TIMESTAMP('1970-01-01-00.00.00.000000')
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence

@@ -43,8 +43,8 @@ COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock: a person, a serv
 COMMENT ON COLUMN appl_lock.department_id IS 'The department of the operator; may be empty.';
 COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for every later grant of the same object.';
 COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
-COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal. Later than expires_ts once the lock has been released.';
-COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to the moment of the release.';
+COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal. Once the lock has been released, when that was.';
+COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to 1970.';
 COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
 COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, as the policy said at the last get.';
 

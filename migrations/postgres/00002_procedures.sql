@@ -1812,6 +1812,7 @@ DECLARE
         SELECT
         FROM appl_lock AS l
         WHERE l.expires_ts < v_before
+            AND l.lock_ts < v_before
             AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
@@ -1928,11 +1929,12 @@ DECLARE
     v_history_fl boolean;
 BEGIN
     LOOP
-        -- S1: end this grant, which whoever names it has named well. Does anybody wait? That lock_ts lies behind the end
-        -- tells from now on that the grant has not just expired.
+        -- S1: end this grant, which whoever names it has named well, for good: however far the clock is set back, it does
+        -- not come to life again. Does anybody wait? That lock_ts lies behind the end tells from now on that the grant has
+        -- not just expired, and since when the object is free.
         UPDATE appl_lock AS l
-        SET lock_ts = l.expires_ts,
-            expires_ts = clock_timestamp()
+        SET lock_ts = greatest(clock_timestamp(), l.lock_ts),
+            expires_ts = 'epoch'
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id

@@ -34,6 +34,7 @@ DECLARE
         SELECT
         FROM appl_lock AS l
         WHERE l.expires_ts < v_before
+            AND l.lock_ts < v_before
             AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;

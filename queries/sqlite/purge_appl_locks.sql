@@ -43,6 +43,8 @@ WHERE (object_type, object_id) IN (
     FROM appl_lock AS l
     WHERE l.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
             - CAST(@older_than_seconds AS INTEGER) * 1000000
+        AND l.lock_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(@older_than_seconds AS INTEGER) * 1000000
         AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
     LIMIT @max_rows
 );

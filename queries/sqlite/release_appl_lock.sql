@@ -13,8 +13,8 @@
 
 -- name: ReleaseApplLock :one
 UPDATE appl_lock
-SET lock_ts = max(lock_ts, expires_ts),
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET lock_ts = max(lock_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
+    expires_ts = 0
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @operator_id

@@ -120,6 +120,7 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("InTxAtOnce", func(t *testing.T) { inTxAtOnce(t, backend) })
 	t.Run("TimeLeft", func(t *testing.T) { timeLeft(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
+	t.Run("ClockSetBack", func(t *testing.T) { clockSetBack(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
 	t.Run("RenewalsNeverShorten", func(t *testing.T) { renewalsNeverShorten(t, backend) })
 	t.Run("NothingSent", func(t *testing.T) { nothingSent(t, backend) })

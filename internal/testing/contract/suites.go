@@ -413,6 +413,48 @@ func clock(t *testing.T, backend Backend) {
 	}
 }
 
+// Goal: what was released stays so when the clock is set back, for the former holder and for everybody else, and the fence grows;
+// what is old enough goes with the next purge, and nothing else. Method: an hour passes backwards; then a month passes.
+func clockSetBack(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	client, ctx := place.Client, t.Context()
+	first := mustGet(t, client, customer(1), "JDOE")
+	if _, err := client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "JDOE"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Advance(ctx, -time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("a released object, the clock set back: %v, %v, want ErrNotHeld", lock, err)
+	}
+	for lock, err := range client.List(ctx, applock.ListRequest{}) {
+		t.Errorf("a released object, the clock set back: listed as %v, %v", lock, err)
+	}
+	assertion := applock.AssertRequest{Object: customer(1), Operator: "JDOE", Fence: first.Fence}
+	if err := client.Assert(ctx, assertion); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("the grant that was released, the clock set back: %v, want ErrLost", err)
+	}
+	if second := mustGet(t, client, customer(1), "ASMITH"); second.Fence <= first.Fence {
+		t.Errorf("fence %d behind %d", second.Fence, first.Fence)
+	}
+	if _, err := client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "ASMITH"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, passed := range []struct {
+		long time.Duration
+		want int64
+	}{{0, 0}, {31 * 24 * time.Hour, 1}} {
+		if err := place.Advance(ctx, passed.long); err != nil {
+			t.Fatal(err)
+		}
+		if result, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil || result.Purged != passed.want {
+			t.Errorf("purge after %s: %d, %v, want %d", passed.long, result.Purged, err, passed.want)
+		}
+	}
+}
+
 // Goal: a call that is cancelled before it begins changes nothing and says so; repeating is safe.
 // Method: a context that has ended, then the same calls again.
 func cancellation(t *testing.T, backend Backend) {

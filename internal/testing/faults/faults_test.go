@@ -230,10 +230,10 @@ func (l *laboratory) round(i int) {
 	told := l.place
 	told.Level = isolation[(i+i/len(l.kinds))%len(isolation)]
 	told.Hasty = fault == faultHasty
-	l.offset = clocks() + offsetOf(fault)
 	if fault == faultAhead {
-		l.server.step(l.t, ahead)
+		l.server.set(l.t, ahead)
 	}
+	l.offset = clocks() + offsetOf(fault)
 	folder := l.t.TempDir()
 	var between *wire.Wire
 	if l.server != nil {
@@ -265,11 +265,11 @@ func (l *laboratory) round(i int) {
 			l.t.Errorf("round %d, %s: a process: %v", i, fault, err)
 		}
 	}
-	if strings.HasPrefix(fault, clockFault) {
-		l.server.step(l.t, 0)
-	}
 	if l.server != nil {
 		l.server.await(l.t)
+	}
+	if strings.HasPrefix(fault, clockFault) {
+		defer l.server.set(l.t, 0)
 	}
 	l.judge(fmt.Sprintf("%s, round %d, %s, %s", l.place.Product, i, told.Level, fault), l.rules(fault), readJournals(l.t, folder))
 }
@@ -345,13 +345,18 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 		pause(l.t.Context(), long)
 		l.server.spill(l.t)
 	case faultBack:
-		l.server.step(l.t, back)
-		l.server.shows(l.t, back)
+		l.step(back)
 	case faultForward:
-		l.server.step(l.t, forward)
-		l.server.shows(l.t, forward)
-	case faultAhead:
-		l.server.shows(l.t, ahead)
+		l.step(forward)
+	}
+}
+
+// step steps the server's clock while clients call.
+func (l *laboratory) step(by time.Duration) {
+	l.t.Helper()
+	l.server.step(l.t, by)
+	if !l.server.isOff(l.t, by) {
+		l.t.Log("the server has not noticed that its clock was stepped")
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	kindAssert   = "assert"
 	kindRenew    = "renew"
 	kindInquire  = "inquire"
+	kindList     = "list" // of the one object
 )
 
 // Answers. Refused is an assert's or a renewal's that does not tell more.
@@ -199,7 +200,7 @@ func (r rules) held(s lock, o operation) (lock, bool) {
 		ok = ok && can && o.From < o.Expires+r.slack
 	}
 	switch o.Kind {
-	case kindInquire:
+	case kindInquire, kindList:
 		ok = ok && s.isGrant(o.Granted)
 		s.Fence = o.Granted
 	case kindGet, kindTransfer:
@@ -267,7 +268,7 @@ const repeats = 3
 func (r rules) operations(history []operation) []porcupine.Operation {
 	var all []porcupine.Operation
 	for _, o := range history {
-		if o.Fate == fateUnknown && (o.Kind == kindInquire || o.Kind == kindAssert) {
+		if o.Fate == fateUnknown && (o.Kind == kindInquire || o.Kind == kindList || o.Kind == kindAssert) {
 			continue
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})

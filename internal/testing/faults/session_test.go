@@ -227,11 +227,22 @@ func (s statement) call(ctx context.Context, o *operation) error {
 		row, err = s.row(ctx, "renew_appl_locks", string(grants))
 	case kindInquire:
 		row, err = s.row(ctx, "inquire_appl_lock_row", objectType, o.Object)
+	case kindList:
+		row, err = s.row(ctx, "list_appl_locks", objectType, nil, nil, objectType, before(o.Object), 1)
+		if err == nil && text(row["object_id"]) != o.Object {
+			row = map[string]any{"outcome": answerFree}
+		}
 	}
 	if err != nil {
 		return err
 	}
 	return o.read(row)
+}
+
+// before is a name that comes right before an object's, whose last byte is a digit.
+func before(object string) string {
+	last := len(object) - 1
+	return object[:last] + string(object[last]-1) + "~"
 }
 
 // read takes the answer from a row.
@@ -252,6 +263,9 @@ func (o *operation) read(row map[string]any) error {
 	o.Granted = number(first("p_fence"))
 	if ends, ok := first("p_expires_ts", "expires_ts").(time.Time); ok {
 		o.Expires = ends.UnixMicro()
+	}
+	if o.Kind == kindList && o.Answer == "" {
+		o.Answer, o.Holder, o.Granted = answerHeld, text(row["operator_id"]), number(row["fence"])
 	}
 	if o.Kind == kindInquire {
 		o.Answer = map[string]string{"Y": answerHeld, "N": answerFree}[text(first("p_return_cd"))]
@@ -404,6 +418,13 @@ func (v verbs) call(ctx context.Context, o *operation) error {
 		held, err = v.client.Inquire(ctx, applock.InquireRequest{Object: object})
 		grant = applock.Grant{Fence: held.Fence, ExpiresAt: held.ExpiresAt, Outcome: answerHeld}
 		o.Holder = held.Owner.Operator
+	case kindList:
+		grant.Outcome = answerFree
+		var held applock.Lock
+		for held, err = range v.client.List(ctx, applock.ListRequest{ObjectType: objectType, ObjectID: o.Object}) {
+			grant = applock.Grant{Fence: held.Fence, ExpiresAt: held.ExpiresAt, Outcome: answerHeld}
+			o.Holder = held.Owner.Operator
+		}
 	}
 	if err != nil {
 		return o.refusal(err)

@@ -150,6 +150,8 @@ func (c *client) next() operation {
 		o.Kind, o.Fence = kindAssert, seen.Granted
 	case draw < 80 && known:
 		o.Kind, o.Fence, o.TTL = kindRenew, seen.Granted, 1e6
+	case draw < 86:
+		o.Kind, o.Operator = kindList, ""
 	default:
 		o.Kind, o.Operator = kindInquire, ""
 	}
@@ -164,7 +166,7 @@ func (c *client) remember(o operation) {
 	switch {
 	case o.Answer == answerTransferred:
 		o.Operator = o.To
-	case o.Kind == kindInquire:
+	case o.Kind == kindInquire, o.Kind == kindList:
 		o.Operator = o.Holder
 	}
 	c.seen[o.Object] = o

@@ -72,6 +72,7 @@ BEGIN
             l.expires_ts AS c_expires_ts
         FROM appl_lock AS l
         WHERE l.expires_ts < v_before
+            AND l.lock_ts < v_before
             AND l.fence < v_now_us
         FETCH FIRST v_limit ROWS ONLY
         WITH CS

@@ -80,6 +80,8 @@ WHERE (object_type, object_id) IN (
     FROM appl_lock AS l
     WHERE l.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
             - CAST(?1 AS INTEGER) * 1000000
+        AND l.lock_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(?1 AS INTEGER) * 1000000
         AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
     LIMIT ?2
 )

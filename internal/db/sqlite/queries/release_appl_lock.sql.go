@@ -13,8 +13,8 @@ import (
 const releaseApplLock = `-- name: ReleaseApplLock :one
 
 UPDATE appl_lock
-SET lock_ts = max(lock_ts, expires_ts),
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET lock_ts = max(lock_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
+    expires_ts = 0
 WHERE object_type = ?1
     AND object_id = ?2
     AND operator_id = ?3

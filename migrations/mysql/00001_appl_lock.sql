@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     lock_ts DATETIME(6) NOT NULL
         COMMENT 'Last get, renewal or transfer, UTC. Equal to acquired_ts exactly until the first renewal.',
     expires_ts DATETIME(6) NOT NULL
-        COMMENT 'End of the lock, UTC; releasing sets it to the moment of the release.',
+        COMMENT 'End of the lock, UTC; releasing sets it to now, on other engines to 1970.',
     note VARCHAR(255) NOT NULL DEFAULT ''
         COMMENT 'What the holder has noted on this grant; may be empty.',
     history_fl CHAR(1) NOT NULL DEFAULT 'N'

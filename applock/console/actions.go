@@ -62,6 +62,10 @@ func transfer(ctx context.Context, client *applock.Client, d deed) (applock.Outc
 	if lock.Fence != d.fence {
 		return "", applock.Holder{}, &applock.HeldError{Object: d.object, Holder: holderOf(lock)}
 	}
+	return handOver(ctx, client, d)
+}
+
+func handOver(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
 	grant, err := client.Transfer(ctx, applock.TransferRequest{Object: d.object, From: d.holder, To: d.to, Actor: d.by, Reason: d.reason})
 	return grant.Outcome, applock.Holder{Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt, Left: grant.Left}, err
 }
@@ -114,7 +118,7 @@ func (v verb) shown(d deed) formShown {
 // formPage asks for what a verb must know.
 func (c *console) formPage(v verb) func(*http.Request) (view, error) {
 	return func(r *http.Request) (view, error) {
-		if !c.mayChange(personOf(r)) {
+		if !c.allowed(r.Context())[v.name] {
 			return view{}, errMayNot
 		}
 		object, err := applock.ParseObject(r.URL.Query().Get("name"))
@@ -144,7 +148,7 @@ const maxForm = 16 << 10
 // changePage takes a form: it asks whether it is meant, and then does it.
 func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 	return func(r *http.Request) (view, error) {
-		if !c.mayChange(personOf(r)) {
+		if !c.allowed(r.Context())[v.name] {
 			return view{}, errMayNot
 		}
 		d, confirmed, err := deedOf(r)
@@ -243,7 +247,7 @@ func (c *console) do(r *http.Request, v verb, d deed) view {
 	// It goes on when the browser has gone: half a change would be an unknown one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.config.Timeout)
 	defer cancel()
-	outcome, holder, err := v.do(ctx, c.client, d)
+	outcome, holder, err := v.do(ctx, clientOf(ctx), d)
 	c.config.Logger.InfoContext(ctx, "console: "+v.name,
 		slog.String("person", d.by),
 		slog.String("object", d.object.String()),

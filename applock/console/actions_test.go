@@ -202,7 +202,7 @@ func TestChangesAreRefused(t *testing.T) {
 			if w := d.submit("/"+verb, form); w.Code != http.StatusForbidden {
 				t.Errorf("%s: %s has status %d", name, verb, w.Code)
 			}
-			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You may look, and not change anything.")
+			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You have no right to do that.")
 		}
 		page := d.see(t, "/object?name=customer%3A42", http.StatusOK)
 		if strings.Contains(page, "transfer?") || !strings.Contains(page, "look only") {

@@ -197,29 +197,29 @@ func (m *memory) compare(read func(after applock.Object, sum *maphash.Hash) (pie
 
 // lookForChanges compares the locks, or the waiters, with what they were the last time, by one query. Beyond
 // what one query returns it goes on the next time behind what it has read.
-func (c *console) lookForChanges(ctx context.Context, topic string) (changed bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+func (d *database) lookForChanges(ctx context.Context, topic string) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	if topic == topicWaiters {
-		return c.waitersSeen.compare(func(after applock.Object, sum *maphash.Hash) (piece, error) {
-			return c.sumOfWaiters(ctx, after, sum)
+		return d.waitersSeen.compare(func(after applock.Object, sum *maphash.Hash) (piece, error) {
+			return d.sumOfWaiters(ctx, after, sum)
 		})
 	}
-	return c.locksSeen.compare(func(after applock.Object, sum *maphash.Hash) (piece, error) {
-		return c.sumOfLocks(ctx, after, sum)
+	return d.locksSeen.compare(func(after applock.Object, sum *maphash.Hash) (piece, error) {
+		return d.sumOfLocks(ctx, after, sum)
 	})
 }
 
-func (c *console) sumOfLocks(ctx context.Context, after applock.Object, sum *maphash.Hash) (p piece, err error) {
+func (d *database) sumOfLocks(ctx context.Context, after applock.Object, sum *maphash.Hash) (p piece, err error) {
 	rows := 0
-	for lock, err := range c.client.List(ctx, applock.ListRequest{After: after, PageSize: c.pieceRows}) {
+	for lock, err := range d.client.List(ctx, applock.ListRequest{After: after, PageSize: d.pieceRows}) {
 		if err != nil {
 			return p, err
 		}
 		addTo(sum, lock.Object.Type, lock.Object.ID, lock.Owner.Operator, lock.Owner.Department, lock.Note)
 		addTo(sum, fmt.Sprint(lock.Fence, lock.LockedAt.UnixNano(), lock.ExpiresAt.UnixNano()))
 		p.last = lock.Object
-		if rows++; rows == c.pieceRows {
+		if rows++; rows == d.pieceRows {
 			p.full = true
 			break
 		}
@@ -228,15 +228,15 @@ func (c *console) sumOfLocks(ctx context.Context, after applock.Object, sum *map
 }
 
 // sumOfWaiters leaves out until when somebody is listed, which changes all the time.
-func (c *console) sumOfWaiters(ctx context.Context, after applock.Object, sum *maphash.Hash) (p piece, err error) {
+func (d *database) sumOfWaiters(ctx context.Context, after applock.Object, sum *maphash.Hash) (p piece, err error) {
 	rows := 0
-	for waiter, err := range c.client.Waiters(ctx, applock.WaitersRequest{After: after, PageSize: c.pieceRows}) {
+	for waiter, err := range d.client.Waiters(ctx, applock.WaitersRequest{After: after, PageSize: d.pieceRows}) {
 		if err != nil {
 			return p, err
 		}
 		addTo(sum, waiter.Object.Type, waiter.Object.ID, waiter.Owner.Operator, waiter.Owner.Department, waiter.Client, waiter.Since.String())
 		p.last = waiter.Object
-		if rows++; rows == c.pieceRows {
+		if rows++; rows == d.pieceRows {
 			p.full = true
 			break
 		}
@@ -261,12 +261,13 @@ const aliveInterval = 15 * time.Second
 // changes tells a page, by server-sent events, that it is not what the database has any more. The page asks for itself then.
 func (c *console) changes(w http.ResponseWriter, r *http.Request) {
 	topics := strings.Fields(r.URL.Query().Get("topics"))
-	v, room := c.hub.join(topics, r.URL.Query().Get("seen")) //nolint:contextcheck // it asks for all who look, and outlives each of them
+	hub := askerOf(r.Context()).database.hub
+	v, room := hub.join(topics, r.URL.Query().Get("seen")) //nolint:contextcheck // it asks for all who look, and outlives each of them
 	if !room {
 		http.Error(w, c.texts["error.viewers"], http.StatusServiceUnavailable)
 		return
 	}
-	defer c.hub.leave(v)
+	defer hub.leave(v)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy shall not collect them
 	alive := time.NewTicker(aliveInterval)
@@ -286,7 +287,7 @@ func (c *console) changes(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-v.news:
-			text = "event: changed\ndata: " + c.hub.version() + "\n\n"
+			text = "event: changed\ndata: " + hub.version() + "\n\n"
 		case <-alive.C:
 			text = ": alive\n\n"
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
 )
 
 // asked counts what a hub asks, and answers as it was told to.
@@ -127,7 +128,7 @@ func TestChangesAreNoticed(t *testing.T) {
 	look := func(what, topic string, want bool) {
 		t.Helper()
 		d.calls.taken()
-		changed, err := d.console.lookForChanges(t.Context(), topic)
+		changed, err := d.console.own.lookForChanges(t.Context(), topic)
 		if err != nil || changed != want {
 			t.Errorf("%s: changed %t, %v", what, changed, err)
 		}
@@ -154,13 +155,50 @@ func TestChangesAreNoticed(t *testing.T) {
 	}
 	look("a release", topicLocks, true)
 	fill(t, d, 50)
-	d.console.pieceRows = 50
+	d.console.own.pieceRows = 50
 	look("a full piece", topicLocks, true)
 	d.get(t, "order:1", "JDOE", time.Hour)
 	look("the piece behind it", topicLocks, true)
 	look("the first piece again", topicLocks, false)
 	d.get(t, "order:2", "JDOE", time.Hour)
 	look("a get behind the first piece", topicLocks, true)
+}
+
+// Goal: each client is asked by one query for all who look by it, and not while nobody of that role looks. Method: two people of one
+// role and none of the others, and the calls of each client.
+func TestClientsAreAskedForTheirViewers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls []*counted
+		client := func() *applock.Client {
+			calls = append(calls, &counted{Driver: nothingHeld{}})
+			return applock.New(calls[len(calls)-1], nil)
+		}
+		c := newConsole(client(), Config{Roles: []Role{{Name: "clerks", Client: client()}, {Name: "auditors", Client: client()}}})
+		var all []*viewer
+		hub := c.asking(Person{Name: "MLEE", Roles: []string{"auditors", "others"}}).database.hub
+		for range 2 {
+			v, _ := hub.join([]string{topicLocks}, hub.version())
+			all = append(all, v)
+		}
+		time.Sleep(3 * DefaultInterval / 2)
+		for i, want := range []string{"0 0 0 0 0", "0 0 0 0 0", "2 0 0 0 0"} {
+			if got := calls[i].taken(); got != want {
+				t.Errorf("client %d: %s calls, want %s", i, got, want)
+			}
+		}
+		for _, v := range all {
+			hub.leave(v)
+		}
+		synctest.Wait()
+	})
+}
+
+// nothingHeld is a database without locks.
+type nothingHeld struct{ db.Driver }
+
+func (nothingHeld) ListApplLocks(context.Context, db.ListApplLocksParams) ([]db.Lock, error) {
+	return nil, nil
 }
 
 // Goal: a browser is told of a change, through a connection that no proxy collects, and nothing is asked when it has gone.
@@ -173,10 +211,10 @@ func TestStream(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	first, _ := d.console.hub.join([]string{topicLocks}, d.console.hub.version())
+	first, _ := d.console.own.hub.join([]string{topicLocks}, d.console.own.hub.version())
 	<-first.news // the first look of a process finds all new
-	d.console.hub.leave(first)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/changes?topics=locks&seen="+d.console.hub.version(), nil)
+	d.console.own.hub.leave(first)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/changes?topics=locks&seen="+d.console.own.hub.version(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,14 +238,14 @@ func TestStream(t *testing.T) {
 		}
 	}
 	lines.Scan()
-	if lines.Text() != "data: "+d.console.hub.version() {
+	if lines.Text() != "data: "+d.console.own.hub.version() {
 		t.Errorf("it tells %q", lines.Text())
 	}
 	cancel()
 	for {
-		d.console.hub.mutex.Lock()
-		viewers := len(d.console.hub.viewers)
-		d.console.hub.mutex.Unlock()
+		d.console.own.hub.mutex.Lock()
+		viewers := len(d.console.own.hub.viewers)
+		d.console.own.hub.mutex.Unlock()
 		if viewers == 0 {
 			return
 		}

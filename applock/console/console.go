@@ -5,8 +5,8 @@
 // Each list is an address that can be sent to a colleague. Each change is a form with a reason, a page that says what will
 // happen, and the answer of the database.
 //
-// Nobody gets in whom [Config.SignIn] does not know, and nobody changes anything whom [Config.MayChange] does not
-// name. Whatever the page offers, the rights of the client's database user are the limit.
+// Nobody gets in whom [Config.SignIn] does not know, and nobody changes anything but those whom [Config.MayChange]
+// names, and those with one of [Config.Roles]. For everybody the rights of the client's database user are the limit.
 package console
 
 import (
@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -36,15 +38,20 @@ const DefaultInterval = 2 * time.Second
 type Config struct {
 	// SignIn tells who asks. Nil is Local(""): the browsers of this host, which may only look.
 	SignIn SignIn
-	// MayChange says whether a person may hand over, take over, release and note. Nil is nobody. The name becomes the actor of the
-	// history. The database refuses what its user may not do, whatever this says.
+	// MayChange says whether a person without a role may hand over, take over, release and note. Nil is nobody. The name becomes
+	// the actor of the history. What the database user has no right to is not offered, and the database refuses it.
 	MayChange func(person string) bool
+	// Roles are clients for people with roles: what they see and may do are the rights of that client's database user, whatever
+	// MayChange says. Who has several is here in the first of them; who has none uses the client of the Handler.
+	Roles []Role
+	// RolesOf returns the roles of a person, beside those that the sign-in tells of; nil is none.
+	RolesOf func(person string) []string
 	// Checks are lines of the page on health, beside those that every client can answer.
 	Checks []Check
 	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Interval is how often the database is asked whether anything has changed, by one query for all who look; zero is
-	// DefaultInterval. When nobody looks, nothing is asked.
+	// Interval is how often the database is asked whether anything has changed, by one query for all who look by the same
+	// client; zero is DefaultInterval. When nobody looks, nothing is asked.
 	Interval time.Duration
 	// Logger gets errors of the database, which pages tell only in general, and what was changed by whom; nil logs nothing.
 	Logger *slog.Logger
@@ -61,24 +68,22 @@ type Check struct {
 
 // console is a mounted handler.
 type console struct {
-	client    *applock.Client
 	config    Config
 	templates map[string]*template.Template
 	texts     texts
 	answers   *answers
-	hub       *hub
+	// own is for those without a role, and databases are for those with one, in the order of the roles.
+	own       *database
+	databases []*database
 	// signIns are the failures to finish a sign-in.
 	signIns *limiter
-	// What the hub has read last, by so many rows at a time.
-	locksSeen, waitersSeen *memory
-	pieceRows              int
 }
 
 // Handler returns the pages, for any path that ends in a slash:
 //
 //	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(client, config)))
 //
-// It is safe for concurrent use, and does not close the client. It has a goroutine only while somebody looks.
+// It is safe for concurrent use, and does not close the client. For each client it has a goroutine only while somebody looks.
 func Handler(client *applock.Client, config Config) http.Handler {
 	c := newConsole(client, config)
 	return c.guarded(c.routes())
@@ -101,9 +106,11 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{client: client, config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
-	c.locksSeen, c.waitersSeen, c.pieceRows = newMemory(), newMemory(), applock.MaxPageSize
-	c.hub = newHub(c.lookForChanges, config.Interval)
+	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
+	c.own = newDatabase(client, config)
+	for _, role := range config.Roles {
+		c.databases = append(c.databases, newDatabase(role.Client, config))
+	}
 	return c
 }
 
@@ -160,8 +167,8 @@ type view struct {
 
 // shown is what a template gets.
 type shown struct {
-	Title, Here, Person, Live, Seen string
-	MayChange                       bool
+	Title, Here, Person, Role, Live, Seen string
+	MayChange                             bool
 	// HasSession is true where there is one to end.
 	HasSession bool
 	Data       any
@@ -171,7 +178,8 @@ type shown struct {
 func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// Before anything is read: what changes from here on is to be told.
-		seen := c.hub.version()
+		who := askerOf(r.Context())
+		seen := who.database.hub.version()
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
 		v, err := look(r.WithContext(ctx))
@@ -184,11 +192,10 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 			w.WriteHeader(http.StatusSeeOther)
 			return
 		}
-		person := personOf(r)
 		_, hasSession := c.config.SignIn.(Sessions)
 		c.render(w, r, v, shown{
-			Title: v.title, Here: v.here, Person: person, Live: v.live, Seen: seen, MayChange: c.mayChange(person), HasSession: hasSession,
-			Data: v.data,
+			Title: v.title, Here: v.here, Person: who.person, Role: who.role, Live: v.live, Seen: seen,
+			MayChange: slices.Contains(slices.Collect(maps.Values(c.allowed(ctx))), true), HasSession: hasSession, Data: v.data,
 		})
 	}
 }
@@ -207,11 +214,9 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data sh
 	_, _ = w.Write(text) // the reader may have gone
 }
 
-func (c *console) mayChange(person string) bool { return person != "" && c.config.MayChange(person) }
-
 var (
 	errNoPage     = errors.New("there is no such page")
-	errMayNot     = errors.New("not allowed to change anything")
+	errMayNot     = errors.New("not allowed to do that")
 	errNoAnswer   = errors.New("the answer is not kept any more")
 	errFormTooBig = errors.New("the form is too big")
 )

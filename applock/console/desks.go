@@ -130,7 +130,7 @@ func (s *deskDeedShown) add(changes []applock.LockChange, waiting map[applock.Ob
 // deskFormPage asks for what a verb must know.
 func (c *console) deskFormPage(v deskVerb) func(*http.Request) (view, error) {
 	return func(r *http.Request) (view, error) {
-		if !c.mayChange(personOf(r)) {
+		if !c.allowed(r.Context())[v.name] {
 			return view{}, errMayNot
 		}
 		d := deskDeed{holder: r.URL.Query().Get("name"), objectType: r.URL.Query().Get("type")}
@@ -148,7 +148,7 @@ func (c *console) deskFormView(v deskVerb, data deskDeedShown, status int) view 
 // deskChangePage takes a form on a desk: it shows by a dry run what would be done, and then does it.
 func (c *console) deskChangePage(v deskVerb) func(*http.Request) (view, error) {
 	return func(r *http.Request) (view, error) {
-		if !c.mayChange(personOf(r)) {
+		if !c.allowed(r.Context())[v.name] {
 			return view{}, errMayNot
 		}
 		d, confirmed, err := deskDeedOf(r)
@@ -199,7 +199,7 @@ func deskDeedOf(r *http.Request) (d deskDeed, confirmed bool, err error) {
 // deskPlan says by a dry run what would be done. It reads one row more, to know whether there is a next page.
 func (c *console) deskPlan(ctx context.Context, v deskVerb, d deskDeed) (deskDeedShown, error) {
 	data := v.shown(d)
-	changes, err := v.change(ctx, c.client, d, true, rowsOfDesk+1)
+	changes, err := v.change(ctx, clientOf(ctx), d, true, rowsOfDesk+1)
 	if err != nil {
 		return data, err
 	}
@@ -225,7 +225,7 @@ func (c *console) doDesk(r *http.Request, v deskVerb, d deskDeed) view {
 	// It goes on when the browser has gone: half a change would be an unknown one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.config.Timeout)
 	defer cancel()
-	changes, err := v.change(ctx, c.client, d, false, rowsOfDesk)
+	changes, err := v.change(ctx, clientOf(ctx), d, false, rowsOfDesk)
 	answer := deskAnswer{deskDeedShown: v.shown(d)}
 	answer.add(changes, nil, len(changes) == rowsOfDesk)
 	c.config.Logger.InfoContext(ctx, "console: "+v.name,

@@ -32,7 +32,7 @@ func ExampleHandler() {
 		log.Fatal(err)
 	}
 
-	signIn, err := console.TrustedHeader("X-Forwarded-User", []netip.Prefix{netip.MustParsePrefix("10.1.0.4/32")})
+	signIn, err := console.TrustedHeader("X-Forwarded-User", "X-Forwarded-Groups", []netip.Prefix{netip.MustParsePrefix("10.1.0.4/32")})
 	if err != nil {
 		log.Fatal(err)
 	}

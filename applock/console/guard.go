@@ -12,13 +12,7 @@ import (
 	"time"
 )
 
-// personKey is what the name of who asks is kept by in a request's context.
-type personKey struct{}
-
-func personOf(r *http.Request) string {
-	person, _ := r.Context().Value(personKey{}).(string)
-	return person
-}
+func personOf(r *http.Request) string { return askerOf(r.Context()).person }
 
 // guarded lets nobody in whom the sign-in does not know, and no form of another site.
 func (c *console) guarded(next http.Handler) http.Handler {
@@ -29,8 +23,8 @@ func (c *console) guarded(next http.Handler) http.Handler {
 			return
 		}
 		person, err := c.config.SignIn.Identify(r)
-		if err == nil && person != "" {
-			person, err = checkedPerson(person)
+		if err == nil && person.Name != "" {
+			person.Name, err = checkedPerson(person.Name)
 		}
 		switch {
 		case err == nil:
@@ -41,7 +35,7 @@ func (c *console) guarded(next http.Handler) http.Handler {
 			c.refuse(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, person)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askerKey{}, c.asking(person))))
 	})
 	inner := protection.Handler(signedIn)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -203,7 +203,7 @@ func (c *console) readList(ctx context.Context, f filter) (listed, error) {
 		}
 	}
 	best := bestOf{most: rowsOfPage + 1, compare: comparing(f.Sort)}
-	for lock, err := range c.client.List(ctx, request) {
+	for lock, err := range clientOf(ctx).List(ctx, request) {
 		if err != nil {
 			return page, err
 		}
@@ -229,7 +229,7 @@ func (c *console) readList(ctx context.Context, f filter) (listed, error) {
 func (c *console) countWaiters(ctx context.Context, list applock.ListRequest) (map[applock.Object]int, error) {
 	waiting := map[applock.Object]int{}
 	request := applock.WaitersRequest{ObjectType: list.ObjectType, Prefix: list.Prefix, PageSize: applock.MaxPageSize}
-	for waiter, err := range c.client.Waiters(ctx, request) {
+	for waiter, err := range clientOf(ctx).Waiters(ctx, request) {
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ func waitingOf(waiter applock.Waiter) waiting {
 // readWaiters returns those who have waited longest, no more than a page has, and how many there are.
 func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []waiting, all int, err error) {
 	request.PageSize = applock.MaxPageSize
-	for waiter, err := range c.client.Waiters(ctx, request) {
+	for waiter, err := range clientOf(ctx).Waiters(ctx, request) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -42,7 +42,7 @@ func (c *console) readWaiters(ctx context.Context, request applock.WaitersReques
 func (c *console) readEvents(ctx context.Context, request applock.EventsRequest) ([]applock.Event, error) {
 	request.PageSize = applock.MaxPageSize
 	var newest []applock.Event
-	for event, err := range c.client.Events(ctx, request) {
+	for event, err := range clientOf(ctx).Events(ctx, request) {
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,8 @@ type objectShown struct {
 	Lock    *applock.Lock
 	Waiters []waiting
 	Events  []applock.Event
-	Verbs   []string
+	// Verbs are those that who asks may do.
+	Verbs []string
 }
 
 func (c *console) objectPage(r *http.Request) (view, error) {
@@ -70,7 +71,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	data := objectShown{Object: object, Verbs: verbNames()}
+	data := objectShown{Object: object, Verbs: c.allowedOf(r.Context(), verbNames())}
 	if data.Lock, err = c.inquire(r.Context(), object); err != nil {
 		return view{}, err
 	}
@@ -84,7 +85,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 
 // inquire returns the lock on an object, nil where nobody holds it.
 func (c *console) inquire(ctx context.Context, object applock.Object) (*applock.Lock, error) {
-	lock, err := c.client.Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := clientOf(ctx).Inquire(ctx, applock.InquireRequest{Object: object})
 	if errors.Is(err, applock.ErrNotHeld) {
 		return nil, nil
 	}
@@ -109,6 +110,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 	for _, verb := range deskVerbs() {
 		data.Verbs = append(data.Verbs, verb.name)
 	}
+	data.Verbs = c.allowedOf(r.Context(), data.Verbs)
 	if data.Operator == "" {
 		return view{}, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
@@ -146,7 +148,7 @@ type statisticsShown struct {
 }
 
 func (c *console) statisticsPage(r *http.Request) (view, error) {
-	stats, err := c.client.Stats(r.Context(), applock.StatsRequest{})
+	stats, err := clientOf(r.Context()).Stats(r.Context(), applock.StatsRequest{})
 	data := statisticsShown{Stats: stats, Plots: plotsOf(stats)}
 	return view{template: "statistics", title: c.texts["title.statistics"], here: "statistics", data: data}, err
 }
@@ -247,11 +249,11 @@ func (c *console) healthPage(r *http.Request) (view, error) {
 }
 
 func (c *console) checkServer(ctx context.Context) (string, error) {
-	server, err := c.client.Ping(ctx)
+	server, err := clientOf(ctx).Ping(ctx)
 	return strings.TrimSpace(server.Product + " " + server.Version), err
 }
 
 func (c *console) checkContract(ctx context.Context) (string, error) {
-	version, err := c.client.Version(ctx)
+	version, err := clientOf(ctx).Version(ctx)
 	return fmt.Sprintf(c.texts["check.contract.said"], version.Contract, applock.ContractVersion), err
 }

@@ -3,8 +3,13 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +19,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -55,6 +61,158 @@ func openClient(t *testing.T, dsn string) *applock.Client {
 	return client
 }
 
+// believeAll has a console offer everything, and send it to the database.
+func (r *rights) believeAll() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.allowed, r.until = map[string]bool{}, r.now().Add(24*time.Hour)
+	for name := range tries() {
+		r.allowed[name] = true
+	}
+}
+
+// as is somebody of some groups, as a proxy on this host says.
+func (d desk) as(method, address, groups string, form url.Values) *httptest.ResponseRecorder {
+	r := request(method, address, form.Encode())
+	r.Header.Set("X-User", "MLEE")
+	r.Header.Set("X-Groups", groups)
+	return d.do(r)
+}
+
+var offered = regexp.MustCompile(`<a class="button" href="([a-z-]+)\?`)
+
+// Goal: what a person sees and may do are the rights of the database role that the console uses for the person's role: the page
+// offers that and nothing else, and a crafted form is refused by the console, and by the database if the console
+// believes wrongly. Method: roles of PostgreSQL, people with each of them, with several, and with none.
+func TestRolesOfPeople(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	owner := openClient(t, dsn)
+	if _, err := migrate.Up(t.Context(), owner, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	signIn, err := TrustedHeader("X-User", "X-Groups", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{SignIn: signIn, Timeout: time.Hour}
+	for _, role := range []string{"supervisor", "operator", "auditor"} {
+		config.Roles = append(config.Roles, Role{Name: role + "s", Client: roleClient(t, owner, dsn, role)})
+	}
+	d := deskOn(owner, config)
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	form := confirmedForm(grant, "because")
+	form.Set("to", "ASMITH")
+	for groups, want := range map[string]struct {
+		offered, role string
+		statistics    int
+	}{
+		"supervisors":                 {"transfer take release note transfer-desk release-desk", "supervisors", http.StatusOK},
+		"operators":                   {"release note", "operators", http.StatusForbidden},
+		"auditors":                    {"", "auditors", http.StatusOK},
+		"others, auditors ,operators": {"release note", "operators", http.StatusForbidden},
+		"Supervisors":                 {"", "", http.StatusOK}, // the owner's, who may look only
+		"":                            {"", "", http.StatusOK},
+	} {
+		var got []string
+		for _, address := range []string{"/object?name=customer:42", "/operator?name=JDOE"} {
+			page := d.as(http.MethodGet, address, groups, nil)
+			for _, match := range offered.FindAllStringSubmatch(page.Body.String(), -1) {
+				got = append(got, match[1])
+			}
+			if role := strings.Contains(page.Body.String(), " · as "); page.Code != http.StatusOK || role != (want.role != "") ||
+				role && !strings.Contains(page.Body.String(), " · as "+want.role) {
+				t.Errorf("%q: %s has status %d, or another role than %q", groups, address, page.Code, want.role)
+			}
+		}
+		if strings.Join(got, " ") != want.offered {
+			t.Errorf("%q are offered %q, want %q", groups, got, want.offered)
+		}
+		if w := d.as(http.MethodGet, "/statistics", groups, nil); w.Code != want.statistics {
+			t.Errorf("%q see the statistics with status %d", groups, w.Code)
+		}
+		for name := range tries() {
+			if slices.Contains(got, name) {
+				continue
+			}
+			if w := d.as(http.MethodPost, "/"+name, groups, form); w.Code != http.StatusForbidden {
+				t.Errorf("%q: %s has status %d", groups, name, w.Code)
+			}
+		}
+	}
+	// The console believes that auditors may do all, and sends their forms to the database.
+	d.console.databases[2].rights.believeAll()
+	for _, verb := range verbNames() {
+		w := d.as(http.MethodPost, "/"+verb, "auditors", form)
+		answer := d.as(http.MethodGet, "/"+w.Header().Get("Location"), "auditors", nil)
+		check(t, answer.Body.String(), "a privilege is missing")
+	}
+	for _, verb := range deskVerbs() {
+		if w := d.as(http.MethodPost, "/"+verb.name, "auditors", deskForm("JDOE", "ASMITH")); w.Code != http.StatusForbidden {
+			t.Errorf("%s: status %d", verb.name, w.Code)
+		}
+	}
+	if lock := d.holder(t, "customer:42"); lock.Fence != grant.Fence || lock.Note != "" {
+		t.Errorf("something was changed: %+v", lock)
+	}
+	if events := d.events(t); len(events) != 0 {
+		t.Errorf("asking for rights, or a refusal, is in the history: %+v", events)
+	}
+	w := d.as(http.MethodPost, "/transfer", "supervisors", form)
+	check(t, d.as(http.MethodGet, "/"+w.Header().Get("Location"), "supervisors", nil).Body.String(), "TRANSFERRED", "ASMITH")
+}
+
+// refusing is a database whose user may not note, and which counts how often somebody tries.
+type refusing struct {
+	db.Driver
+	asked int
+	err   error
+}
+
+func (r *refusing) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
+	r.asked++
+	if r.err != nil {
+		return db.NoteApplLockResult{}, r.err
+	}
+	return r.Driver.NoteApplLock(ctx, params)
+}
+
+// Goal: rights are asked for once a minute at most, a failure is no answer, and asking leaves nothing behind. Method: a
+// driver that counts, and a clock of the test's own.
+func TestRightsAreKept(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	refused := &refusing{Driver: d.client.Driver(), err: &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}}
+	client := applock.New(refused, nil)
+	now := time.Now()
+	r := &rights{now: func() time.Time { return now }}
+	ask := func(noteAllowed bool, asked int) {
+		t.Helper()
+		allowed := r.read(t.Context(), client)
+		for name := range tries() {
+			if allowed[name] != (noteAllowed || name != "note") {
+				t.Errorf("%s is allowed: %t", name, allowed[name])
+			}
+		}
+		if refused.asked != asked {
+			t.Errorf("asked %d times, want %d", refused.asked, asked)
+		}
+	}
+	ask(false, 1)
+	now = now.Add(rightsKept - 1)
+	ask(false, 1)
+	now = now.Add(1)
+	refused.err = errors.New("broken off")
+	ask(true, 2) // nobody knows, and the database will say so
+	refused.err = nil
+	ask(true, 3)
+	ask(true, 3)
+	if events := d.events(t); len(events) != 0 {
+		t.Errorf("the history has %+v", events)
+	}
+	check(t, d.see(t, "/", http.StatusOK), "No lock is held.")
+}
+
 // Goal: the rights of the database's user are the limit, whatever the console believes that a person may do: an auditor
 // looks, and a crafted form is refused by the database; a supervisor changes. Method: a console for each role on PostgreSQL.
 func TestRightsOfTheDatabase(t *testing.T) {
@@ -67,6 +225,7 @@ func TestRightsOfTheDatabase(t *testing.T) {
 	config := supervisor()
 	config.Timeout = time.Hour
 	auditor := deskOn(roleClient(t, owner, dsn, "auditor"), config)
+	auditor.console.own.rights.believeAll()
 	grant := deskOn(owner, config).get(t, "customer:42", "JDOE", time.Hour)
 	for _, page := range []string{"/", "/?waiting=1&sort=left", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
 		auditor.see(t, page, http.StatusOK)

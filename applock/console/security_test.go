@@ -48,7 +48,7 @@ func TestLocal(t *testing.T) {
 func TestTrustedHeader(t *testing.T) {
 	t.Parallel()
 	networks := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}
-	signIn, err := TrustedHeader("x-forwarded-user", networks)
+	signIn, err := TrustedHeader("x-forwarded-user", "x-groups", networks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +72,19 @@ func TestTrustedHeader(t *testing.T) {
 		r := request(http.MethodGet, "/", "")
 		r.RemoteAddr = test.remote
 		r.Header["X-Forwarded-User"] = test.names
+		r.Header["X-Groups"] = []string{"a, b", "c"}
 		person, err := signIn.Identify(r)
-		if person != test.want || (err == nil) != (test.want != "") {
+		if roles := strings.Join(person.Roles, "|"); (roles == "a|b|c") != (test.want != "") {
+			t.Errorf("%s: the roles %q", name, roles)
+		}
+		if person.Name != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("%s: %q, %v", name, person, err)
 		}
 	}
-	if _, err := TrustedHeader(" ", networks); err == nil {
+	if _, err := TrustedHeader(" ", "", networks); err == nil {
 		t.Error("no header is no error")
 	}
-	if _, err := TrustedHeader("X-User", nil); err == nil {
+	if _, err := TrustedHeader("X-User", "", nil); err == nil {
 		t.Error("no network is no error")
 	}
 }

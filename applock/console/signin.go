@@ -17,12 +17,18 @@ import (
 	"github.com/applock/applock/applock"
 )
 
+// Person is who asks.
+type Person struct {
+	// Name is what the history will have: 1 to applock.MaxOperatorLength characters, empty for somebody who may only look.
+	Name string
+	// Roles are the person's, as the sign-in calls them, in any order. Those that Config.Roles does not name mean nothing.
+	Roles []string
+}
+
 // SignIn tells who asks.
 type SignIn interface {
-	// Identify returns the name of who asks, which the history will have: 1 to applock.MaxOperatorLength characters, empty for
-	// somebody who may only look. It returns a *RefusedError for who may not even do that. It must be safe for
-	// concurrent use.
-	Identify(r *http.Request) (person string, err error)
+	// Identify returns who asks. It returns a *RefusedError for who may not even look. It must be safe for concurrent use.
+	Identify(r *http.Request) (Person, error)
 }
 
 // Sessions is a SignIn that sends browsers elsewhere to sign in, and knows them by a cookie from then on, such as that of
@@ -64,20 +70,20 @@ func Local(person string) SignIn { return local(person) }
 
 type local string
 
-func (l local) Identify(r *http.Request) (string, error) {
+func (l local) Identify(r *http.Request) (Person, error) {
 	address, err := remoteAddress(r)
 	if err != nil || !address.IsLoopback() {
-		return "", forbidden("Without a sign-in only this host gets in.")
+		return Person{}, forbidden("Without a sign-in only this host gets in.")
 	}
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
 		if r.Header.Get(header) != "" {
-			return "", forbidden("Without a sign-in nobody gets in through a proxy.")
+			return Person{}, forbidden("Without a sign-in nobody gets in through a proxy.")
 		}
 	}
 	if !isLoopbackName(r.Host) {
-		return "", forbidden("Without a sign-in this is localhost, and has no other name.")
+		return Person{}, forbidden("Without a sign-in this is localhost, and has no other name.")
 	}
-	return string(l), nil
+	return Person{Name: string(l)}, nil
 }
 
 // isLoopbackName reports whether a host, with or without a port, is this one by its name.
@@ -98,34 +104,45 @@ func remoteAddress(r *http.Request) (netip.Addr, error) {
 }
 
 // TrustedHeader takes the name of who asks from a header that a proxy sets, such as X-Forwarded-User, after it has
-// signed the person in. Only requests from the networks of the proxy are let in. The proxy must remove the header
+// signed the person in, and the person's roles from another one, such as X-Forwarded-Groups, where commas separate them;
+// empty for none. Only requests from the networks of the proxy are let in. The proxy must remove both headers
 // from what it gets itself. It returns *applock.InvalidError (ErrInvalid) without a header or a network.
-func TrustedHeader(header string, networks []netip.Prefix) (SignIn, error) {
+func TrustedHeader(header, roles string, networks []netip.Prefix) (SignIn, error) {
 	if strings.TrimSpace(header) == "" {
 		return nil, &applock.InvalidError{Argument: "header", Reason: "must not be empty"}
 	}
 	if len(networks) == 0 {
 		return nil, &applock.InvalidError{Argument: "networks", Reason: "must name those of the proxy"}
 	}
-	return trustedHeader{header: http.CanonicalHeaderKey(header), networks: slices.Clone(networks)}, nil
+	return trustedHeader{header: http.CanonicalHeaderKey(header), roles: http.CanonicalHeaderKey(roles), networks: slices.Clone(networks)}, nil
 }
 
 type trustedHeader struct {
-	header   string
-	networks []netip.Prefix
+	header, roles string
+	networks      []netip.Prefix
 }
 
-func (t trustedHeader) Identify(r *http.Request) (string, error) {
+func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	address, err := remoteAddress(r)
 	trusted := func(network netip.Prefix) bool { return network.Contains(address) }
 	if err != nil || !slices.ContainsFunc(t.networks, trusted) {
-		return "", forbidden("This is reached through the proxy that signs people in.")
+		return Person{}, forbidden("This is reached through the proxy that signs people in.")
 	}
 	values := r.Header.Values(t.header)
 	if len(values) != 1 {
-		return "", forbidden("The proxy has not said who asks.")
+		return Person{}, forbidden("The proxy has not said who asks.")
 	}
-	return checkedPerson(values[0])
+	name, err := checkedPerson(values[0])
+	if err != nil {
+		return Person{}, err
+	}
+	person := Person{Name: name}
+	if t.roles != "" {
+		for _, role := range strings.Split(strings.Join(r.Header.Values(t.roles), ","), ",") {
+			person.Roles = append(person.Roles, strings.TrimSpace(role))
+		}
+	}
+	return person, nil
 }
 
 // checkedPerson returns a name that can be an actor of the history.
@@ -183,19 +200,19 @@ type failures struct {
 	since time.Time
 }
 
-func (b *basic) Identify(r *http.Request) (string, error) {
+func (b *basic) Identify(r *http.Request) (Person, error) {
 	address, err := b.admit(r)
 	if err != nil {
-		return "", err
+		return Person{}, err
 	}
 	name, password, given := r.BasicAuth()
 	if given && b.knows(name, password) {
-		return name, nil
+		return Person{Name: name}, nil
 	}
 	if given { // a browser asks without a password first
 		b.failed(address)
 	}
-	return "", &RefusedError{
+	return Person{}, &RefusedError{
 		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`, Reason: "Name and password, please.",
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/applock/applock/applock/console"
 	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 )
 
 // consoleFlags are where the console is, and who may do what there.
@@ -29,12 +30,14 @@ type consoleFlags struct {
 	// by is who looks where nobody signs in.
 	by string
 	// header and proxies are a sign-in by a proxy, passwords one by the file of that name.
-	header    string
-	proxies   []string
-	passwords string
-	mayChange []string
+	header, rolesHeader string
+	proxies             []string
+	passwords           string
+	mayChange           []string
+	// roles are NAME=FILE, with a DSN in the file, and members PERSON=ROLE.
+	roles, members []string
 	// issuer is where people sign in by OpenID Connect, and the rest what it knows the console by.
-	issuer, clientID, secretFile, address, claim string
+	issuer, clientID, secretFile, address, claim, rolesClaim string
 }
 
 // consoleAnswer tells where the console is.
@@ -59,6 +62,11 @@ Nobody can change anything there but those whom --may-change names: they hand ov
 note, each time with a reason and a confirmation, and the history has their names. The rights of the
 database user are the limit for everybody. Who makes changes, and which, is told on stderr.
 
+With --role NAME=FILE people of that role see and may do what another database user has the rights to, whose
+DSN is the first line of the file, which nobody else may read. Who has the role is told by --member, by the
+header of --roles-header, or by the claim of --oidc-roles-claim. Who has several is there in the first one;
+who has none is there by the DSN of the command.
+
 Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to
 be a loopback address. A sign-in is one of three. A proxy signs people in, and names them in a header, which
 is believed from the networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the
@@ -69,7 +77,8 @@ a line NAME:PASSWORD for each person, for trials: nothing here encrypts the pass
   applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
   applockctl console --listen :8420 --passwords people.txt
   applockctl console --listen 10.1.0.5:8420 --oidc-issuer https://id.example.com/ --oidc-client locks \
-    --oidc-secret-file secret --address https://locks.example.com/ --may-change mlee`,
+    --oidc-secret-file secret --address https://locks.example.com/ --may-change mlee
+  applockctl console --listen :8420 --passwords people.txt --role seniors=dsn.txt --member mlee=seniors`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
@@ -80,6 +89,7 @@ a line NAME:PASSWORD for each person, for trials: nothing here encrypts the pass
 	command.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8420", "the address to listen on; the port 0 is any free one")
 	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are where nobody signs in; without it $"+operatorVariable)
 	command.Flags().StringVar(&flags.header, "user-header", "", "the header in which a proxy names who has signed in")
+	command.Flags().StringVar(&flags.rolesHeader, "roles-header", "", "the header in which that proxy names the roles, with commas in between")
 	command.Flags().StringSliceVar(&flags.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
 	command.Flags().StringVar(&flags.passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
 	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, take over, release and note; without it nobody")
@@ -87,6 +97,9 @@ a line NAME:PASSWORD for each person, for trials: nothing here encrypts the pass
 	command.Flags().StringVar(&flags.clientID, "oidc-client", "", "what that issuer calls the console")
 	command.Flags().StringVar(&flags.secretFile, "oidc-secret-file", "", "a file with the client's secret, which nobody else may read")
 	command.Flags().StringVar(&flags.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
+	command.Flags().StringVar(&flags.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
+	command.Flags().StringArrayVar(&flags.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
+	command.Flags().StringSliceVar(&flags.members, "member", nil, "who has a role: PERSON=ROLE")
 	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it, for --oidc-issuer")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
 	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client", "address")
@@ -103,10 +116,19 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
+	members, err := flags.rolesOfMembers()
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		if _, err := s.Version(ctx); err != nil && !passes(err) { // what no waiting mends
 			return err
 		}
+		roles, closeRoles, err := a.consoleRoles(ctx, flags.roles)
+		if err != nil {
+			return err
+		}
+		defer closeRoles()
 		s.pause() // each page has a limit of its own
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", flags.listen)
 		if err != nil {
@@ -116,6 +138,8 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Handler: console.Handler(s.Client, console.Config{
 				SignIn:    signIn,
 				MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
+				Roles:     roles,
+				RolesOf:   func(person string) []string { return members[person] },
 				Checks:    healthOf(s.Client),
 				Timeout:   time.Duration(a.timeout),
 				Logger:    a.consoleLog(),
@@ -128,6 +152,61 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		answer := consoleAnswer{Outcome: outcomeListening, Address: "http://" + listener.Addr().String() + "/"}
 		return errors.Join(a.answer(true, answer), serve(ctx, server, listener))
 	})
+}
+
+// consoleRoles opens the clients of roles, each of which is written NAME=FILE.
+func (a *app) consoleRoles(ctx context.Context, written []string) (roles []console.Role, closeAll func(), err error) {
+	closeAll = func() {
+		for _, role := range roles {
+			closeClient(ctx, role.Client)
+		}
+	}
+	for _, text := range written {
+		name, file, _ := strings.Cut(text, "=") // rolesOfMembers has looked at it
+		dsn, err := dsnOfFile(file)
+		if err != nil {
+			closeAll()
+			return nil, nil, &applock.InvalidError{Argument: "--role", Reason: name + ": " + err.Error()}
+		}
+		client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout)})
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("--role %s: %w", name, err)
+		}
+		roles = append(roles, console.Role{Name: name, Client: client})
+		if _, err := client.Version(ctx); err != nil && !passes(err) { // what no waiting mends
+			closeAll()
+			return nil, nil, fmt.Errorf("--role %s: %w", name, err)
+		}
+	}
+	return roles, closeAll, nil
+}
+
+// rolesOfMembers returns the roles of people, by their names.
+func (f consoleFlags) rolesOfMembers() (map[string][]string, error) {
+	var names []string
+	for _, text := range f.roles {
+		name, file, _ := strings.Cut(text, "=")
+		if name == "" || file == "" || slices.Contains(names, name) {
+			return nil, &applock.InvalidError{Argument: "--role", Reason: "is written as NAME=FILE, each name once"}
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 && (f.rolesHeader != "" || f.rolesClaim != "") {
+		return nil, &applock.InvalidError{Argument: "--role", Reason: "is missing: nobody knows what the roles may do"}
+	}
+	if f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "" {
+		return nil, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	}
+	members := map[string][]string{}
+	for _, text := range f.members {
+		person, role, _ := strings.Cut(text, "=")
+		if person == "" || !slices.Contains(names, role) {
+			return nil, &applock.InvalidError{Argument: "--member", Reason: "is written as PERSON=ROLE, with the name of a --role"}
+		}
+		members[person] = append(members[person], role)
+	}
+	return members, nil
 }
 
 // consoleLog tells on stderr what was changed by whom, and what the pages do not tell of errors.
@@ -259,7 +338,7 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 			}
 			networks[i] = network
 		}
-		return console.TrustedHeader(f.header, networks)
+		return console.TrustedHeader(f.header, f.rolesHeader, networks)
 	case f.passwords != "":
 		people, err := passwordsOf(f.passwords)
 		if err != nil {
@@ -282,7 +361,7 @@ const issuerLimit = 20 * time.Second
 // openID returns a sign-in at an issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	config := openid.Config{
-		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, Client: &http.Client{Timeout: issuerLimit},
+		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Client: &http.Client{Timeout: issuerLimit},
 	}
 	if f.secretFile != "" {
 		secret, err := readPrivate(f.secretFile)

@@ -151,6 +151,33 @@ func TestConsoleSignsIn(t *testing.T) {
 	proxied.stop()
 }
 
+// Goal: people of a role are served by the database user of that role, and may change things without being named by --may-change. Method: the
+// same file by another DSN, for a member by name and for groups that a proxy tells of.
+func TestConsoleHasRoles(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	dsn := filepath.Join(t.TempDir(), "dsn")
+	if err := os.WriteFile(dsn, []byte(u.getenv(dsnVariable)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serveConsole(t, u, "--user-header", "X-User", "--roles-header", "X-Groups", "--proxy", "127.0.0.0/8", "--role", "supervisors="+dsn,
+		"--member", "mlee=supervisors")
+	for _, test := range []struct {
+		person, groups string
+		may            bool
+	}{{"mlee", "", true}, {"pking", "staff, supervisors", true}, {"pking", "staff", false}} {
+		_, text := s.fetch(t, "object?name=customer:42", func(r *http.Request) {
+			r.Header.Set("X-User", test.person)
+			r.Header.Set("X-Groups", test.groups)
+		})
+		if !strings.Contains(text, "jdoe") || strings.Contains(text, "as supervisors") != test.may || strings.Contains(text, "release?name=") != test.may {
+			t.Errorf("%s of %q: %s", test.person, test.groups, text)
+		}
+	}
+	s.stop()
+}
+
 // Goal: the console does not start where it would be open, or cannot work, and says why. Method: command lines.
 func TestConsoleRefusesToStart(t *testing.T) {
 	t.Parallel()
@@ -179,5 +206,11 @@ func TestConsoleRefusesToStart(t *testing.T) {
 	u.run(t, "console", "--passwords", filepath.Join(folder, "open")).check(t, exitUsage, "chmod 600")
 	u.run(t, "console", "--passwords", filepath.Join(folder, "bad")).check(t, exitUsage, "line 1 is not NAME:PASSWORD")
 	u.run(t, "console", "--passwords", filepath.Join(folder, "empty")).check(t, exitUsage, "must name somebody")
+	u.run(t, "console", "--role", "supervisors").check(t, exitUsage, "--role is written as NAME=FILE")
+	u.run(t, "console", "--role", "a=b", "--role", "a=c").check(t, exitUsage, "each name once")
+	u.run(t, "console", "--role", "a="+filepath.Join(folder, "open")).check(t, exitUsage, "chmod 600")
+	u.run(t, "console", "--member", "mlee=a").check(t, exitUsage, "--member is written as PERSON=ROLE")
+	u.run(t, "console", "--role", "a=b", "--roles-header", "X-Groups").check(t, exitUsage, "is for --user-header")
+	u.run(t, "console", "--oidc-roles-claim", "groups").check(t, exitUsage, "--role is missing")
 	fileUser(t).run(t, "console", "--listen", "127.0.0.1:0").check(t, exitError, "migrate up")
 }

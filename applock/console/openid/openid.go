@@ -51,6 +51,8 @@ type Config struct {
 	// Claim is the claim of the ID token that names a person; empty is DefaultClaim. Take one that nobody can choose for himself.
 	// An "email" counts only where the issuer says that it is verified.
 	Claim string
+	// RolesClaim is the claim of the ID token that names a person's roles, a list of texts or one text, such as groups; empty for none.
+	RolesClaim string
 	// Session is how long a session lasts at most; zero is DefaultSession.
 	Session time.Duration
 	// Client asks the issuer; nil is http.DefaultClient.
@@ -64,12 +66,14 @@ type SignIn struct {
 	verifier *oidc.IDTokenVerifier
 	client   *http.Client
 	claim    string
-	session  time.Duration
+	// rolesClaim is empty for none.
+	rolesClaim string
+	session    time.Duration
 	// cookie is the name of the session's cookie, and pendingCookie of the one while somebody signs in.
 	cookie, pendingCookie string
 	now                   func() time.Time
 
-	sessions *kept[string]
+	sessions *kept[console.Person]
 	pending  *kept[attempt]
 }
 
@@ -114,11 +118,11 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		},
 		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
 		client:   config.Client,
-		claim:    config.Claim,
-		session:  config.Session,
-		cookie:   name, pendingCookie: name + "-signing-in",
+		claim:    config.Claim, rolesClaim: config.RolesClaim,
+		session: config.Session,
+		cookie:  name, pendingCookie: name + "-signing-in",
 		now:      time.Now,
-		sessions: newKept[string](), pending: newKept[attempt](),
+		sessions: newKept[console.Person](), pending: newKept[attempt](),
 	}, nil
 }
 
@@ -146,13 +150,13 @@ func isLoopback(host string) bool {
 }
 
 // Identify returns who has the session of a request.
-func (s *SignIn) Identify(r *http.Request) (person string, err error) {
+func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	if cookie, err := r.Cookie(s.cookie); err == nil {
 		if person, found := s.sessions.find(cookie.Value, s.now()); found {
 			return person, nil
 		}
 	}
-	return "", &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
+	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
 }
 
 // Begin remembers for which page somebody signs in, in a cookie of this browser only, and returns the address of the issuer.
@@ -189,32 +193,48 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 }
 
 // personOf has the issuer turn a code into a token, checks that, and returns who it is about.
-func (s *SignIn) personOf(ctx context.Context, code string, a attempt) (string, error) {
+func (s *SignIn) personOf(ctx context.Context, code string, a attempt) (person console.Person, err error) {
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
 	var refusal *oauth2.RetrieveError
 	if errors.As(err, &refusal) {
-		return "", refused("The issuer does not know this sign-in.")
+		return person, refused("The issuer does not know this sign-in.")
 	}
 	if err != nil {
-		return "", fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
+		return person, fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
 	}
 	raw, _ := answer.Extra("id_token").(string)
 	token, err := s.verifier.Verify(ctx, raw)
 	if err != nil {
-		return "", fmt.Errorf("openid: the token: %w", err)
+		return person, fmt.Errorf("openid: the token: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.nonce)) != 1 {
-		return "", refused("This is not the sign-in that this browser has begun.")
+		return person, refused("This is not the sign-in that this browser has begun.")
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return "", fmt.Errorf("openid: the token: %w", err)
+		return person, fmt.Errorf("openid: the token: %w", err)
 	}
-	person, _ := claims[s.claim].(string)
-	if verified, _ := claims["email_verified"].(bool); person == "" || s.claim == "email" && !verified {
-		return "", refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
+	person.Name, _ = claims[s.claim].(string)
+	if verified, _ := claims["email_verified"].(bool); person.Name == "" || s.claim == "email" && !verified {
+		return console.Person{}, refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
 	}
+	person.Roles = textsOf(claims[s.rolesClaim])
 	return person, nil
+}
+
+// textsOf returns the texts of a claim, which is one or has many.
+func textsOf(claim any) []string {
+	if text, one := claim.(string); one {
+		return []string{text}
+	}
+	list, _ := claim.([]any)
+	var texts []string
+	for _, each := range list {
+		if text, is := each.(string); is {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // withoutAddress drops the address from an error of the client: it may have a code.

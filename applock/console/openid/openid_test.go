@@ -276,7 +276,26 @@ func TestSession(t *testing.T) {
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.address, nil)
 	r.AddCookie(known)
 	if person, err := p.signIn.Identify(r); err == nil {
-		t.Errorf("a session that was ended is that of %s", person)
+		t.Errorf("a session that was ended is that of %s", person.Name)
+	}
+}
+
+// Goal: the roles of a person are those of a claim, many or one, and nothing else is taken for one. Method: tokens.
+func TestRolesOfAClaim(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, func(c *Config) { c.RolesClaim = "groups" })
+	for want, claim := range map[string]any{
+		"a|b": []any{"a", 7, "b"}, "one": "one", "": nil, "[]": map[string]any{"a": true},
+	} {
+		p.issuer.signs(func(claims map[string]any) { claims["groups"] = claim }, p.issuer.key)
+		browser := p.browser(t)
+		ask(t, browser, http.MethodGet, p.address, nil)
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.address, nil)
+		r.AddCookie(cookieOf(t, browser, p))
+		person, err := p.signIn.Identify(r)
+		if got := strings.Join(person.Roles, "|"); got != strings.Trim(want, "[]") || person.Name != "mlee" || err != nil {
+			t.Errorf("of %v the roles are %q, %v", claim, got, err)
+		}
 	}
 }
 

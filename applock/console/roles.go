@@ -1,0 +1,151 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// Role is a role of people, with the client that the console uses for them.
+type Role struct {
+	// Name is what sign-ins and Config.RolesOf call it.
+	Name string
+	// Client is of a database user with the rights that these people have. The console does not close it.
+	Client *applock.Client
+}
+
+// database is what those share who look at the locks by the same client.
+type database struct {
+	client *applock.Client
+	rights *rights
+	hub    *hub
+	// What the hub has read last, by so many rows at a time.
+	locksSeen, waitersSeen *memory
+	pieceRows              int
+	timeout                time.Duration
+}
+
+func newDatabase(client *applock.Client, config Config) *database {
+	d := &database{
+		client: client, rights: &rights{now: time.Now}, locksSeen: newMemory(), waitersSeen: newMemory(), pieceRows: applock.MaxPageSize,
+		timeout: config.Timeout,
+	}
+	d.hub = newHub(d.lookForChanges, config.Interval)
+	return d
+}
+
+// asker is who asks for a page.
+type asker struct {
+	person string
+	// role is the one that the person is here in; empty for those without one, who use the console's own client.
+	role     string
+	database *database
+}
+
+// askerKey is what an asker is kept by in a request's context.
+type askerKey struct{}
+
+func askerOf(ctx context.Context) asker {
+	who, _ := ctx.Value(askerKey{}).(asker)
+	return who
+}
+
+// clientOf is the client of who asks.
+func clientOf(ctx context.Context) *applock.Client { return askerOf(ctx).database.client }
+
+// asking returns who a person is here: the first of the console's roles that is one of the person's.
+func (c *console) asking(person Person) asker {
+	roles := slices.Clone(person.Roles)
+	if person.Name != "" && c.config.RolesOf != nil {
+		roles = append(roles, c.config.RolesOf(person.Name)...)
+	}
+	for i, role := range c.config.Roles {
+		if slices.Contains(roles, role.Name) {
+			return asker{person: person.Name, role: role.Name, database: c.databases[i]}
+		}
+	}
+	return asker{person: person.Name, database: c.own}
+}
+
+// allowed returns what who asks may do, by the names of verbs: what the database allows, for those who may change anything.
+func (c *console) allowed(ctx context.Context) map[string]bool {
+	who := askerOf(ctx)
+	if who.person == "" || who.role == "" && !c.config.MayChange(who.person) {
+		return nil
+	}
+	return who.database.rights.read(ctx, who.database.client)
+}
+
+// allowedOf returns those of some verbs that who asks may do.
+func (c *console) allowedOf(ctx context.Context, verbs []string) []string {
+	allowed := c.allowed(ctx)
+	return slices.DeleteFunc(verbs, func(verb string) bool { return !allowed[verb] })
+}
+
+// rightsKept is how long the rights of a database user are not asked for again.
+const rightsKept = time.Minute
+
+// rights are what a client's database user may do. They are for what is offered and refused: the database decides.
+type rights struct {
+	now func() time.Time
+
+	mutex   sync.Mutex
+	allowed map[string]bool
+	until   time.Time
+}
+
+// read returns the verbs that the client's user has the right to.
+func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.now().Before(r.until) {
+		return r.allowed
+	}
+	allowed, sure := map[string]bool{}, true
+	for name, try := range tries() {
+		err := try(ctx, client, nobodysDeed())
+		allowed[name] = !errors.Is(err, applock.ErrPrivilege)
+		sure = sure && (err == nil || errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrNotHeld))
+	}
+	if sure {
+		r.allowed, r.until = allowed, r.now().Add(rightsKept)
+	}
+	return allowed
+}
+
+// nobodysDeed is about an object and people that there are not. Every database tells by it who may call a procedure, without a
+// look at its catalogue, and nothing changes.
+func nobodysDeed() deed {
+	return deed{
+		object: applock.Object{Type: "applock-console", ID: rand.Text()}, holder: rand.Text(), fence: 1, to: applock.Owner{Operator: rand.Text()},
+		reason: "may this user do it?", by: rand.Text(),
+	}
+}
+
+// tries returns what asks for the right to each verb.
+func tries() map[string]func(ctx context.Context, client *applock.Client, d deed) error {
+	all := map[string]func(ctx context.Context, client *applock.Client, d deed) error{}
+	for name, v := range verbs() {
+		all[name] = func(ctx context.Context, client *applock.Client, d deed) error {
+			_, _, err := v.do(ctx, client, d)
+			return err
+		}
+	}
+	// Its verb looks first, and calls nothing for an object that nobody holds.
+	all["transfer"] = func(ctx context.Context, client *applock.Client, d deed) error {
+		_, _, err := handOver(ctx, client, d)
+		return err
+	}
+	for _, v := range deskVerbs() {
+		all[v.name] = func(ctx context.Context, client *applock.Client, d deed) error {
+			_, err := v.change(ctx, client, deskDeed{holder: d.holder, to: d.to, reason: d.reason, by: d.by}, true, 1)
+			return err
+		}
+	}
+	return all
+}

@@ -69,7 +69,8 @@ type SignIn struct {
 	// rolesClaim is empty for none.
 	rolesClaim string
 	session    time.Duration
-	// cookie is the name of the session's cookie, and pendingCookie of the one while somebody signs in.
+	// cookie is the name of the session's cookie, and pendingCookie what those begin with while somebody signs in: each tab of a
+	// browser has one of its own, which ends with the beginning of its state.
 	cookie, pendingCookie string
 	now                   func() time.Time
 
@@ -120,7 +121,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		client:   config.Client,
 		claim:    config.Claim, rolesClaim: config.RolesClaim,
 		session: config.Session,
-		cookie:  name, pendingCookie: name + "-signing-in",
+		cookie:  name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
 		sessions: newKept[console.Person](), pending: newKept[attempt](),
 	}, nil
@@ -160,21 +161,43 @@ func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 }
 
 // Begin remembers for which page somebody signs in, in a cookie of this browser only, and returns the address of the issuer.
-func (s *SignIn) Begin(w http.ResponseWriter, _ *http.Request, page string) (location string, err error) {
+func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error) {
 	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page}
-	s.setCookie(w, s.pendingCookie, s.pending.keep(a, s.now().Add(signingIn), s.now()), signingIn)
+	s.makeRoom(w, r)
+	s.setCookie(w, s.pendingCookie+tabOf(a.state), s.pending.keep(a, s.now().Add(signingIn), s.now()), signingIn)
 	return s.oauth.AuthCodeURL(a.state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.proof)), nil
+}
+
+// tabsMost is in how many tabs somebody can be signing in by one browser, which sends all their cookies each time.
+const tabsMost = 8
+
+// tabOf is what a state adds to the name of its cookie. It says nothing that the address does not say.
+func tabOf(state string) string { return state[:min(len(state), 8)] }
+
+// makeRoom ends those sign-ins of a browser that are one too many, in the order that the browser has them in: the oldest first.
+func (s *SignIn) makeRoom(w http.ResponseWriter, r *http.Request) {
+	var begun []*http.Cookie
+	for _, cookie := range r.Cookies() {
+		if strings.HasPrefix(cookie.Name, s.pendingCookie) {
+			begun = append(begun, cookie)
+		}
+	}
+	for len(begun) >= tabsMost {
+		s.pending.take(begun[0].Value, s.now())
+		s.setCookie(w, begun[0].Name, "", 0)
+		begun = begun[1:]
+	}
 }
 
 // Finish checks what the issuer has sent the browser back with, begins a session, and returns the page that it is for.
 func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, err error) {
-	cookie, err := r.Cookie(s.pendingCookie)
+	state := r.URL.Query().Get("state")
+	cookie, err := r.Cookie(s.pendingCookie + tabOf(state))
 	if err != nil {
 		return "", notBegun("This browser has not begun to sign in, or not within ten minutes.")
 	}
 	a, found := s.pending.take(cookie.Value, s.now())
-	s.setCookie(w, s.pendingCookie, "", 0)
-	state := r.URL.Query().Get("state")
+	s.setCookie(w, cookie.Name, "", 0)
 	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
 		return "", notBegun("This is not the sign-in that this browser has begun.")
 	}

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -394,6 +395,56 @@ func answerOf(t *testing.T, p *place, location string) url.Values {
 		t.Fatal(err)
 	}
 	return back.Query()
+}
+
+// Goal: tabs of one browser that sign in at once get in, each to its page and in any order; and those that are begun and left are
+// bounded. Method: sign-ins that begin one after the other and end backwards, then more of them than a browser may have.
+func TestTabsSignInAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, func(*Config) {})
+	browser := p.browser(t)
+	browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	begin := func(page string) (back string) {
+		t.Helper()
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.address+"sign-in?page="+page, nil)
+		w, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Body.Close()
+		return "signed-in?" + answerOf(t, p, w.Header.Get("Location")).Encode()
+	}
+	for _, tab := range slices.Backward([]string{begin("waiters"), begin("health"), begin("statistics")}) {
+		if got := ask(t, browser, http.MethodGet, p.address+tab, nil); got.status != http.StatusSeeOther {
+			t.Errorf("a tab: status %d: %s", got.status, got.text)
+		}
+		if got := ask(t, browser, http.MethodGet, p.address+tab, nil); got.status != http.StatusBadRequest {
+			t.Errorf("a tab that comes back again: status %d", got.status)
+		}
+	}
+	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are mlee") {
+		t.Errorf("signed in: %s", got.text)
+	}
+	var tabs []string
+	for range tabsMost + 3 {
+		tabs = append(tabs, begin("waiters"))
+	}
+	address, err := url.Parse(p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(browser.Jar.Cookies(address)); got != tabsMost+1 { // and the session's
+		t.Errorf("a browser has %d cookies", got)
+	}
+	for i, tab := range tabs {
+		want := http.StatusSeeOther
+		if i < 3 {
+			want = http.StatusBadRequest
+		}
+		if got := ask(t, browser, http.MethodGet, p.address+tab, nil); got.status != want {
+			t.Errorf("tab %d: status %d, want %d", i, got.status, want)
+		}
+	}
 }
 
 // Goal: nothing but a token of the issuer, for this console, about this sign-in of this browser, begins a session. Method: each of

@@ -133,12 +133,15 @@ func (c *console) routes() http.Handler {
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
 	mux.HandleFunc("GET /changes", c.changes)
-	for _, name := range []string{"style.css", "script.js", "icon.svg"} {
+	for _, name := range staticFiles() {
 		mux.HandleFunc("GET /"+name, static(name))
 	}
 	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
 	return mux
 }
+
+// staticFiles returns the names of what everybody gets, also who is not signed in yet.
+func staticFiles() []string { return []string{"style.css", "script.js", "icon.svg"} }
 
 // static answers with the file of that name.
 func static(name string) http.HandlerFunc {

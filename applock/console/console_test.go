@@ -356,8 +356,8 @@ func TestPages(t *testing.T) {
 	check(t, d.see(t, "/nonsense", http.StatusNotFound), "There is no such page.")
 	check(t, d.see(t, "/operator", http.StatusBadRequest), "“Operator” must not be empty.")
 	check(t, d.see(t, "/object?name=", http.StatusBadRequest), "“Object”")
-	for _, name := range []string{"/style.css", "/script.js", "/icon.svg"} {
-		d.see(t, name, http.StatusOK)
+	for _, name := range staticFiles() {
+		d.see(t, "/"+name, http.StatusOK)
 	}
 }
 

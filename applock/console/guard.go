@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,9 +66,11 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
+	if name := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && slices.Contains(staticFiles(), name) {
+		static(name)(w, r)
+		return true
+	}
 	switch r.Method + " " + r.URL.Path {
-	case "GET /style.css", "GET /icon.svg", "GET /script.js":
-		static(path.Base(r.URL.Path))(w, r)
 	case "GET /sign-in":
 		page := r.URL.Query().Get("page")
 		if len(page) > longestPage {

@@ -118,6 +118,17 @@ func (d desk) tick(t *testing.T, grant applock.Grant) {
 	}
 }
 
+func (d desk) release(t *testing.T, object, operator string) {
+	t.Helper()
+	parsed, err := applock.ParseObject(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Object: parsed, Operator: operator}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (d desk) note(t *testing.T, grant applock.Grant, text string) {
 	t.Helper()
 	request := applock.NoteRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence, Note: text}

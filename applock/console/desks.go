@@ -81,6 +81,8 @@ func sumOf(changes []applock.LockChange) string {
 type changedRow struct {
 	applock.LockChange
 	Waiters int
+	// Beyond is true for what was changed and is not in the plan that was confirmed.
+	Beyond bool
 }
 
 // deskDeedShown is a form on a desk, the page that asks whether it is meant, and the answer.
@@ -95,8 +97,8 @@ type deskDeedShown struct {
 	// Problem is what was wrong with the form, or with what it was about.
 	Problem string
 	Rows    []changedRow
-	// Changed is how many of the rows were changed, or would be.
-	Changed int
+	// Changed is how many of the rows were changed, or would be, and Beyond how many of these nobody has confirmed.
+	Changed, Beyond int
 	// After is what the form begins behind, and Next what the one of the next page begins behind; empty for none.
 	After, Next string
 	Seen        string
@@ -124,6 +126,29 @@ func (s *deskDeedShown) add(changes []applock.LockChange, waiting map[applock.Ob
 	}
 	if more {
 		s.Next = changes[len(changes)-1].Object.String()
+	}
+}
+
+// markBeyond marks the rows that are not in a plan: what the operator got between the last look and the change. A release tells the
+// fence of the grant that ended, a transfer only that of the new one.
+func (s *deskDeedShown) markBeyond(plan deskDeedShown) {
+	seen := map[applock.Object]applock.Fence{}
+	for _, row := range plan.Rows {
+		seen[row.Object] = row.Fence
+	}
+	for i, row := range s.Rows {
+		fence, planned := seen[row.Object]
+		switch row.Outcome {
+		case applock.OutcomeTransferred:
+		case applock.OutcomeReleased:
+			planned = planned && fence == row.Fence
+		default: // nothing has become of it
+			continue
+		}
+		if !planned {
+			s.Rows[i].Beyond = true
+			s.Beyond++
+		}
 	}
 }
 
@@ -165,7 +190,7 @@ func (c *console) deskChangePage(v deskVerb) func(*http.Request) (view, error) {
 			return view{}, err
 		}
 		if confirmed && plan.Seen == d.seen {
-			return c.kept("answer", d.by, c.doDesk(r, v, d)), nil
+			return c.kept("answer", d.by, c.doDesk(r, v, d, plan)), nil
 		}
 		status := 0
 		if confirmed {
@@ -221,19 +246,21 @@ type deskAnswer struct {
 }
 
 // doDesk does what the plan has shown.
-func (c *console) doDesk(r *http.Request, v deskVerb, d deskDeed) view {
+func (c *console) doDesk(r *http.Request, v deskVerb, d deskDeed, plan deskDeedShown) view {
 	// It goes on when the browser has gone: half a change would be an unknown one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.config.Timeout)
 	defer cancel()
 	changes, err := v.change(ctx, clientOf(ctx), d, false, rowsOfDesk)
 	answer := deskAnswer{deskDeedShown: v.shown(d)}
 	answer.add(changes, nil, len(changes) == rowsOfDesk)
+	answer.markBeyond(plan)
 	c.config.Logger.InfoContext(ctx, "console: "+v.name,
 		slog.String("person", d.by),
 		slog.String("holder", d.holder),
 		slog.String("type", d.objectType),
 		slog.Int("changed", answer.Changed),
 		slog.Int("left", len(changes)-answer.Changed),
+		slog.Int("beyond", answer.Beyond),
 		slog.Any("error", err))
 	status := 0
 	switch {

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +114,59 @@ func TestDeskChangedMeanwhile(t *testing.T) {
 	check(t, plan, "JDOE holds nothing of it")
 	if strings.Contains(plan, "<form") {
 		t.Error("an empty desk can be released")
+	}
+}
+
+// meanwhile is a database where somebody is faster, right before a desk is changed.
+type meanwhile struct {
+	db.Driver
+	faster func()
+}
+
+func (m meanwhile) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
+	if params.DryRunFL != db.Yes {
+		m.faster()
+	}
+	return m.Driver.TransferApplLocks(ctx, params)
+}
+
+func (m meanwhile) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLocksParams) ([]db.ChangedLock, error) {
+	if params.DryRunFL != db.Yes {
+		m.faster()
+	}
+	return m.Driver.ReleaseApplLocks(ctx, params)
+}
+
+// Goal: what was changed beyond the plan that was confirmed is marked in the answer, and nothing else is: what the operator got in the
+// moment before the change. Method: a get in that moment, of another object, and of one that was just released.
+func TestDeskAnswerMarksWhatNobodyConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, marked := range map[string][]string{"transfer-desk": {"order:7"}, "release-desk": {"customer:43", "order:7"}} {
+		behind := newDesk(t, Config{})
+		behind.get(t, "customer:42", "JDOE", time.Hour)
+		behind.get(t, "customer:43", "JDOE", time.Hour)
+		config := supervisor()
+		config.Timeout = time.Hour
+		d := deskOn(applock.New(meanwhile{Driver: behind.client.Driver(), faster: func() {
+			behind.release(t, "customer:43", "JDOE")
+			behind.get(t, "customer:43", "JDOE", time.Hour)
+			behind.get(t, "order:7", "JDOE", time.Hour)
+		}}, nil), config)
+		_, plan := d.follow(t, d.submit("/"+name, deskForm("JDOE", "ASMITH")))
+		status, page := d.follow(t, d.submit("/"+name, formOf(plan)))
+		check(t, page, ": 3.", fmt.Sprintf("%d of them began after you confirmed", len(marked)))
+		if status != http.StatusOK {
+			t.Errorf("%s: status %d", name, status)
+		}
+		var got []string
+		for _, line := range strings.Split(page, "\n") {
+			if strings.Contains(line, "not confirmed") {
+				got = append(got, objects(t, line)...)
+			}
+		}
+		if !slices.Equal(got, marked) {
+			t.Errorf("%s: marked are %q, want %q", name, got, marked)
+		}
 	}
 }
 

@@ -210,5 +210,7 @@ func english() texts {
 		"desk.told.waits-on": "Whoever waits for one of the objects waits on.",
 		"desk.told.waiter":   "Whoever waits for one of the objects will try to get it.",
 		"desk.left":          "%d are left as they are: see below.",
+		"desk.beyond":        "%d of them began after you confirmed, and are marked below.",
+		"desk.beyond.row":    "not confirmed",
 	}
 }

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+// queries counts what goes to PostgreSQL.
+type queries struct{ number atomic.Int64 }
+
+func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	q.number.Add(1)
+	return ctx
+}
+
+func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// Goal: a page of ten thousand locks is one query on a server, also for who may change things, whose rights are not asked for with each
+// page. Method: count what goes to PostgreSQL; and the time of fifty first pages, which is told and not judged: docs/console.md has it.
+func TestPageIsOneQuery(t *testing.T) {
+	t.Parallel()
+	pooled, err := pgxpool.ParseConfig(testdb.Postgres(t))
+	if err != nil {
+		t.Fatal("the DSN is none of PostgreSQL")
+	}
+	sent := &queries{}
+	pooled.ConnConfig.Tracer = sent
+	pool, err := pgxpool.NewWithConfig(t.Context(), pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	client, err := postgres.New(pool, postgres.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)
+		SELECT 'customer', lpad(i::text, 5, '0'), 'jdoe', 'sales', i, now(), now(), now() + interval '1 day' FROM generate_series(1, 10000) AS i`); err != nil {
+		t.Fatal(err)
+	}
+	config := supervisor()
+	config.Timeout = time.Hour
+	for who, d := range map[string]desk{"who looks": deskOn(client, Config{Timeout: time.Hour}), "a supervisor": deskOn(client, config)} {
+		d.see(t, "/", http.StatusOK) // the rights, for who may change
+		now := time.Now()
+		d.console.own.rights.now = func() time.Time { return now } // however slow this is, no minute is over
+		d.console.own.rights.until = now.Add(time.Minute)
+		for _, address := range []string{"/", "/?after=customer%3A05000", "/?type=customer&operator=jdoe&department=sales"} {
+			before := sent.number.Load()
+			page := d.see(t, address, http.StatusOK)
+			if got := sent.number.Load() - before; got != 1 {
+				t.Errorf("%s: %s is %d queries", who, address, got)
+			}
+			if rows := strings.Count(page, `<th scope="row">`); rows != rowsOfPage {
+				t.Errorf("%s: %s has %d locks", who, address, rows)
+			}
+		}
+		var times []time.Duration
+		for range 50 {
+			begun := time.Now()
+			d.see(t, "/", http.StatusOK)
+			times = append(times, time.Since(begun))
+		}
+		slices.Sort(times)
+		t.Logf("%s: the first page of 10,000 locks takes %s, the median of 50; the fastest %s, the slowest %s", who, times[25], times[0], times[49])
+	}
+}

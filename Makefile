@@ -107,9 +107,11 @@ test-console: build ## Play a supervisor's day at the console in Debian's chromi
 		{ echo "there is no chromium and it cannot be installed: install it, or say where it is by APPLOCK_TEST_CHROMIUM" >&2; exit 1; }
 	@command -v npm >/dev/null || apt-get install -y --no-install-recommends npm
 	@test -d bin/$(AXE) || npm install --prefix bin/$(AXE) --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $(AXE)
-	mkdir -p $(PICTURES)
-	APPLOCK_TEST_PICTURES=$(PICTURES) APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
-		go run ./internal/testing/testserver --only postgres -- go -C tools/browser test -count=1 -parallel=2 -timeout=30m -v .
+	@mkdir -p $(PICTURES)
+	@go build -o bin/report ./internal/testing/report
+	APPLOCK_TEST_REQUIRE=postgres APPLOCK_TEST_PICTURES=$(PICTURES) APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
+		go run ./internal/testing/testserver --only postgres -- \
+		sh -ec 'cd tools/browser && exec ../../bin/report -shuffle=on -count=1 -parallel=2 -timeout=30m -- .'
 
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150

@@ -75,7 +75,7 @@ func TestTwoBrowsersAndAShell(t *testing.T) {
 		one.do(t, chromedp.Reload())
 		one.has(t, "Handed over: 2.")
 		d.run(t, "get", "order:8", "--operator", "jdoe")
-		one.do(t, chromedp.Evaluate("history.back()", nil))
+		one.leaves(t, "history.back()")
 		one.has(t, "Locks that end: 2. jdoe loses them")
 		one.presses(t, theButton)
 		one.has(t, "Nothing has happened", "order:8")

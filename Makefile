@@ -15,8 +15,8 @@ WITH_IBM_DRIVER := go run ./internal/build/ibmdriver --
 REPORT := go run ./internal/testing/report -shuffle=on -count=1 -parallel=8
 
 PACKAGES := ./...
-# What make test runs: the other languages have a target of their own.
-TESTED = $(filter-out %/clients,$(shell go list $(PACKAGES)))
+# What make test runs: the other languages and the clusters have targets of their own.
+TESTED = $(filter-out %/clients %/internal/testing/clusters,$(shell go list $(PACKAGES)))
 # Where goroutines meet: the rest of the code runs in the goroutine of its caller.
 CONCURRENT := ./applock/... ./internal/db/...
 # What reads text, counts statements or plays on HSQLDB there has one goroutine; with the race detector it would take half of the time. With
@@ -136,6 +136,17 @@ test-faults: ## Compare histories with a model of a lock, while servers are kill
 	APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED) \
 		APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
 		go -C internal/testing/faults test -count=1 -v -parallel=4 -timeout=24h .
+
+# The clusters, and the servers whose programs each of them runs. Tests of a cluster begin with its name.
+CLUSTERS := patroni pgpool
+test-cluster-patroni test-cluster-pgpool: CLUSTERED := postgres
+
+.PHONY: test-clusters
+test-clusters: $(CLUSTERS:%=test-cluster-%) ## Kill, stop, cut off and switch over the primaries of clusters, whose programs it installs: half an hour.
+
+test-cluster-%:
+	APPLOCK_TEST_REQUIRE=$(CLUSTERED) internal/testing/clusters/install go run ./internal/testing/testserver --only $(CLUSTERED) -- \
+		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*)' ./internal/testing/clusters
 
 # A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.
 MILLION := 1000000

@@ -1,0 +1,142 @@
+//go:build linux
+
+package clusters_test
+
+import (
+	"context"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Goal: with synchronous_mode_strict a failover loses nothing that was acknowledged, and lets no two have one object, whatever happens to
+// the primary. Method: each thing happens to the primary of a cluster under load, which names all nodes; beside it each node has a
+// client that goes on to ask that one, also while it thinks to be the primary still. Then every acknowledged grant has to be in the history of the
+// new primary, every fenced write in its table, fences grow, and no two grants overlap.
+func TestPatroniSynchronous(t *testing.T) {
+	c := newPatroni(t, true)
+	for name, disturb := range map[string]func(t *testing.T, old *patroniNode){
+		"killed": func(t *testing.T, old *patroniNode) {
+			c.kill(old)
+			c.succeeded(t, old)
+			c.begin(t, old)
+		},
+		"stopped and revived": func(t *testing.T, old *patroniNode) {
+			c.signal(old, syscall.SIGSTOP)
+			c.succeeded(t, old)
+			c.signal(old, syscall.SIGCONT)
+		},
+		"cut off": func(t *testing.T, old *patroniNode) {
+			old.cut()
+			c.succeeded(t, old)
+			old.join()
+		},
+		"switched over": func(t *testing.T, old *patroniNode) {
+			if err := c.ask(t, http.MethodPost, "http://127.0.0.1:"+old.rest+"/switchover", `{"leader": "`+old.name+`"}`, nil); err != nil {
+				t.Fatal(err)
+			}
+			c.succeeded(t, old)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.complete(t, true)
+			old := c.leader(t)
+			var single []string
+			for _, n := range c.nodes {
+				single = append(single, n.dsn()+"&connect_timeout=2")
+			}
+			load := newPGLoad(t, c.dsn(), single...)
+			load.awaitGrants(t, 100)
+			disturb(t, old)
+			load.awaitGrants(t, 100)
+			c.complete(t, true)
+			load.end()
+			lost := load.judge(t, c.leader(t))
+			if len(lost.grants) > 0 || lost.writes > 0 {
+				t.Errorf("lost: %d of %d acknowledged grants, %d of %d writes", len(lost.grants), len(load.grants), lost.writes, len(load.writes))
+			}
+			t.Logf("%d grants, %d fenced writes, %d without an answer, longest without a grant %s", len(load.grants), len(load.writes),
+				load.unknown, load.longest.Round(100*time.Millisecond))
+		})
+	}
+}
+
+// succeeded returns when another node is the primary.
+func (c *patroni) succeeded(t *testing.T, old *patroniNode) *patroniNode {
+	t.Helper()
+	began := time.Now()
+	var leader *patroniNode
+	c.await(t, "another node is the primary", func() bool {
+		leader = c.leader(t, old)
+		return leader != nil
+	})
+	t.Logf("%s succeeds %s after %s", leader.name, old.name, time.Since(began).Round(100*time.Millisecond))
+	return leader
+}
+
+// Goal: what asynchronous replication loses in a failover is known, and fences keep growing all the same. Method: a primary under load
+// whose standbys are parted from it goes on to acknowledge; then it is killed. What its successor lacks is told in bytes, seconds, grants and
+// writes. A later grant has a greater fence than each that was lost, because fences are made of the clock, and a lost one can be asserted
+// no more.
+func TestPatroniAsynchronous(t *testing.T) {
+	c := newPatroni(t, false)
+	old := c.leader(t)
+	load := newPGLoad(t, c.dsn())
+	load.awaitGrants(t, 100)
+	old.peers.Silence()
+	load.awaitGrants(t, 200)
+	load.end()
+	const written = "SELECT (pg_current_wal_lsn() - '0/0')::bigint"
+	before := old.number(t, written)
+	acknowledged := load.last
+	c.kill(old)
+	leader := c.succeeded(t, old)
+	const branched = `SELECT (substring(pg_read_file('pg_wal/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '.history')
+		FROM '([0-9A-F]+/[0-9A-F]+)[^/]*$')::pg_lsn - '0/0')::bigint`
+	after := leader.number(t, branched)
+	newest := time.UnixMicro(leader.number(t, "SELECT (extract(epoch FROM max(event_ts)) * 1000000)::bigint FROM applock.appl_lock_event"))
+	lost := load.judge(t, leader)
+	if len(lost.grants) == 0 {
+		t.Error("nothing was lost: the test shows nothing")
+	}
+	t.Logf("lost: %d bytes of WAL, %s, %d of %d grants, %d of %d fenced writes", before-after, acknowledged.Sub(newest).Round(time.Millisecond),
+		len(lost.grants), len(load.grants), lost.writes, len(load.writes))
+	greatest := map[string]int64{}
+	for _, g := range lost.grants {
+		greatest[g.object] = max(greatest[g.object], int64(g.fence))
+	}
+	c.protected(t, leader, lost, greatest)
+	old.peers.Reset()
+	old.peers.Speak()
+	c.begin(t, old)
+	c.complete(t, false)
+}
+
+// protected checks that no holder of a lost grant can write any more, and that a new grant's fence is greater.
+func (c *patroni) protected(t *testing.T, leader *patroniNode, lost pgLost, greatest map[string]int64) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), leader.dsn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	for _, g := range lost.grants {
+		_, err := conn.Exec(t.Context(), "SELECT applock.assert_appl_lock_row($1, $2, $3, $4)", pgType, g.object, g.operator, int64(g.fence))
+		if err == nil {
+			t.Errorf("a grant that was lost can be asserted: %v", g)
+		}
+	}
+	for object, fence := range greatest {
+		var next int64
+		c.await(t, object+" is free", func() bool {
+			err := conn.QueryRow(t.Context(), "SELECT p_fence FROM applock.get_appl_lock_row($1, $2, 'next', NULL, 60)", pgType, object).Scan(&next)
+			return err == nil && next > 0
+		})
+		if next <= fence {
+			t.Errorf("%s: after the fence %d, which was lost, comes %d", object, fence, next)
+		}
+	}
+}

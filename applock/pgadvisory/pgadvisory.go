@@ -50,6 +50,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/internal/sessions"
+	"github.com/applock/applock/internal/pgproduct"
 )
 
 // Config tells New where the locks are.
@@ -144,7 +145,7 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	return opened, nil
 }
 
-// prepare refuses a pooler before it changes anything.
+// prepare refuses a pooler, and what only looks like PostgreSQL, before it changes anything.
 func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
 	if err := s.refusePooler(ctx, opened); err != nil {
 		return err
@@ -155,10 +156,14 @@ func (s *server) prepare(ctx context.Context, opened *session, grace time.Durati
 }
 
 // refusePooler finds out with whom the session is. A server tells its clients the process id of their session, for cancelling;
-// what a pooler tells is its own.
+// what a pooler tells is its own. In the same answer the server says what it is.
 func (s *server) refusePooler(ctx context.Context, opened *session) error {
-	const ask = "SELECT pg_backend_pid()"
-	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&opened.pid); err != nil {
+	const ask = "SELECT version(), pg_backend_pid()"
+	var version string
+	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&version, &opened.pid); err != nil {
+		return err
+	}
+	if err := pgproduct.Check(version); err != nil {
 		return err
 	}
 	if !s.pooler && opened.pid != opened.conn.PgConn().PID() {

@@ -5,17 +5,21 @@ import (
 	"strings"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/pgproduct"
 )
 
-// Server asks for the version, without what a distribution adds to it.
+// Server asks for the version, without what a distribution adds to it. An engine that only looks like PostgreSQL is an error.
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return db.Server{}, connectError(ctx, err)
 	}
 	defer conn.Release()
-	var version string
-	err = conn.QueryRow(ctx, "SHOW server_version").Scan(&version)
+	var full, version string
+	err = conn.QueryRow(ctx, "SELECT version(), current_setting('server_version')").Scan(&full, &version)
+	if err != nil {
+		return db.Server{Product: "PostgreSQL"}, interpretError(err)
+	}
 	version, _, _ = strings.Cut(version, " ")
-	return db.Server{Product: "PostgreSQL", Version: version}, interpretError(err)
+	return db.Server{Product: "PostgreSQL", Version: version}, pgproduct.Check(full)
 }

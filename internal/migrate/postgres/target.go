@@ -15,6 +15,7 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
+	"github.com/applock/applock/internal/pgproduct"
 	"github.com/applock/applock/migrations"
 )
 
@@ -83,8 +84,15 @@ func (s site) hasVersions(ctx context.Context, client database.DBTxConn) (bool, 
 }
 
 // prepare creates the schema and goose's version table in it, which goose would create before it takes
-// the lock, and only in a schema that exists.
+// the lock, and only in a schema that exists. What only looks like PostgreSQL it refuses before.
 func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
+	var version string
+	if err := s.DB.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
+		return s.Interpret(ctx, err)
+	}
+	if err := pgproduct.Check(version); err != nil {
+		return err
+	}
 	tx, err := s.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return s.Interpret(ctx, err)

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/applock/applock/applock"
+	applockpostgres "github.com/applock/applock/applock/postgres"
 )
 
 // Goal: with synchronous_mode_strict a failover loses nothing that was acknowledged, and lets no two have one object, whatever happens to
@@ -138,5 +141,85 @@ func (c *patroni) protected(t *testing.T, leader *patroniNode, lost pgLost, grea
 		if next <= fence {
 			t.Errorf("%s: after the fence %d, which was lost, comes %d", object, fence, next)
 		}
+	}
+}
+
+// Goal: who waits when the primary dies gets the lock from its successor, and is told of the release by a message again. Method: a waiter, and a
+// primary that is killed; when a session listens at the successor, polling there is blinded: it says that all is held for an hour. Then
+// the holder releases.
+func TestPatroniWaiter(t *testing.T) {
+	c := newPatroni(t, true)
+	object := applock.Object{Type: "handoff", ID: "42"}
+	holder, waiter := c.client(t), c.client(t)
+	grant, err := holder.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "HOLDER"}, TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		lease *applock.Lease
+		err   error
+	}
+	got := make(chan result, 1)
+	go func() {
+		lease, err := waiter.Acquire(t.Context(), applock.AcquireRequest{Object: object, MaxHold: time.Hour})
+		got <- result{lease, err}
+	}()
+	old := c.leader(t)
+	c.heard(t, old)
+	c.kill(old)
+	leader := c.succeeded(t, old)
+	c.begin(t, old)
+	began := time.Now()
+	c.heard(t, leader)
+	t.Logf("a session listens %s after the failover", time.Since(began).Round(100*time.Millisecond))
+	c.complete(t, true)
+	c.blind(t)
+	began = time.Now()
+	if _, err := holder.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "HOLDER", Fence: grant.Fence}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case r := <-got:
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if r.lease.Fence() <= grant.Fence {
+			t.Errorf("the fence %d follows %d", r.lease.Fence(), grant.Fence)
+		}
+		t.Logf("handed over by a message in %s", time.Since(began).Round(time.Millisecond))
+	case <-time.After(pgLimit):
+		t.Fatal("nobody has told the waiter")
+	}
+}
+
+func (c *patroni) client(t *testing.T) *applock.Client {
+	t.Helper()
+	client, err := applockpostgres.New(pgPool(t, c.dsn()), applockpostgres.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// heard returns when a session of a node listens: when it does, the last thing it has said is UNLISTEN, of a trial.
+func (c *patroni) heard(t *testing.T, n *patroniNode) {
+	t.Helper()
+	c.await(t, "a session listens", func() bool {
+		return n.number(t, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'UNLISTEN %' AND state = 'idle'") > 0
+	})
+}
+
+// blind has polls say that everything is held for an hour.
+func (c *patroni) blind(t *testing.T) {
+	t.Helper()
+	_, err := pgPool(t, c.dsn()).Exec(t.Context(), `
+		ALTER FUNCTION applock.poll_appl_locks(text, bigint) RENAME TO poll_appl_locks_seeing;
+		CREATE FUNCTION applock.poll_appl_locks(p_client_id text, p_max_rows bigint, OUT object_type text, OUT object_id text, OUT free_in_us bigint)
+		RETURNS SETOF record LANGUAGE sql AS $$
+			SELECT w.object_type::text, w.object_id::text, 3600000000 FROM applock.appl_lock_waiter AS w WHERE w.client_id = p_client_id
+		$$`)
+	if err != nil {
+		t.Fatal(err)
 	}
 }

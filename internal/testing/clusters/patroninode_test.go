@@ -218,7 +218,7 @@ func (c *patroni) configure(t *testing.T, n *patroniNode, synchronous bool) {
 		"etcd3":   map[string]any{"hosts": n.etcd.Address, "use_proxies": true},
 		"bootstrap": map[string]any{
 			"dcs": map[string]any{
-				"ttl": 20, "loop_wait": 1, "retry_timeout": 3,
+				"ttl": 20, "loop_wait": 1, "retry_timeout": 3, "maximum_lag_on_failover": 64 << 20,
 				"synchronous_mode": synchronous, "synchronous_mode_strict": synchronous,
 				"postgresql": map[string]any{
 					"use_pg_rewind": true, "use_slots": true,
@@ -255,14 +255,14 @@ func (c *patroni) begin(t *testing.T, n *patroniNode) {
 }
 
 // await looks until something is so.
-func (c *patroni) await(t *testing.T, what string, so func() bool) {
+func (p pgPlace) await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), pgLimit)
 	defer cancel()
 	for !so() {
 		select {
 		case <-ctx.Done():
-			c.tell(t)
+			p.tell(t)
 			t.Fatalf("it never came that %s", what)
 		case <-time.After(100 * time.Millisecond):
 		}
@@ -270,9 +270,9 @@ func (c *patroni) await(t *testing.T, what string, so func() bool) {
 }
 
 // tell logs the ends of what the nodes have written.
-func (c *patroni) tell(t *testing.T) {
+func (p pgPlace) tell(t *testing.T) {
 	t.Helper()
-	paths, _ := filepath.Glob(filepath.Join(c.folder, "*", "log"))
+	paths, _ := filepath.Glob(filepath.Join(p.folder, "*", "log"))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
 		t.Logf("%s:\n%s", path, text[max(0, len(text)-3000):])

@@ -3,7 +3,6 @@
 package clusters_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -457,15 +456,4 @@ func (n *patroniNode) number(t *testing.T, query string) int64 {
 		t.Fatal(err)
 	}
 	return number
-}
-
-// version is that of a program.
-func pgVersion(t *testing.T, program string, args ...string) string {
-	t.Helper()
-	output, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", program, err, output)
-	}
-	first, _, _ := bytes.Cut(output, []byte("\n"))
-	return string(first)
 }

@@ -138,14 +138,17 @@ test-faults: ## Compare histories with a model of a lock, while servers are kill
 		go -C internal/testing/faults test -count=1 -v -parallel=4 -timeout=24h .
 
 # The clusters, and the servers whose programs each of them runs. Tests of a cluster begin with its name.
-CLUSTERS := patroni pgpool
+CLUSTERS := patroni pgpool groupreplication galera
 test-cluster-patroni test-cluster-pgpool: CLUSTERED := postgres
+test-cluster-patroni test-cluster-pgpool: INSTALLED := internal/testing/clusters/install
+test-cluster-groupreplication: CLUSTERED := mysql
+test-cluster-galera: CLUSTERED := galera
 
 .PHONY: test-clusters
 test-clusters: $(CLUSTERS:%=test-cluster-%) ## Kill, stop, cut off and switch over the primaries of clusters, whose programs it installs: half an hour.
 
 test-cluster-%:
-	APPLOCK_TEST_REQUIRE=$(CLUSTERED) internal/testing/clusters/install go run ./internal/testing/testserver --only $(CLUSTERED) -- \
+	APPLOCK_TEST_REQUIRE=$(CLUSTERED) $(INSTALLED) go run ./internal/testing/testserver --only $(CLUSTERED) -- \
 		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*)' ./internal/testing/clusters
 
 # A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.

@@ -52,7 +52,7 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 		"who waits for it":                               {"cmd/applockctl TestListWaiting"},
 		"`Transfer`, `AcquireAll`, `TryAcquireAll`":      {"applock TestAcquireAllOrNone", "applock TestTransferUnsupported"},
 		"behind PgBouncer in transaction mode":           {"applock TestLeasesThroughPgBouncer", "applock/pgadvisory TestAPoolerIsRefused"},
-		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "applock/getlock TestGaleraIsRefused"},
+		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "internal/testing/clusters TestGaleraAssertion", "applock/getlock TestGaleraIsRefused"},
 		"connections":                                    {"applock TestNoConnectionPinned", "applock TestLeases", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestContract"},
 		"a waiter in another process hears of a release": {"applock TestEachWayOfWaking", "applock/pgadvisory TestAReleaseIsTold", "applock/redislock TestAReleaseIsPublished"},
 	}

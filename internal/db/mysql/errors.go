@@ -69,6 +69,8 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindUnreachable
 	case 1053, 1317, 1927, 1969, 3024: // shutdown, interrupted, killed, out of time
 		return db.KindInFlight
+	case 3100: // Group Replication could not finish the commit: the group that has expelled this member may have it
+		return db.KindInFlight
 	}
 	return db.KindOther
 }

@@ -154,8 +154,18 @@ func (g group) underLoad(t *testing.T, fault string) {
 		g.join(t, primary)
 	case "stop":
 		o := applock.Object{Type: "asserted", ID: l.name}
-		_, tx := assertAndWrite(t, primary.seat(t, nil), o)
+		former := primary.seat(t, nil)
+		_, tx := assertAndWrite(t, former, o)
+		if err := former.pool.PingContext(t.Context()); err != nil { // so that there is a connection
+			t.Fatal(err)
+		}
 		primary.signal(syscall.SIGSTOP)
+		asked := make(chan error, 1)
+		go func() {
+			free := applock.Object{Type: o.Type, ID: o.ID + " free"}
+			_, err := former.client.Get(t.Context(), applock.GetRequest{Object: free, Owner: applock.Owner{Operator: "JDOE"}})
+			asked <- err
+		}()
 		second := passOn(t, g.awaitPrimary(t, next, primary).seat(t, nil), o)
 		l.waitForGrants(50)
 		primary.signal(syscall.SIGCONT)
@@ -164,6 +174,11 @@ func (g group) underLoad(t *testing.T, fault string) {
 		} else {
 			t.Logf("on the former primary the commit says: %v", err)
 		}
+		err := <-asked
+		if !errors.Is(err, applock.ErrOutcomeUnknown) && !errors.Is(err, applock.ErrReadOnly) {
+			t.Errorf("on the former primary get says: %v, want ErrOutcomeUnknown or ErrReadOnly", err)
+		}
+		t.Logf("on the former primary get says: %v", err)
 		// It finds out that it was expelled, and joins again by itself.
 		g.online(t, primary, next)
 	case "switch":

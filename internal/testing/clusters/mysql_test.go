@@ -276,14 +276,14 @@ func TestGroupReplicationStaleAfterFailover(t *testing.T) {
 			second := mustGet(t, client, o, "ASMITH")
 			g[0].kill()
 			next := g.elected(t, g[0])
-			held, err := next.seat(t, nil).client.Inquire(limited(t, 3*time.Second), applock.InquireRequest{Object: o})
+			held, err := next.seat(t, nil).client.Inquire(limited(t, 10*time.Second), applock.InquireRequest{Object: o})
 			if stale && held.Fence != first.Fence {
 				t.Errorf("at first inquire says %v, %v, want the grant of before", held, err)
 			}
 			if !stale && err == nil {
 				t.Errorf("at first inquire says %v, want no answer", held)
 			}
-			_, err = next.seat(t, nil).client.Get(limited(t, 3*time.Second), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "XSMITH"}})
+			_, err = next.seat(t, nil).client.Get(limited(t, 10*time.Second), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "XSMITH"}})
 			t.Logf("at first get says: %v", err)
 			if err == nil {
 				t.Error("at first get grants what ASMITH has")

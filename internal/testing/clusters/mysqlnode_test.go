@@ -70,8 +70,9 @@ func mysqlProgramOf(t *testing.T, product string) mysqlProgram {
 	}
 	p := mysqlProgram{product: product, password: rand.Text(), beside: filepath.Dir(filepath.Dir(data))}
 	if product == "galera" {
-		// MariaDB takes what is in /dev/shm for memory that survives, and has no log buffer there that a crash could lose.
-		p.beside = os.TempDir()
+		// MariaDB takes what is in /dev/shm, where the folder for temporary files may be, for memory that survives, and has no log
+		// buffer there that a crash could lose.
+		p.beside = "/var/tmp"
 	}
 	p.account = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if os.Getuid() == 0 {

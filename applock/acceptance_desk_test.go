@@ -608,15 +608,20 @@ func (d *desk) compareTable() {
 	for _, c := range want {
 		row := rows[c.object]
 		delete(rows, c.object)
-		if c.released && row.ExpiresAt.Sub(c.endsAt).Abs() < deskTolerance {
+		isMarked := c.released && !row.LockedAt.Before(row.ExpiresAt) // what tells a released row from one that has expired
+		ended := row.ExpiresAt
+		if isMarked {
+			ended = row.LockedAt
+		}
+		if c.released && ended.Sub(c.endsAt).Abs() < deskTolerance {
 			row.ExpiresAt = c.endsAt
 		}
 		lock := c.lock()
 		if c.released && d.place.forgetsOwner {
 			lock.Owner = applock.Owner{}
 		}
-		if c.released && !row.LockedAt.Before(row.ExpiresAt) {
-			lock.LockedAt = row.LockedAt // what tells a released row from one that has expired
+		if isMarked {
+			lock.LockedAt = row.LockedAt
 		}
 		if !equalLocks(row, lock) {
 			d.t.Errorf("%s: %s: got %+v, want %+v (released %t)", d.where(), c.object, row, lock, c.released)

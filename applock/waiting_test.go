@@ -315,14 +315,15 @@ func getBesideTransaction(t *testing.T, place realPlace) {
 	if !errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrHeld) {
 		t.Errorf("get with a wait beside an open transaction: %v, want ErrBusy", err)
 	}
-	time.AfterFunc(1500*time.Millisecond, func() {
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
-		}
-	})
+	rolledBack := make(chan error, 1)
+	time.AfterFunc(1500*time.Millisecond, func() { rolledBack <- tx.Rollback() })
 	grant, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: asmith, MaxWait: patience})
 	if err != nil || grant.Outcome != applock.OutcomeAcquired {
 		t.Errorf("get with a wait until the transaction ends: %v, %v", grant.Outcome, err)
+	}
+	// The transaction's context must not end before its answer has come.
+	if err := <-rolledBack; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -223,7 +223,7 @@ func lintEdits() []lintEdit {
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),
 		edit(note, "            AND l.expires_ts = v_old_expires_ts", "            AND l.expires_ts > v_now", "row read: and l.fence = v_old_fence and l.expires_ts > v_now"),
 		edit(release, "AND l.fence = v_old_fence\n", "", "row read: a change of appl_lock is `WHERE l.object_type"),
-		edit(release, "00.00.00.000000')\n        WHERE l.object_type = v_object_type\n            AND", "00.00.00.000000')\n        WHERE",
+		edit(release, "00:00:00')\n        WHERE l.object_type = v_object_type\n            AND", "00:00:00')\n        WHERE",
 			"row read: a change of appl_lock is `WHERE l.object_id"),
 		edit(serialize, "WHERE object_type = v_object_type\n        AND", "WHERE", "row read: a change of appl_lock_serialize"),
 

@@ -113,7 +113,7 @@ main: BEGIN
         -- object is free; it stays behind acquired_ts, whatever the clock did.
         UPDATE appl_lock AS l
         SET lock_ts = CASE WHEN l.lock_ts > v_now THEN l.lock_ts ELSE v_now END,
-            expires_ts = TIMESTAMP('1970-01-01-00.00.00.000000')
+            expires_ts = TIMESTAMP('1970-01-01 00:00:00')
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence

@@ -133,6 +133,8 @@ FAULTED := postgres,mariadb,mysql
 
 .PHONY: test-faults
 test-faults: ## Compare histories with a model of a lock, while servers are killed and connections cut: FAULT_MINUTES, FAULT_SEED.
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y --no-install-recommends libfaketime || \
+		echo "no clock of a server will be set: there is no libfaketime, and it cannot be installed" >&2
 	APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED) \
 		APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
 		go -C internal/testing/faults test -count=1 -v -parallel=4 -timeout=24h .

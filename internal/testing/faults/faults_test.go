@@ -503,14 +503,9 @@ func keep(t *testing.T, name string, r rules, history []operation) string {
 	return file.Name()
 }
 
-// Goal: a history that was kept can be looked at again. Method: where a variable names one, it is checked, and the first operation
-// that cannot be is shown, with those before it.
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	path := os.Getenv(historyVariable)
-	if path == "" {
-		return
-	}
+// readKept reads what keep has written.
+func readKept(t *testing.T, path string) (rules, []operation) {
+	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -519,10 +514,21 @@ func TestHistory(t *testing.T) {
 	if err := json.Unmarshal(text, &k); err != nil {
 		t.Fatal(err)
 	}
-	r := rules{slack: k.Slack, split: k.Split}
-	longest, left := r.furthest(k.History)
+	return rules{slack: k.Slack, split: k.Split}, k.History
+}
+
+// Goal: a history that was kept can be looked at again. Method: where a variable names one, it is checked, and the first operation
+// that cannot be is shown, with those before it.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	path := os.Getenv(historyVariable)
+	if path == "" {
+		return
+	}
+	r, history := readKept(t, path)
+	longest, left := r.furthest(history)
 	if len(left) == 0 {
-		t.Logf("%d operations: no violation", len(k.History))
+		t.Logf("%d operations: no violation", len(history))
 		return
 	}
 	for _, o := range longest[max(0, len(longest)-30):] {

@@ -2,6 +2,7 @@ package testdb
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,14 +26,19 @@ func TestGaleraCreatesAndDropsADatabase(t *testing.T) {
 		t.Errorf("the cluster has %s nodes", size)
 	}
 	openTransaction(t, one)
-	tx, err := other.BeginTx(t.Context(), nil)
+	// A statement in a transaction waits for nothing that the cluster has, whatever wsrep_sync_wait says.
+	conn, err := other.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = tx.Rollback() })
-	if _, err := tx.ExecContext(t.Context(), "SET SESSION wsrep_sync_wait = 1"); err != nil {
+	if err := catchUp(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
+	tx, err := conn.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(tx.Rollback(), conn.Close()) })
 	var n int
 	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM held").Scan(&n); err != nil {
 		t.Fatal(err)

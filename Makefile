@@ -135,9 +135,12 @@ FAULTED := postgres,mariadb,mysql
 test-faults: ## Compare histories with a model of a lock, while servers are killed and connections cut: FAULT_MINUTES, FAULT_SEED.
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y --no-install-recommends libfaketime || \
 		echo "no clock of a server will be set: there is no libfaketime, and it cannot be installed" >&2
+	@rm -f bin/faults.md; mkdir -p bin
 	APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED) \
-		APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
-		go -C internal/testing/faults test -count=1 -v -parallel=4 -timeout=24h .
+		APPLOCK_FAULTS_TABLE=$(CURDIR)/bin/faults.md APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
+		go -C internal/testing/faults run github.com/applock/applock/internal/testing/report -count=1 -parallel=4 -timeout=24h -- . || \
+		{ cat bin/faults.md; exit 1; }
+	@cat bin/faults.md
 
 # The clusters, and the servers whose programs each of them runs. Tests of a cluster begin with its name.
 CLUSTERS := patroni pgpool groupreplication galera

@@ -35,6 +35,8 @@ const (
 	// keepVariable is the folder for histories with a violation, historyVariable one of them, to be checked again.
 	keepVariable    = "APPLOCK_FAULTS_KEEP"
 	historyVariable = "APPLOCK_FAULTS_HISTORY"
+	// tableVariable is the file for the table.
+	tableVariable = "APPLOCK_FAULTS_TABLE"
 
 	shortSeconds = 15
 	processes    = 3
@@ -139,10 +141,13 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	long := time.Duration(count(t, secondsVariable, shortSeconds)) * time.Second
 	seed := uint64(count(t, seedVariable, int(time.Now().Unix())))
-	t.Logf("%s=%d", seedVariable, seed)
 	var writing sync.Mutex
-	table := []string{"| product | minutes | operations | unknown | faults | histories | undecided | violations |", "|---|---|---|---|---|---|---|---|"}
-	t.Cleanup(func() { t.Log("\n" + strings.Join(table, "\n")) })
+	table := []string{
+		fmt.Sprintf("%s=%d", seedVariable, seed), "",
+		"| product | minutes | operations | unknown | faults | histories | undecided | violations |",
+		"|---|---|---|---|---|---|---|---|",
+	}
+	t.Cleanup(func() { tell(t, strings.Join(table, "\n")+"\n") })
 	for _, product := range append([]string{postgres, sqlite}, testdb.MySQLProducts()...) {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
@@ -160,6 +165,19 @@ func TestFaults(t *testing.T) {
 				t.Error("nothing was answered")
 			}
 		})
+	}
+}
+
+// tell writes the table into the file that is meant for it, too.
+func tell(t *testing.T, table string) {
+	t.Helper()
+	t.Log("\n" + table)
+	path := os.Getenv(tableVariable)
+	if path == "" {
+		return
+	}
+	if err := os.WriteFile(path, []byte(table), 0o600); err != nil {
+		t.Error(err)
 	}
 }
 

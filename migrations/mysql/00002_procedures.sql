@@ -644,16 +644,18 @@ DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
 --            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
 --            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
--- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S1: the object's one row
+-- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S0c, S1: the object's one row
 --            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
 --            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes, and its
 --            note, lock the same row. In a transaction the row of the type's policy, or the gap for it, is locked for reading, too,
 --            until that ends: a plain read would fix the caller's snapshot too early.
 -- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
---            it has locked the row: free, and of a lesser fence. If not, S1 decides as if there had been no S0.
---            S0 is a plain read, which fixes a snapshot: it is for the row form, which no function or trigger can use,
---            under autocommit and when no transaction is open. Whether one is tells SET TRANSACTION, which otherwise changes
---            nothing: READ WRITE is for the one transaction that S0 is. (MariaDB would tell by @@in_transaction, MySQL
+--            it has locked the row: free, and of a lesser fence. What it has found to be the caller's S0c judges again: the same
+--            grant, end and note. If not, S1 decides as if there had been no S0.
+--            S0 is a plain read, which fixes a snapshot: it is in the row form, which no function or trigger can use,
+--            under autocommit and when no transaction is open. What S0 to S0c answer is not asked of the core: a get and a release
+--            take a sixth less of the server's time so. Whether a transaction is open tells SET TRANSACTION, which otherwise
+--            changes nothing: READ WRITE is for the one transaction that S0 is. (MariaDB would tell by @@in_transaction, MySQL
 --            has no such variable.)
 --            Refused, and free again at the second look: then it begins again, thirty times at most. In a storm of 32
 --            callers on two objects a sixth of the looks comes too late, so that three rounds were not enough.
@@ -662,9 +664,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 --            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
 --            one that inserted rolls back, InnoDB may make all but one of those who wait a deadlock's victim.
 --            Expired row, two callers: S0b or S1 locks the row that it judges. S1's decision comes out of it through
---            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT. S0b changes the fence when it does anything,
---            so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
---            Release while S0b or S1 waits: a released row has no operator, so that it is free for them, too, whose
+--            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT. S0b changes the fence when it does anything, so that
+--            ROW_COUNT says so whatever CLIENT_FOUND_ROWS is. Where S0c changes nothing, by a clock that stands still, S1 does it again.
+--            Release while S0b, S0c or S1 waits: a released row has no operator, so that it is free for them, too, whose
 --            time is older than the release; a released grant never comes back.
 --            Another's lock that has expired and was not released S0b and S1 leave alone: S2 reads it, S4 takes it if it is
 --            still that grant, and so what the event names is what has ended. They are one transaction.
@@ -793,7 +795,6 @@ CREATE PROCEDURE get_appl_lock_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
-    IN p_top_level BOOLEAN,
     OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -807,7 +808,7 @@ COMMENT 'Internal to applock: the operation get_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_now DATETIME(6);
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
     DECLARE v_old_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -835,42 +836,6 @@ main: BEGIN
             CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(RTRIM(p_department_id)), 64);
         ELSEIF p_seconds_left NOT BETWEEN 1 AND 315360000 THEN
             CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
-        END IF;
-    END IF;
-
-    -- S0: where no snapshot of the caller's can come of it, a plain read: what is it likely to be? 1568: a transaction is open.
-    IF p_top_level AND @@SESSION.autocommit THEN
-        BEGIN
-            DECLARE EXIT HANDLER FOR 1568 BEGIN END;
-            SET TRANSACTION READ WRITE;
-            SELECT
-                CASE
-                    WHEN l.operator_id = '' THEN 'FREE'
-                    WHEN l.operator_id = p_operator_id THEN IF(l.expires_ts <= v_now, 'FREE', NULL)
-                    WHEN l.expires_ts > v_now THEN 'HELD'
-                END,
-                l.operator_id,
-                l.department_id,
-                l.fence,
-                l.expires_ts,
-                l.note,
-                l.history_fl
-            INTO p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_note, v_old_history_fl
-            FROM appl_lock AS l
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id;
-        END;
-        IF p_outcome = 'HELD' THEN
-            IF v_old_history_fl = 'Y' THEN
-                CALL appl_lock_record(
-                    'REFUSED', p_object_type, p_object_id, p_operator_id,
-                    p_old_operator_id, p_old_department_id, p_fence, p_old_operator_id, p_old_department_id, p_fence, ''
-                );
-            END IF;
-            SET p_lock_fl = 'N';
-            SET p_fence = 0;
-            SET p_seconds_left = (TIMESTAMPDIFF(MICROSECOND, v_now, p_expires_ts) + 999999) DIV 1000000;
-            LEAVE main;
         END IF;
     END IF;
 
@@ -905,41 +870,6 @@ main: BEGIN
         LOCK IN SHARE MODE;
         IF v_history_fl = 'Y' THEN
             CALL appl_lock_begin(v_began);
-        END IF;
-        IF p_outcome = 'FREE' THEN
-            SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-            SET p_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-
-            -- S0b: take what is still free.
-            UPDATE appl_lock AS l
-            SET l.operator_id = p_operator_id,
-                l.department_id = COALESCE(RTRIM(p_department_id), ''),
-                l.fence = p_fence,
-                l.acquired_ts = GREATEST(v_now, l.expires_ts),
-                l.lock_ts = l.acquired_ts,
-                l.expires_ts = p_expires_ts,
-                l.note = '',
-                l.history_fl = v_history_fl
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id
-                AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
-                AND l.fence < p_fence;
-            IF ROW_COUNT() > 0 THEN
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
-                SET p_lock_fl = 'Y';
-                SET p_outcome = 'ACQUIRED';
-                SET p_old_operator_id = '';
-                SET p_old_department_id = '';
-                SET p_note = '';
-                IF v_history_fl = 'Y' THEN
-                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
-                    IF v_began THEN
-                        CALL appl_lock_end(TRUE);
-                    END IF;
-                END IF;
-                LEAVE main;
-            END IF;
-            SET p_outcome = NULL;
         END IF;
 
         REPEAT
@@ -1129,9 +1059,171 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, FALSE,
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
         p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
     );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_row_core;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_row_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Internal to applock: the operation get_appl_lock, answered by one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+
+    -- S0: where no snapshot of the caller's can come of it, a plain read: what is the answer likely to be? Arguments that are
+    -- none find no row: the core refuses them. 1568: a transaction is open.
+    IF @@SESSION.autocommit THEN
+        BEGIN
+            DECLARE EXIT HANDLER FOR 1568 BEGIN END;
+            SET TRANSACTION READ WRITE;
+            SELECT
+                CASE
+                    WHEN l.operator_id = '' THEN 'ACQUIRED'
+                    WHEN l.operator_id = p_operator_id THEN IF(l.expires_ts <= v_now, 'ACQUIRED', IF(l.history_fl = 'N', 'RENEWED', NULL))
+                    WHEN l.expires_ts > v_now THEN 'HELD'
+                END,
+                IF(l.operator_id IN (p_operator_id, ''), 'Y', 'N'),
+                l.operator_id,
+                l.department_id,
+                l.fence,
+                l.expires_ts,
+                l.note,
+                l.history_fl,
+                COALESCE(p_ttl_seconds, IF(
+                    l.operator_id = p_operator_id AND l.expires_ts > v_now,
+                    GREATEST((TIMESTAMPDIFF(MICROSECOND, l.lock_ts, l.expires_ts) + 999999) DIV 1000000, 1),
+                    NULL
+                ))
+            INTO
+                v_outcome, v_lock_fl, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_note,
+                v_history_fl, v_ttl_seconds
+            FROM appl_lock AS l
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND CHAR_LENGTH(RTRIM(p_operator_id)) BETWEEN 1 AND 64
+                AND CHAR_LENGTH(COALESCE(RTRIM(p_department_id), '')) <= 64
+                AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000;
+        END;
+    END IF;
+    IF v_outcome = 'HELD' THEN
+        IF v_history_fl = 'Y' THEN
+            CALL appl_lock_record(
+                'REFUSED', p_object_type, p_object_id, RTRIM(p_operator_id),
+                v_old_operator_id, v_old_department_id, v_fence, v_old_operator_id, v_old_department_id, v_fence, ''
+            );
+        END IF;
+        SELECT
+            v_lock_fl AS p_lock_fl,
+            v_outcome AS p_outcome,
+            v_old_operator_id AS p_old_operator_id,
+            v_old_department_id AS p_old_department_id,
+            IF(v_lock_fl = 'Y', v_fence, 0) AS p_fence,
+            v_expires_ts AS p_expires_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000 AS p_seconds_left,
+            v_note AS p_note;
+        LEAVE main;
+    END IF;
+    IF v_outcome IS NOT NULL THEN
+        SET v_seconds_left = COALESCE(v_ttl_seconds, 604800);
+        -- What is laid down for the type? Most have nothing. What the history is told is one transaction, of the core's.
+        SELECT
+            IF(p.history_level = 'ALL', NULL, v_outcome),
+            LEAST(COALESCE(v_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000))
+        INTO v_outcome, v_seconds_left
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = p_object_type;
+    END IF;
+    IF v_outcome IS NOT NULL THEN
+        BEGIN
+            DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                RESIGNAL;
+            END;
+
+            SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+            IF v_outcome = 'ACQUIRED' THEN
+                SET v_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+                -- S0b: take what is still free.
+                UPDATE appl_lock AS l
+                SET l.operator_id = RTRIM(p_operator_id),
+                    l.department_id = COALESCE(RTRIM(p_department_id), ''),
+                    l.fence = v_fence,
+                    l.acquired_ts = GREATEST(v_now, l.expires_ts),
+                    l.lock_ts = l.acquired_ts,
+                    l.expires_ts = v_now + INTERVAL v_seconds_left SECOND,
+                    l.note = '',
+                    l.history_fl = 'N'
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id
+                    AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
+                    AND l.fence < v_fence;
+            ELSE
+                -- S0c: renew what is still the same.
+                UPDATE appl_lock AS l
+                SET l.department_id = COALESCE(RTRIM(p_department_id), l.department_id),
+                    l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
+                    l.expires_ts = v_now + INTERVAL v_seconds_left SECOND
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id
+                    AND l.fence = v_fence
+                    AND l.expires_ts = v_expires_ts
+                    AND l.note = v_note
+                    AND l.history_fl = 'N';
+            END IF;
+            IF ROW_COUNT() = 0 THEN
+                SET v_outcome = NULL;
+            END IF;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+        END;
+        IF v_outcome IS NOT NULL THEN
+            SELECT
+                v_lock_fl AS p_lock_fl,
+                v_outcome AS p_outcome,
+                '' AS p_old_operator_id,
+                '' AS p_old_department_id,
+                v_fence AS p_fence,
+                v_now + INTERVAL v_seconds_left SECOND AS p_expires_ts,
+                v_seconds_left AS p_seconds_left,
+                IF(v_outcome = 'RENEWED', v_note, '') AS p_note;
+            LEAVE main;
+        END IF;
+    END IF;
+    CALL get_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
+        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+    );
+    SELECT
+        v_lock_fl AS p_lock_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts,
+        v_seconds_left AS p_seconds_left,
+        v_note AS p_note;
 END;
 -- +goose StatementEnd
 
@@ -1148,30 +1240,12 @@ COMMENT 'Take or renew the lock on an object for one operator until it expires; 
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_fence BIGINT;
-    DECLARE v_expires_ts DATETIME(6);
-    DECLARE v_seconds_left BIGINT;
-    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL get_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, TRUE,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+    CALL get_appl_lock_row_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds
     );
-    SELECT
-        v_lock_fl AS p_lock_fl,
-        v_outcome AS p_outcome,
-        v_old_operator_id AS p_old_operator_id,
-        v_old_department_id AS p_old_department_id,
-        v_fence AS p_fence,
-        v_expires_ts AS p_expires_ts,
-        v_seconds_left AS p_seconds_left,
-        v_note AS p_note;
 END;
 -- +goose StatementEnd
 
@@ -1377,9 +1451,9 @@ main: BEGIN
             LEAVE slots;
         END IF;
 
-        -- S2: get it. What returns rows, no function or trigger can call.
+        -- S2: get it.
         CALL get_appl_lock_core(
-            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds, TRUE,
+            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds,
             v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
         );
         IF v_lock_fl = 'Y' THEN
@@ -2649,6 +2723,7 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 --            older than the first one's end of the grant.
 --            An event: S1 ends only the grant that S0 has read, and all is one transaction. A grant that needs one for its own
 --            sake S1 passes over, and so does S2: the next round has S0.
+--            The row form has S1 before the core, for a grant of which no event tells: most releases end there.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
@@ -2833,6 +2908,67 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS release_appl_lock_row_core;
+-- +goose StatementBegin
+CREATE PROCEDURE release_appl_lock_row_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation release_appl_lock, answered by one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+
+    IF COALESCE(p_actor_id, p_reason) IS NULL THEN
+        BEGIN
+            DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                RESIGNAL;
+            END;
+
+            SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+            -- S1 for a grant of which no event tells. Arguments that are none match nothing: the core refuses them.
+            UPDATE appl_lock AS l
+            SET l.operator_id = '',
+                l.department_id = '',
+                l.expires_ts = UTC_TIMESTAMP(6)
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id = p_operator_id
+                AND l.operator_id <> ''
+                AND l.fence = COALESCE(p_fence, l.fence)
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+                AND l.history_fl = 'N';
+            IF ROW_COUNT() > 0 THEN
+                SET v_outcome = 'RELEASED';
+            END IF;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+        END;
+    END IF;
+    IF v_outcome IS NULL THEN
+        CALL release_appl_lock_core(
+            p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
+            v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+        );
+    END IF;
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS release_appl_lock_row;
 -- +goose StatementBegin
 CREATE PROCEDURE release_appl_lock_row(
@@ -2847,22 +2983,12 @@ COMMENT 'End the grant that an operator holds on an object; the answer is one ro
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL release_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+    CALL release_appl_lock_row_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason
     );
-    SELECT
-        v_return_cd AS p_return_cd,
-        v_outcome AS p_outcome,
-        v_old_operator_id AS p_old_operator_id,
-        v_old_department_id AS p_old_department_id;
 END;
 -- +goose StatementEnd
 
@@ -4708,6 +4834,7 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 DROP PROCEDURE IF EXISTS release_appl_locks;
 DROP PROCEDURE IF EXISTS release_appl_locks_core;
 DROP PROCEDURE IF EXISTS release_appl_lock_row;
+DROP PROCEDURE IF EXISTS release_appl_lock_row_core;
 DROP PROCEDURE IF EXISTS release_appl_lock;
 DROP PROCEDURE IF EXISTS release_appl_lock_core;
 DROP PROCEDURE IF EXISTS purge_appl_locks_row;
@@ -4736,6 +4863,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_rows;
 DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_row;
+DROP PROCEDURE IF EXISTS get_appl_lock_row_core;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP PROCEDURE IF EXISTS get_appl_lock_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_tell;

@@ -104,9 +104,9 @@ main: BEGIN
             LEAVE slots;
         END IF;
 
-        -- S2: get it. What returns rows, no function or trigger can call.
+        -- S2: get it.
         CALL get_appl_lock_core(
-            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds, TRUE,
+            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds,
             v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
         );
         IF v_lock_fl = 'Y' THEN

@@ -21,6 +21,7 @@
 --            older than the first one's end of the grant.
 --            An event: S1 ends only the grant that S0 has read, and all is one transaction. A grant that needs one for its own
 --            sake S1 passes over, and so does S2: the next round has S0.
+--            The row form has S1 before the core, for a grant of which no event tells: most releases end there.
 --            A get that has not committed yet: waits for it, because its outcome decides.
 --            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
 -- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
@@ -203,6 +204,64 @@ BEGIN
     );
 END$$
 
+CREATE PROCEDURE release_appl_lock_row_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation release_appl_lock, answered by one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+
+    IF COALESCE(p_actor_id, p_reason) IS NULL THEN
+        BEGIN
+            DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                RESIGNAL;
+            END;
+
+            SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+            -- S1 for a grant of which no event tells. Arguments that are none match nothing: the core refuses them.
+            UPDATE appl_lock AS l
+            SET l.operator_id = '',
+                l.department_id = '',
+                l.expires_ts = UTC_TIMESTAMP(6)
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.operator_id = p_operator_id
+                AND l.operator_id <> ''
+                AND l.fence = COALESCE(p_fence, l.fence)
+                AND l.expires_ts > UTC_TIMESTAMP(6)
+                AND l.history_fl = 'N';
+            IF ROW_COUNT() > 0 THEN
+                SET v_outcome = 'RELEASED';
+            END IF;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+        END;
+    END IF;
+    IF v_outcome IS NULL THEN
+        CALL release_appl_lock_core(
+            p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
+            v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+        );
+    END IF;
+    SELECT
+        v_return_cd AS p_return_cd,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id;
+END$$
+
 CREATE PROCEDURE release_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -215,22 +274,12 @@ COMMENT 'End the grant that an operator holds on an object; the answer is one ro
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL release_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+    CALL release_appl_lock_row_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason
     );
-    SELECT
-        v_return_cd AS p_return_cd,
-        v_outcome AS p_outcome,
-        v_old_operator_id AS p_old_operator_id,
-        v_old_department_id AS p_old_department_id;
 END$$
 
 DELIMITER ;

@@ -39,9 +39,11 @@ func typeName(parameter db.Parameter) string {
 	}[parameter.Type]
 }
 
-// looking is the operation whose core has one parameter more: that the call comes from no function or trigger, so that it may
-// read before it decides. The row form knows, because neither may have its result set.
-const looking = "get_appl_lock"
+// hasQuickRow tells of an operation that its row form has a core of its own, which answers what is usual at once: no function or trigger
+// can call it, because neither may have its result set.
+func hasQuickRow(operation db.Operation) bool {
+	return operation.Name == "get_appl_lock" || operation.Name == "release_appl_lock"
+}
 
 // hasRowForm tells of an operation that the row form is a routine of its own.
 func hasRowForm(operation db.Operation) bool { return operation.RowForm() != operation.Name }
@@ -55,13 +57,12 @@ func signatures(operation db.Operation) []string {
 		}
 		return fmt.Sprintf("procedure %s%s(%s)", operation.Name, suffix, strings.Join(texts, ", "))
 	}
-	core := signature("_core", operation.Parameters)
-	if operation.Name == looking {
-		core = strings.Replace(core, ", OUT", ", IN p_top_level tinyint, OUT", 1)
-	}
-	all := []string{signature("", operation.Parameters), core}
+	all := []string{signature("", operation.Parameters), signature("_core", operation.Parameters)}
 	if hasRowForm(operation) {
 		all = append(all, signature("_row", operation.InParameters()))
+	}
+	if hasQuickRow(operation) {
+		all = append(all, signature("_row_core", operation.InParameters()))
 	}
 	if rows := operation.RowsForm(); rows != "" {
 		all = append(all, fmt.Sprintf("procedure %s(IN p_gets longtext)", rows), fmt.Sprintf("procedure %s_core(IN p_gets longtext)", rows))
@@ -290,6 +291,11 @@ func TestWrapperEqualsContract(t *testing.T) {
 				declarations, answer := rowFrame(operation)
 				want[operation.Name+"_row"] = wrapper(operation, "v_", declarations, answer)
 			}
+			if hasQuickRow(operation) {
+				quick := operation
+				quick.Parameters = operation.InParameters()
+				want[operation.Name+"_row"] = strings.Replace(wrapper(quick, "", "", ""), "_core(", "_row_core(", 1)
+			}
 			if rows := operation.RowsForm(); rows != "" {
 				list := operation
 				list.Parameters = []db.Parameter{{Name: "p_gets", Direction: db.In}}
@@ -326,11 +332,8 @@ func rowFrame(operation db.Operation) (declarations, answer string) {
 // wrapper returns a body that calls the core; prefix is what its OUT arguments begin with.
 func wrapper(operation db.Operation, prefix, declarations, answer string) string {
 	var arguments []string
-	for i, parameter := range operation.Parameters {
+	for _, parameter := range operation.Parameters {
 		name := parameter.Name
-		if operation.Name == looking && i == len(operation.InParameters()) {
-			arguments = append(arguments, strings.ToUpper(fmt.Sprint(prefix == "v_")))
-		}
 		if parameter.Direction == db.Out {
 			name = prefix + strings.TrimPrefix(name, "p_")
 		}

@@ -763,7 +763,7 @@ func TestFreeIsJudgedWhenLocked(t *testing.T) {
 			mustQuery(t, handle, getCall, "1", "JDOE")
 			mustQuery(t, handle, releaseCall, "1", "JDOE")
 			before := value(t, handle, "SELECT fence FROM appl_lock")
-			undo := interrupt(t, handle, "get_appl_lock_core", "-- S0b:", test.change)
+			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S0b:", test.change)
 			row := mustQuery(t, handle, getCall, "1", "ASMITH")[0]
 			undo()
 			if row["p_outcome"] != test.outcome || row["p_old_operator_id"] != test.holder {

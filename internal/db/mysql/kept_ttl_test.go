@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -20,6 +22,27 @@ const (
 	keepingTake     = "CALL take_appl_lock_row('customer', '1', 'BROWN', '', 'why', NULL, NULL)"
 	keepingTransfer = "CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BROWN', '', NULL, NULL, NULL)"
 )
+
+// answerInOUT calls an operation by its form with OUT parameters, which always asks the core, and returns them.
+func answerInOUT(t *testing.T, handle *sql.DB, operation, in string) map[string]any {
+	t.Helper()
+	var variables, columns []string
+	for _, each := range db.Contract() {
+		if each.Name == operation {
+			for _, out := range each.OutParameters() {
+				variables = append(variables, "@"+out.Name)
+				columns = append(columns, "@"+out.Name+" AS "+out.Name)
+			}
+		}
+	}
+	conn, err := handle.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	mustQuery(t, conn, "CALL "+operation+"("+in+", "+strings.Join(variables, ", ")+")")
+	return mustQuery(t, conn, "SELECT "+strings.Join(columns, ", "))[0]
+}
 
 // interrupt puts statements before a comment of a core, as if another session ran them there, until undo is called.
 func interrupt(t *testing.T, handle *sql.DB, core, comment, statements string) (undo func()) {
@@ -64,11 +87,93 @@ func TestKeptRenewalIsOfThisGrant(t *testing.T) {
 		} {
 			undo := interrupt(t, handle, "get_appl_lock_core", test.before, "IF v_round = 1 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
-			if got := inWords(t, mustQuery(t, handle, keepingGet)[0], fence); got != test.want {
+			if got := inWords(t, answerInOUT(t, handle, "get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL"), fence); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
 			}
 			undo()
 			mustQuery(t, handle, "DELETE FROM appl_lock")
+		}
+	})
+}
+
+// Goal: what a look has found to be the caller's own is judged once more when its row is locked: it is renewed if it is still the same,
+// and else it is decided once more. Method: another session comes between the look and the update.
+func TestOwnIsJudgedWhenLocked(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		for name, test := range map[string]struct{ change, want, note string }{
+			"nobody":      {"DO 0;", "RENEWED, fence +0, 3600 left", ""},
+			"released":    {released, "ACQUIRED, a later fence, 604800 left", ""},
+			"handed over": {handedOver, "HELD by ASMITH of CS", ""},
+			"got again":   {gotAgain, "RENEWED, fence +1, 7200 left", ""},
+			"a new grant": {"UPDATE appl_lock SET fence = fence + 1;", "RENEWED, fence +1, 3600 left", ""},
+			"renewed":     {renewed, "RENEWED, fence +0, 7200 left", ""},
+			"noted":       {"UPDATE appl_lock SET note = 'why';", "RENEWED, fence +0, 3600 left", "why"},
+			"purged":      {"DELETE FROM appl_lock;", "ACQUIRED, a later fence, 604800 left", ""},
+		} {
+			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S0c:", test.change)
+			fence := granted(t, handle, "1", "JDOE").Fence
+			answer := mustQuery(t, handle, keepingGet)[0]
+			if got := inWords(t, answer, fence); got != test.want || answer["p_note"] != test.note {
+				t.Errorf("%s: %s, noted %q, want %s, noted %q", name, got, answer["p_note"], test.want, test.note)
+			}
+			undo()
+			mustQuery(t, handle, "DELETE FROM appl_lock")
+		}
+	})
+}
+
+// Goal: whichever statement answers, the row has the same types. Method: a get that is answered by each.
+func TestAnswersHaveOneType(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		types := func(operator string) (names []string) {
+			rows, err := handle.QueryContext(t.Context(), getCall, "1", operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = rows.Close() }()
+			columns, err := rows.ColumnTypes()
+			if err != nil || rows.Err() != nil {
+				t.Fatal(err, rows.Err())
+			}
+			for _, column := range columns {
+				names = append(names, column.Name()+" "+column.DatabaseTypeName())
+			}
+			return names
+		}
+		want := types("JDOE") // the core
+		for what, got := range map[string][]string{"S0": types("ASMITH"), "S0c": types("JDOE")} {
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+		}
+		mustQuery(t, handle, releaseCall, "1", "JDOE")
+		if got := types("ASMITH"); !slices.Equal(got, want) {
+			t.Errorf("S0b: %v, want %v", got, want)
+		}
+	})
+}
+
+// Goal: what has been released has no operator, and nobody can release it in the name of none, also while the clock that was set back
+// calls it live. Method: a released row with an end that is to come.
+func TestNobodyReleasesForNobody(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := newPlace(t, product).SQL
+		granted(t, handle, "1", "JDOE")
+		mustQuery(t, handle, "UPDATE appl_lock SET operator_id = ''")
+		for _, nobody := range []any{"", "  ", nil} {
+			_, err := contract.RowsByColumn(t.Context(), handle, releaseCall, "1", nobody)
+			var answer *driver.MySQLError
+			if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK001" || contract.RefusedParameter(answer.Message) != "p_operator_id" {
+				t.Errorf("%q: %v, want LK001 of p_operator_id", nobody, err)
+			}
 		}
 	})
 }
@@ -178,17 +283,16 @@ func TestHotObjectIsAnswered(t *testing.T) {
 	const gotByJDOE = "UPDATE appl_lock SET operator_id = 'JDOE', expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR;"
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		for _, test := range []struct{ call, core, beforeS1, beforeS2, want string }{
-			{keepingGet, "get_appl_lock_core", gotByASMITH, released, "ACQUIRED"},
-			{"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)", "release_appl_lock_core", released, gotByJDOE, "RELEASED"},
+		for _, test := range []struct{ operation, in, beforeS1, beforeS2, want string }{
+			{"get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL", gotByASMITH, released, "ACQUIRED"},
+			{"release_appl_lock", "'customer', '1', 'JDOE', NULL, NULL, NULL", released, gotByJDOE, "RELEASED"},
 		} {
 			handle := newPlace(t, product).SQL
 			granted(t, handle, "1", "JDOE")
-			interrupt(t, handle, test.core, "-- S1:", "IF v_round <= 10 THEN "+test.beforeS1+" END IF;")
-			interrupt(t, handle, test.core, "-- S2:", "IF v_round <= 10 THEN "+test.beforeS2+" END IF;")
-			rows, err := contract.RowsByColumn(t.Context(), handle, test.call)
-			if err != nil || rows[0]["p_outcome"] != test.want {
-				t.Errorf("%s: %v, %v, want %s", test.core, rows, err, test.want)
+			interrupt(t, handle, test.operation+"_core", "-- S1:", "IF v_round <= 10 THEN "+test.beforeS1+" END IF;")
+			interrupt(t, handle, test.operation+"_core", "-- S2:", "IF v_round <= 10 THEN "+test.beforeS2+" END IF;")
+			if answer := answerInOUT(t, handle, test.operation, test.in); answer["p_outcome"] != test.want {
+				t.Errorf("%s: %v, want %s", test.operation, answer, test.want)
 			}
 		}
 	})

@@ -302,22 +302,22 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		db.RenewableGrant{ObjectType: "customer", ObjectID: "00500", OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000}))
 	return []stepOfWork{
 		// Nobody has ever held it.
-		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 2, Handler_write 1")},
+		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 3, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 2, Handler_write 1")},
 		// Free.
 		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// A renewal.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
-		// A renewal that keeps a ttl other than 7 days.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		// A renewal that keeps the ttl.
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// Refused.
 		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 1, Com_select 2, Handler_read_key 1")},
 		// In a transaction.
-		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 3, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
 		// Refused in a transaction.
-		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 3, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
 		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
-		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
-		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 3, Com_set_option 4, Com_select 2, Com_update 2, Handler_read_key 3")},
+		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 3, Com_set_option 4, Com_select 2, Com_update 2, Handler_read_key 3")},
 		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Com_update 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
@@ -326,8 +326,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 4, Com_set_option 3, Com_select 3, Handler_read_key 2")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
-		// A renewal of a grant with a note: the note is read behind it.
-		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
+		// A renewal of a grant with a note.
+		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 20, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 7, Handler_read_first 1, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 2, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		{[]string{held}, "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},

@@ -133,7 +133,7 @@ FAULTED := postgres,mariadb,mysql
 
 .PHONY: test-faults
 test-faults: ## Compare histories with a model of a lock, while servers are killed and connections cut: FAULT_MINUTES, FAULT_SEED.
-	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y --no-install-recommends libfaketime || \
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y --no-install-recommends libfaketime; } || \
 		echo "no clock of a server will be set: there is no libfaketime, and it cannot be installed" >&2
 	@rm -f bin/faults.md; mkdir -p bin
 	APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED) \

@@ -245,9 +245,11 @@ const (
 	stemAssert   = "assert_appl_lock"
 	stemInquire  = "inquire_appl_lock"
 
-	sameGrant = "                AND l.fence = v_fence\n                AND l.expires_ts = p_expires_ts\n"
-	fenceRule = "greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint)"
-	liveNow   = "AND l.expires_ts > clock_timestamp()"
+	sameGrant  = "                AND l.fence = v_fence\n                AND l.expires_ts = v_expires_ts\n"
+	fenceRule  = "greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint)"
+	liveNow    = "AND l.expires_ts > clock_timestamp()"
+	ofOperator = "            AND l.operator_id = p_operator_id\n            AND l.fence = coalesce(p_fence, l.fence)\n"
+	ofAnybody  = "            AND l.fence = coalesce(p_fence, l.fence)\n"
 )
 
 // variants are the mistakes that lock libraries have made, and some more.
@@ -256,8 +258,8 @@ func variants() []variant {
 		{"the transaction's start is the time", []edit{{stemGet, "clock_timestamp()", "now()"}}, inOldTransaction},
 		{"the client's clock is the time", []edit{{stemGet, "clock_timestamp()", "(clock_timestamp() - interval '1 day')"}}, twice},
 		{"granted 2 ms too early", []edit{
-			{stemGet, "IF p_expires_ts > v_now_ts AND", "IF p_expires_ts > v_now_ts + interval '2 milliseconds' AND"},
-			{stemGet, "ELSIF p_expires_ts <= v_now_ts THEN", "ELSIF p_expires_ts <= v_now_ts + interval '2 milliseconds' THEN"},
+			{stemGet, "IF v_expires_ts > v_now_ts AND", "IF v_expires_ts > v_now_ts + interval '2 milliseconds' AND"},
+			{stemGet, "ELSIF v_expires_ts <= v_now_ts THEN", "ELSIF v_expires_ts <= v_now_ts + interval '2 milliseconds' THEN"},
 		}, atTheEnd},
 		{"select, then update", []edit{{stemGet, sameGrant, ""}}, waitsForGet},
 		{"the fence is from before the wait", []edit{
@@ -269,21 +271,21 @@ func variants() []variant {
 			{stemGet, "(extract(epoch FROM v_now_ts) * 1000000)::bigint,\n", "1,\n"}, {stemGet, fenceRule, "l.fence + 1"},
 		}, purged},
 		{"the fence does not grow", []edit{{stemGet, fenceRule, "l.fence"}}, releaseThenGet},
-		{"a renewal has a new fence", []edit{{stemGet, "'RENEWED', l.fence,", "'RENEWED', l.fence + 1,"}}, twice},
+		{"a renewal has a new fence", []edit{{stemGet, "END, '', '', v_new_fence,", "END, '', '', v_new_fence + coalesce(v_renewed, false)::int,"}}, twice},
 		{"another renews", []edit{
-			{stemGet, "AND p_old_operator_id <> v_operator_id THEN\n            p_lock_fl", "AND false THEN\n            p_lock_fl"},
-			{stemGet, "                AND l.operator_id = v_operator_id\n", ""},
+			{stemGet, "AND v_holder_id <> p_operator_id THEN\n            IF v_history_fl", "AND false THEN\n            IF v_history_fl"},
+			{stemGet, "                AND l.operator_id = p_operator_id\n", ""},
 		}, byAnother(get)},
-		{"HELD names somebody else", []edit{{stemGet, "p_outcome := 'HELD';", "p_outcome := 'HELD'; p_old_operator_id := 'Z';"}}, byAnother(get)},
+		{"HELD names somebody else", []edit{{stemGet, "'HELD', v_holder_id,", "'HELD', 'Z',"}}, byAnother(get)},
 		{"HELD tells another end", []edit{
-			{stemGet, "p_outcome := 'HELD';", "p_outcome := 'HELD'; p_expires_ts := p_expires_ts + interval '1 second';"},
+			{stemGet, "v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note", "v_expires_ts + interval '1 second', 1, v_note"},
 		}, byAnother(get)},
-		{"another releases", []edit{{stemRelease, "            AND l.operator_id = v_operator_id\n", ""}}, byAnother(release)},
+		{"another releases", []edit{{stemRelease, ofOperator, ofAnybody}}, byAnother(release)},
 		{"another's is freed, and called free", []edit{
-			{stemRelease, "            AND l.operator_id = v_operator_id\n", ""}, {stemRelease, "'RELEASED';", "'FREE';"},
+			{stemRelease, ofOperator, ofAnybody}, {stemRelease, "ROW('Y', 'RELEASED'", "ROW('Y', 'FREE'"},
 		}, byAnother(release)},
 		{"a release looks at no fence", []edit{{stemRelease, "            AND l.fence = coalesce(p_fence, l.fence)\n", ""}}, another(release, -1)},
-		{"a release frees nothing", []edit{{stemRelease, "expires_ts = clock_timestamp()", "expires_ts = l.expires_ts"}}, releaseThenGet},
+		{"a release frees nothing", []edit{{stemRelease, "expires_ts = 'epoch'", "expires_ts = l.expires_ts"}}, releaseThenGet},
 		{"a transfer does not look again", []edit{
 			{stemTransfer, "            AND l.operator_id = v_from_operator_id\n            AND l.fence = v_from_fence\n            " + liveNow + "\n", ""},
 		}, twoTransfers},

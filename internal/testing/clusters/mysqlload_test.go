@@ -140,6 +140,22 @@ func (l *load) waitForGrants(n int) {
 	}
 }
 
+// waitForError returns when a client was answered with an error.
+func (l *load) waitForError(text string) {
+	l.t.Helper()
+	count := func() int {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		return l.errors[text]
+	}
+	for deadline := time.Now().Add(mysqlLimit); count() == 0; {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("nobody was told: %s", text)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func (l *load) work(ctx context.Context, number int, seats []mysqlSeat) {
 	at := 0
 	if l.spread {
@@ -289,6 +305,8 @@ type verdict struct {
 	grants, writes, looks int
 	// lost are acknowledged grants of which the history has nothing.
 	lost int
+	// missing are those.
+	missing []*loadGrant
 	// behind are objects whose row has a smaller fence than was acknowledged.
 	behind int
 	// unknown are gets that were answered with an error, and have their grant in the history, by the error.
@@ -331,19 +349,29 @@ func (l *load) judge(n *mysqlNode) verdict {
 	for i := range loadObjects {
 		l.judgeObject(loadObject(i), &v)
 	}
+	fences := map[string]applock.Fence{}
 	for i := range loadObjects {
 		object := loadObject(i)
-		last := l.lastFence(object, l.now()+time.Hour)
-		there := n.number64(l.t, fmt.Sprintf("SELECT coalesce(max(fence), 0) FROM %s.appl_lock WHERE object_type = '%s' AND object_id = '%s'",
-			mysqlDatabase, loadType, object))
-		if there < int64(last) {
+		fences[object] = applock.Fence(n.number64(l.t, fmt.Sprintf("SELECT coalesce(max(fence), 0) FROM %s.appl_lock WHERE object_type = '%s' AND object_id = '%s'",
+			mysqlDatabase, loadType, object)))
+	}
+	granted := n.column(l.t, "SELECT to_operator_id FROM "+mysqlDatabase+".appl_lock_event WHERE event IN ('ACQUIRED', 'OVERTAKEN')")
+	there := n.column(l.t, "SELECT id FROM "+mysqlDatabase+".entry")
+	l.judgeLoss(fences, granted, there, &v)
+	return v
+}
+
+// judgeLoss compares with the fences of the rows, with the operators of the history, and with the writes that are there.
+func (l *load) judgeLoss(fences map[string]applock.Fence, granted, there map[string]bool, v *verdict) {
+	for object, fence := range fences {
+		if fence < l.lastFence(object, l.now()+time.Hour) {
 			v.behind++
 		}
 	}
-	granted := n.column(l.t, "SELECT to_operator_id FROM "+mysqlDatabase+".appl_lock_event WHERE event IN ('ACQUIRED', 'OVERTAKEN')")
 	for _, g := range l.grants {
 		if !granted[g.operator] {
 			v.lost++
+			v.missing = append(v.missing, g)
 		}
 	}
 	for operator, err := range l.failed {
@@ -351,13 +379,11 @@ func (l *load) judge(n *mysqlNode) verdict {
 			v.unknown[err]++
 		}
 	}
-	there := n.column(l.t, "SELECT id FROM "+mysqlDatabase+".entry")
 	for _, w := range l.writes {
 		if !there[w.id] {
 			v.gone++
 		}
 	}
-	return v
 }
 
 // lastFence is the greatest that was acknowledged before a time.
@@ -472,6 +498,28 @@ func judgesByHand(t *testing.T) {
 		c.load.judgeObject("o", &got)
 		if got.String() != c.want.String() {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	for name, c := range map[string]struct {
+		load *load
+		want func(v *verdict)
+	}{
+		"all is there": {
+			&load{grants: []*loadGrant{{object: "o", operator: "a", fence: 1}}, writes: []loadWrite{{id: "w"}}}, func(*verdict) {},
+		},
+		"a lost grant": {&load{grants: []*loadGrant{{object: "o", operator: "b", fence: 1}}}, func(v *verdict) { v.lost = 1 }},
+		"a row of before": {
+			&load{grants: []*loadGrant{{object: "o", operator: "a", fence: 2}}}, func(v *verdict) { v.behind = 1 },
+		},
+		"a lost write":            {&load{writes: []loadWrite{{id: "x"}}}, func(v *verdict) { v.gone = 1 }},
+		"an error, and yet there": {&load{failed: map[string]string{"a": "error"}}, func(v *verdict) { v.unknown = map[string]int{"error": 1} }},
+	} {
+		got, want := verdict{unknown: map[string]int{}}, verdict{unknown: map[string]int{}}
+		c.want(&want)
+		c.load.began = began
+		c.load.judgeLoss(map[string]applock.Fence{"o": 1}, map[string]bool{"a": true}, map[string]bool{"w": true}, &got)
+		if got.String() != want.String() {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -210,51 +211,122 @@ func (l *pgLoad) judge(t *testing.T, n *patroniNode) pgLost {
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	var lost pgLost
 	history := pgSet(t, conn, "SELECT object_id || ' ' || to_fence || ' ' || to_operator_id FROM applock.appl_lock_event WHERE event IN ('ACQUIRED', 'OVERTAKEN')")
-	for _, g := range l.grants {
-		if !history[fmt.Sprintf("%s %d %s", g.object, g.fence, g.operator)] {
-			lost.grants = append(lost.grants, g)
-		}
+	rows, err := conn.Query(t.Context(), "SELECT object, number, fence FROM guarded_write")
+	if err != nil {
+		t.Fatal(err)
 	}
-	kept := pgSet(t, conn, "SELECT object || ' ' || number || ' ' || fence FROM guarded_write")
-	for _, w := range l.writes {
-		if !kept[fmt.Sprintf("%s %d %d", w.object, w.number, w.fence)] {
-			lost.writes++
-		}
-	}
-	back := pgSet(t, conn, `SELECT w.object || ' ' || w.number FROM (SELECT object, number, fence, lag(fence) OVER (PARTITION BY object ORDER BY number) AS former FROM guarded_write) AS w
-		WHERE w.fence < w.former`)
-	for which := range back {
-		t.Errorf("the fence of a fenced write is smaller than that of the one before: %s", which)
+	kept, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (w pgWrite, err error) {
+		return w, row.Scan(&w.object, &w.number, &w.fence)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	behind := pgSet(t, conn, `SELECT g.object FROM guarded AS g JOIN applock.appl_lock AS l ON l.object_type = '`+pgType+`' AND l.object_id = g.object WHERE l.fence < g.fence`)
 	for which := range behind {
 		t.Errorf("the lock has a fence smaller than the last fenced write: %s", which)
 	}
-	l.ordered(t)
+	for _, wrong := range slices.Concat(l.disordered(), wentBack(kept)) {
+		t.Error(wrong)
+	}
+	return l.lost(history, kept)
+}
+
+func (g pgGrant) String() string { return fmt.Sprintf("%s %d %s", g.object, g.fence, g.operator) }
+
+// lost is what is neither in the history nor among the writes that are there.
+func (l *pgLoad) lost(history map[string]bool, kept []pgWrite) pgLost {
+	var lost pgLost
+	for _, g := range l.grants {
+		if !history[g.String()] {
+			lost.grants = append(lost.grants, g)
+		}
+	}
+	there := map[pgWrite]bool{}
+	for _, w := range kept {
+		there[w] = true
+	}
+	for _, w := range l.writes {
+		if !there[w] {
+			lost.writes++
+		}
+	}
 	return lost
 }
 
-// ordered checks that of two grants of one object the later one has the greater fence, and that no two overlap.
-func (l *pgLoad) ordered(t *testing.T) {
-	t.Helper()
+// wentBack tells of the writes whose fence is smaller than that of the one before.
+func wentBack(kept []pgWrite) []string {
+	slices.SortFunc(kept, func(a, b pgWrite) int {
+		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.number, b.number))
+	})
+	var wrong []string
+	for i := 1; i < len(kept); i++ {
+		if former, w := kept[i-1], kept[i]; former.object == w.object && w.fence < former.fence {
+			wrong = append(wrong, fmt.Sprintf("the fence of a fenced write is smaller than that of the one before: %s %d", w.object, w.number))
+		}
+	}
+	return wrong
+}
+
+// disordered tells where of two grants of one object the later one has no greater fence, and where two overlap.
+func (l *pgLoad) disordered() []string {
 	of := map[string][]pgGrant{}
 	for _, g := range l.grants {
 		of[g.object] = append(of[g.object], g)
 	}
+	var wrong []string
 	for object, grants := range of {
 		slices.SortFunc(grants, func(a, b pgGrant) int { return cmp.Compare(a.fence, b.fence) })
 		for i, g := range grants[1:] {
 			former := grants[i]
 			switch {
 			case former.fence == g.fence:
-				t.Errorf("%s: the fence %d was given twice", object, g.fence)
+				wrong = append(wrong, fmt.Sprintf("%s: the fence %d was given twice", object, g.fence))
 			case g.answered.Before(former.called):
-				t.Errorf("%s: the fence %d was given after %d", object, former.fence, g.fence)
+				wrong = append(wrong, fmt.Sprintf("%s: the fence %d was given after %d", object, former.fence, g.fence))
 			case g.answered.Before(former.ended):
-				t.Errorf("%s: %s and %s have it at the same time", object, former.operator, g.operator)
+				wrong = append(wrong, fmt.Sprintf("%s: %s and %s have it at the same time", object, former.operator, g.operator))
 			}
+		}
+	}
+	return wrong
+}
+
+// Goal: the load's judge sees what it is there for. Method: records by hand, each with one thing wrong.
+func TestPatroniJudge(t *testing.T) {
+	began := time.Now()
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	grant := func(operator string, fence applock.Fence, called, ended int) pgGrant {
+		return pgGrant{object: "o", operator: operator, fence: fence, called: at(called), answered: at(called + 1), ended: at(ended)}
+	}
+	history := map[string]bool{"o 1 a": true, "o 2 b": true}
+	for name, c := range map[string]struct {
+		load         *pgLoad
+		kept         []pgWrite
+		wrong        string
+		grants, gone int
+	}{
+		"one after the other": {
+			load: &pgLoad{grants: []pgGrant{grant("a", 1, 0, 5), grant("b", 2, 6, 9)}, writes: []pgWrite{{"o", 1, 1}, {"o", 2, 2}}},
+			kept: []pgWrite{{"o", 1, 1}, {"o", 2, 2}},
+		},
+		"two at a time":  {load: &pgLoad{grants: []pgGrant{grant("a", 1, 0, 8), grant("b", 2, 6, 9)}}, wrong: "o: a and b have it at the same time"},
+		"the same fence": {load: &pgLoad{grants: []pgGrant{grant("a", 1, 0, 5), grant("a", 1, 6, 9)}}, wrong: "o: the fence 1 was given twice"},
+		"a fence that goes back": {
+			load: &pgLoad{grants: []pgGrant{grant("b", 2, 0, 5), grant("a", 1, 6, 9)}}, wrong: "o: the fence 1 was given after 2",
+		},
+		"a write that goes back": {
+			load: &pgLoad{}, kept: []pgWrite{{"o", 1, 2}, {"o", 2, 1}}, wrong: "the fence of a fenced write is smaller than that of the one before: o 2",
+		},
+		"a lost grant":                    {load: &pgLoad{grants: []pgGrant{grant("c", 3, 0, 5)}}, grants: 1},
+		"a grant that another one has":    {load: &pgLoad{grants: []pgGrant{grant("c", 2, 0, 5)}}, grants: 1},
+		"a lost write":                    {load: &pgLoad{writes: []pgWrite{{"o", 2, 2}}}, kept: []pgWrite{{"o", 1, 1}}, gone: 1},
+		"a write that another one is now": {load: &pgLoad{writes: []pgWrite{{"o", 1, 1}}}, kept: []pgWrite{{"o", 1, 2}}, gone: 1},
+	} {
+		wrong := strings.Join(slices.Concat(c.load.disordered(), wentBack(c.kept)), "; ")
+		lost := c.load.lost(history, c.kept)
+		if wrong != c.wrong || len(lost.grants) != c.grants || lost.writes != c.gone {
+			t.Errorf("%s: %q, lost grants %v, lost writes %d; want %q, %d, %d", name, wrong, lost.grants, lost.writes, c.wrong, c.grants, c.gone)
 		}
 	}
 }

@@ -69,9 +69,9 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindUnreachable
 	case 1053, 1317, 1927, 1969, 3024: // shutdown, interrupted, killed, out of time
 		return db.KindInFlight
-	// Group Replication could not finish the commit: the group that has expelled this member may have it; or the member is out of the
-	// group, as a transaction begins: an earlier one of the same call may have been committed.
-	case 3100, 3796:
+	case 1047, 3796: // a node of Galera, a member of Group Replication has left the cluster: what it had begun may be there
+		return db.KindInFlight
+	case 3100: // Group Replication could not finish the commit: the group that has expelled this member may have it
 		return db.KindInFlight
 	}
 	return db.KindOther

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/applock/applock/applock"
 )
 
@@ -123,6 +125,73 @@ func TestGaleraUnderLoad(t *testing.T) {
 				t.Logf("%d times: %s", n, text)
 			}
 		})
+	}
+}
+
+// Goal: a writer that is cut off from the other nodes acknowledges nothing, refuses reads as well, and loses nothing of before; what has asserted
+// there cannot be committed; it takes part again when it is back. Method: six clients on three objects, while Galera's gmcast.isolate parts the node
+// that they write at, or the other two, from all nodes. Clients go on to the next node when theirs fails.
+func TestGaleraPartition(t *testing.T) {
+	for name, isolated := range map[string][]int{"the writer": {0}, "the writer after another node": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			c := newGalera(t, 3)
+			l := &load{t: t, nodes: c, clients: 6, settings: map[string]string{"wsrep_sync_wait": "7"}}
+			l.begin()
+			l.waitForGrants(100)
+			o := applock.Object{Type: "asserted", ID: l.name}
+			_, tx := assertAndWrite(t, c[0].seat(t, nil), o)
+			for _, i := range isolated {
+				c[i].exec(t, "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
+			}
+			for _, i := range isolated {
+				c[i].await(t, "it knows that it is parted", func(ctx context.Context) bool { return c[i].status(ctx, "wsrep_cluster_status") == "non-Primary" })
+			}
+			c[0].answersNothing(t, o)
+			if len(isolated) == 1 {
+				passOn(t, c[1].seat(t, nil), o)
+				l.waitForGrants(100)
+			}
+			if err := tx.Commit(); err == nil {
+				t.Error("a transaction commits on the parted node that has asserted a grant")
+			} else {
+				t.Logf("on the parted node the commit says: %v", err)
+			}
+			for _, i := range isolated {
+				c[i].exec(t, "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
+			}
+			for _, n := range c {
+				n.synced(t)
+			}
+			l.waitForGrants(100)
+			l.end()
+			c.caughtUp(t)
+			for _, n := range c {
+				v := l.judge(n)
+				t.Logf("node %d: %s", n.number, v)
+				if v.broken() > 0 {
+					t.Errorf("node %d: violations", n.number)
+				}
+			}
+			for text, n := range l.errors {
+				t.Logf("%d times: %s", n, text)
+			}
+		})
+	}
+}
+
+// answersNothing checks that a node which is no part of the cluster says so, also to who only asks.
+func (n *mysqlNode) answersNothing(t *testing.T, o applock.Object) {
+	t.Helper()
+	const code = 1047 // WSREP has not yet prepared node for application use
+	client := n.seat(t, nil).client
+	_, err := client.Inquire(limited(t, loadCall), applock.InquireRequest{Object: o})
+	if answer, found := errors.AsType[*mysql.MySQLError](err); !found || answer.Number != code {
+		t.Errorf("node %d: inquire says %v, want error %d", n.number, err, code)
+	}
+	_, err = client.Get(limited(t, loadCall), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "ASMITH"}})
+	answer, found := errors.AsType[*mysql.MySQLError](err)
+	if !found || answer.Number != code || !errors.Is(err, applock.ErrOutcomeUnknown) {
+		t.Errorf("node %d: get says %v, want error %d as ErrOutcomeUnknown", n.number, err, code)
 	}
 }
 

@@ -143,14 +143,21 @@ test-faults: ## Compare histories with a model of a lock, while servers are kill
 	@cat bin/faults.md
 
 # The clusters, and the servers whose programs each of them runs. Tests of a cluster begin with its name.
-CLUSTERS := patroni pgpool groupreplication galera
+CLUSTERS := patroni pgpool groupreplication replication galera
 test-cluster-patroni test-cluster-pgpool: CLUSTERED := postgres
 test-cluster-patroni test-cluster-pgpool: INSTALLED := internal/testing/clusters/install
-test-cluster-groupreplication: CLUSTERED := mysql
+test-cluster-groupreplication test-cluster-replication: CLUSTERED := mysql
 test-cluster-galera: CLUSTERED := galera
 
 .PHONY: test-clusters
 test-clusters: $(CLUSTERS:%=test-cluster-%) ## Kill, stop, cut off and switch over the primaries of clusters, whose programs it installs: half an hour.
+
+# The clock of a server is set by libfaketime. Where it cannot be installed the test that needs it fails.
+.PHONY: faketime
+faketime:
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y --no-install-recommends libfaketime || true
+
+test-cluster-replication: faketime
 
 test-cluster-%:
 	APPLOCK_TEST_REQUIRE=$(CLUSTERED) $(INSTALLED) go run ./internal/testing/testserver --only $(CLUSTERED) -- \

@@ -217,23 +217,29 @@ func TestGroupReplicationSecondary(t *testing.T) {
 	}
 	for _, n := range g[1:] {
 		g.caughtUp(t, g[0], n)
-		client := n.seat(t, nil).client
-		if held, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || held.Fence != grant.Fence {
-			t.Errorf("node %d: inquire: %v, %v", n.number, held, err)
+		n.refuses(t, object, grant)
+	}
+}
+
+// refuses checks that a node answers who asks for an object that JDOE has, and refuses each change.
+func (n *mysqlNode) refuses(t *testing.T, object applock.Object, grant applock.Grant) {
+	t.Helper()
+	client := n.seat(t, nil).client
+	if held, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || held.Fence != grant.Fence {
+		t.Errorf("node %d: inquire: %v, %v", n.number, held, err)
+	}
+	for lock, err := range client.List(t.Context(), applock.ListRequest{ObjectType: object.Type}) {
+		if err != nil || lock.Fence != grant.Fence {
+			t.Errorf("node %d: list: %v, %v", n.number, lock, err)
 		}
-		for lock, err := range client.List(t.Context(), applock.ListRequest{ObjectType: object.Type}) {
-			if err != nil || lock.Fence != grant.Fence {
-				t.Errorf("node %d: list: %v, %v", n.number, lock, err)
-			}
-		}
-		_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
-		if !errors.Is(err, applock.ErrHeld) {
-			t.Errorf("node %d: a get that is refused: %v, want ErrHeld", n.number, err)
-		}
-		for operation, err := range changesOf(t.Context(), client, object, grant.Fence) {
-			if !errors.Is(err, applock.ErrReadOnly) || errors.Is(err, applock.ErrOutcomeUnknown) {
-				t.Errorf("node %d: %s: %v, want ErrReadOnly", n.number, operation, err)
-			}
+	}
+	_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
+	if !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("node %d: a get that is refused: %v, want ErrHeld", n.number, err)
+	}
+	for operation, err := range changesOf(t.Context(), client, object, grant.Fence) {
+		if !errors.Is(err, applock.ErrReadOnly) || errors.Is(err, applock.ErrOutcomeUnknown) {
+			t.Errorf("node %d: %s: %v, want ErrReadOnly", n.number, operation, err)
 		}
 	}
 }

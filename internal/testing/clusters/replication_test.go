@@ -1,0 +1,420 @@
+//go:build linux
+
+package clusters_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/wire"
+)
+
+// pair is a primary and its replica, which reads from it through a wire.
+type pair struct {
+	primary, replica *mysqlNode
+	wire             *wire.Wire
+}
+
+// newPair starts both with options, installs at the primary, and has the replica follow.
+func newPair(t *testing.T, options ...string) *pair {
+	t.Helper()
+	program := mysqlProgramOf(t, "mysql")
+	p := &pair{primary: newMySQLNode(t, program, 1), replica: newMySQLNode(t, program, 2)}
+	for _, n := range []*mysqlNode{p.primary, p.replica} {
+		n.options = append(n.options,
+			"--secure-file-priv=NULL", "--mysqlx=OFF", "--plugin-dir="+filepath.Join(program.base, "lib", "mysql", "plugin"),
+			fmt.Sprintf("--server-id=%d", n.number), "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-bin=binlog",
+			"--relay-log=relay", "--sync-binlog=0",
+		)
+		n.options = append(n.options, options...)
+	}
+	p.primary.start(t)
+	p.wire = wire.New(t, p.primary.address())
+	installMySQL(t, p.primary)
+	return p
+}
+
+// follow starts the replica. What it is started with besides is for its environment.
+func (p *pair) follow(t *testing.T, env ...string) {
+	t.Helper()
+	p.replica.program.env = append(p.replica.program.env[:len(p.replica.program.env):len(p.replica.program.env)], env...)
+	p.replica.start(t)
+	host, port, _ := strings.Cut(p.wire.Address, ":")
+	p.replica.exec(t, "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '"+host+"', SOURCE_PORT = "+port+", SOURCE_USER = 'root', SOURCE_PASSWORD = '"+
+		p.replica.program.password+"', SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1, SOURCE_CONNECT_RETRY = 1")
+	p.replica.exec(t, "SET GLOBAL super_read_only = ON")
+	p.replica.exec(t, "START REPLICA")
+	p.caughtUp(t)
+}
+
+// caughtUp waits until the replica has applied what the primary has.
+func (p *pair) caughtUp(t *testing.T) {
+	t.Helper()
+	group{p.primary, p.replica}.caughtUp(t, p.primary, p.replica)
+}
+
+// received is how far the replica has got in the binary log of the primary.
+func (p *pair) received(t *testing.T) (string, int64) {
+	t.Helper()
+	return p.replica.field(t, "SHOW REPLICA STATUS", "Source_Log_File"), number(t, p.replica.field(t, "SHOW REPLICA STATUS", "Read_Source_Log_Pos"))
+}
+
+// promote makes the replica a primary when it has applied what it has received.
+func (p *pair) promote(t *testing.T) {
+	t.Helper()
+	p.replica.exec(t, "STOP REPLICA IO_THREAD")
+	got := strings.ReplaceAll(p.replica.field(t, "SHOW REPLICA STATUS", "Retrieved_Gtid_Set"), "\n", "")
+	p.replica.exec(t, "DO WAIT_FOR_EXECUTED_GTID_SET('"+got+"', 100)")
+	if p.replica.text(t.Context(), "SELECT GTID_SUBSET('"+got+"', @@GLOBAL.gtid_executed)") != "1" {
+		t.Fatal("the replica does not apply what it has received")
+	}
+	p.replica.exec(t, "STOP REPLICA")
+	p.replica.exec(t, "RESET REPLICA ALL")
+	p.replica.exec(t, "SET GLOBAL super_read_only = OFF")
+	p.replica.exec(t, "SET GLOBAL read_only = OFF")
+}
+
+// field is a column of the first row of an answer.
+func (n *mysqlNode) field(t *testing.T, query, column string) string {
+	t.Helper()
+	rows, err := n.admin.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	if !rows.Next() {
+		t.Fatalf("%s: no row: %v", query, rows.Err())
+	}
+	if err := errors.Join(rows.Scan(into...), rows.Err()); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(columns, column)
+	if at < 0 {
+		t.Fatalf("%s: no column %s", query, column)
+	}
+	return values[at].String
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// binlogAfter is how many bytes of the binary log the primary has behind a position. It need not run.
+func (p *pair) binlogAfter(t *testing.T, file string, position int64) int64 {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(p.primary.data(), "binlog.[0-9]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := -position
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(path) >= file {
+			after += info.Size()
+		}
+	}
+	return after
+}
+
+// transactions is how many a set of GTIDs has.
+func transactions(set string) int64 {
+	var n int64
+	for _, found := range gtidInterval().FindAllStringSubmatch(set, -1) {
+		first, _ := strconv.ParseInt(found[1], 10, 64) // digits
+		last, _ := strconv.ParseInt(cmp.Or(found[2], found[1]), 10, 64)
+		n += last - first + 1
+	}
+	return n
+}
+
+func gtidInterval() *regexp.Regexp { return regexp.MustCompile(`:([0-9]+)(?:-([0-9]+))?`) }
+
+// lostTransactions is how many the former primary, which starts again alone, has and the new one has not.
+func (p *pair) lostTransactions(t *testing.T) int64 {
+	t.Helper()
+	p.primary.start(t)
+	has := strings.ReplaceAll(p.replica.text(t.Context(), "SELECT @@GLOBAL.gtid_executed"), "\n", "")
+	return transactions(p.primary.text(t.Context(), "SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, '"+has+"')"))
+}
+
+// failOver kills the primary under load and promotes the replica, on which the load goes on; it returns what the new primary has of
+// what was acknowledged.
+func (p *pair) failOver(t *testing.T, l *load) verdict {
+	t.Helper()
+	p.primary.kill()
+	p.promote(t)
+	l.waitForGrants(100)
+	l.end()
+	v := l.judge(p.replica)
+	t.Log(v)
+	for text, n := range l.errors {
+		t.Logf("%d times: %s", n, text)
+	}
+	if v.fences+v.behind+v.late+v.back > 0 {
+		t.Error("fences went back")
+	}
+	l.protected(t, p.replica, v)
+	return v
+}
+
+// protected checks that no lost grant can be asserted, and that each object has a new one, whose fence the judge has compared.
+func (l *load) protected(t *testing.T, n *mysqlNode, v verdict) {
+	t.Helper()
+	client := n.seat(t, nil).client
+	for _, g := range v.missing {
+		err := client.Assert(t.Context(), applock.AssertRequest{
+			Object: applock.Object{Type: loadType, ID: g.object}, Operator: g.operator, Fence: g.fence,
+		})
+		if !errors.Is(err, applock.ErrLost) {
+			t.Errorf("the lost grant of %s with fence %d: assert says %v, want ErrLost", g.object, g.fence, err)
+		}
+	}
+	for i := range loadObjects {
+		again := slices.ContainsFunc(l.grants, func(g *loadGrant) bool { return g.object == loadObject(i) && g.node == n.number })
+		if !again {
+			t.Errorf("%s has no grant of the new primary: nothing is shown of its fence", loadObject(i))
+		}
+	}
+}
+
+// lostTime is from the last acknowledged grant of a node that is left to the last one that was lost.
+func (l *load) lostTime(node int, v verdict) time.Duration {
+	var left, lost time.Duration
+	for _, g := range l.grants {
+		switch {
+		case g.node != node:
+		case slices.Contains(v.missing, g):
+			lost = max(lost, g.got.until)
+		default:
+			left = max(left, g.got.until)
+		}
+	}
+	return lost - left
+}
+
+// Goal: what asynchronous replication loses in a failover is known, fences keep growing, and no lost grant can be asserted. Method: a
+// primary under load goes on to acknowledge while its replica is parted from it; then it is killed, and the replica becomes the primary of
+// the same load. What it lacks is told in bytes of the binary log, transactions, seconds, grants and writes.
+func TestReplicationAsynchronous(t *testing.T) {
+	p := newPair(t)
+	p.follow(t)
+	t.Log(mysqlVersion(t, p.primary))
+	l := &load{t: t, nodes: []*mysqlNode{p.primary, p.replica}, clients: 6}
+	l.begin()
+	l.waitForGrants(100)
+	p.wire.Silence()
+	l.waitForGrants(200)
+	file, position := p.received(t)
+	v := p.failOver(t, l)
+	if v.lost == 0 || v.gone == 0 {
+		t.Error("nothing was lost: the test shows nothing")
+	}
+	t.Logf("lost: %d bytes of the binary log, %d transactions, %s, %d of %d grants, %d of %d fenced writes; held twice by the clock %d",
+		p.binlogAfter(t, file, position), p.lostTransactions(t), l.lostTime(p.primary.number, v).Round(time.Millisecond),
+		v.lost, v.grants, v.gone, v.writes, v.twice)
+}
+
+// semiSync has a commit wait until the replica has it, for so long, at a server where rpl_semi_sync_source_enabled is set.
+func semiSync(timeout time.Duration) []string {
+	return []string{
+		"--plugin-load-add=semisync_source.so", "--plugin-load-add=semisync_replica.so", "--loose-rpl-semi-sync-replica-enabled=ON",
+		"--loose-rpl-semi-sync-source-wait-point=AFTER_SYNC",
+		fmt.Sprintf("--loose-rpl-semi-sync-source-timeout=%d", timeout.Milliseconds()),
+	}
+}
+
+// acknowledges waits until the primary says whether it has a replica that acknowledges.
+func (p *pair) acknowledges(t *testing.T, want string) {
+	t.Helper()
+	p.primary.await(t, "semi-synchronous replication is "+want, func(ctx context.Context) bool {
+		return p.primary.status(ctx, "Rpl_semi_sync_source_status") == want
+	})
+}
+
+// Goal: semi-synchronous replication loses nothing as long as the primary waits for its replica; when rpl_semi_sync_source_timeout is
+// over it acknowledges without, and loses as asynchronous replication does. Method: the primary under load is killed while its replica
+// follows; is parted first and killed while commits wait, which nothing ends; is parted, has given up waiting, and is killed then. In
+// between the last one shows that a replica that is back is waited for again.
+func TestReplicationSemiSynchronous(t *testing.T) {
+	begin := func(t *testing.T, timeout time.Duration) (*pair, *load) {
+		t.Helper()
+		p := newPair(t, semiSync(timeout)...)
+		p.follow(t)
+		p.primary.exec(t, "SET GLOBAL rpl_semi_sync_source_enabled = ON")
+		p.acknowledges(t, "ON")
+		l := &load{t: t, nodes: []*mysqlNode{p.primary, p.replica}, clients: 6}
+		l.begin()
+		l.waitForGrants(100)
+		return p, l
+	}
+	kept := func(t *testing.T, v verdict) {
+		t.Helper()
+		if v.broken() > 0 {
+			t.Error("violations")
+		}
+	}
+	t.Run("killed", func(t *testing.T) {
+		p, l := begin(t, time.Hour)
+		kept(t, p.failOver(t, l))
+	})
+	t.Run("parted and killed", func(t *testing.T) {
+		p, l := begin(t, time.Hour)
+		p.wire.Silence()
+		p.primary.await(t, "commits wait", func(ctx context.Context) bool {
+			return p.primary.status(ctx, "Rpl_semi_sync_source_wait_sessions") != "0"
+		})
+		l.waitForError(applock.ErrOutcomeUnknown.Error())
+		if status := p.primary.status(t.Context(), "Rpl_semi_sync_source_status"); status != "ON" {
+			t.Errorf("semi-synchronous replication is %s, want ON", status)
+		}
+		kept(t, p.failOver(t, l))
+	})
+	t.Run("given up", func(t *testing.T) {
+		p, l := begin(t, time.Second)
+		p.wire.Silence()
+		p.acknowledges(t, "OFF")
+		l.waitForGrants(50)
+		p.wire.Reset()
+		p.wire.Speak()
+		p.acknowledges(t, "ON")
+		p.wire.Silence()
+		p.acknowledges(t, "OFF")
+		l.waitForGrants(100)
+		file, position := p.received(t)
+		v := p.failOver(t, l)
+		if v.lost == 0 || v.gone == 0 {
+			t.Error("nothing was lost: then the page need not warn of the timeout")
+		}
+		t.Logf("lost: %d bytes of the binary log, %d transactions, %s, %d of %d grants, %d of %d fenced writes",
+			p.binlogAfter(t, file, position), p.lostTransactions(t), l.lostTime(p.primary.number, v).Round(time.Millisecond),
+			v.lost, v.grants, v.gone, v.writes)
+	})
+}
+
+// Goal: a replica answers who only asks, also by a get that is refused, and says to the others what it is. Method: each operation.
+func TestReplicationReplica(t *testing.T) {
+	p := newPair(t)
+	p.follow(t)
+	object := applock.Object{Type: "asked", ID: "42"}
+	grant := mustGet(t, p.primary.seat(t, nil).client, object, "JDOE")
+	p.caughtUp(t)
+	p.replica.refuses(t, object, grant)
+}
+
+// step is how far the clocks of the test below are apart.
+const step = time.Hour
+
+// newClocks is a pair whose replica's clock is before that of the primary, or behind it, by libfaketime.
+func newClocks(t *testing.T, by time.Duration) *pair {
+	t.Helper()
+	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if len(libraries) == 0 {
+		t.Fatal("there is no libfaketime, with which the clock of a server is set: make test-cluster-replication installs it")
+	}
+	p := newPair(t)
+	p.follow(t, "LD_PRELOAD="+libraries[0], fmt.Sprintf("FAKETIME=%+d", int(by.Seconds())), "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DISABLE_SHM=1")
+	now := time.Unix(number(t, p.replica.text(t.Context(), "SELECT unix_timestamp()")), 0)
+	if (time.Until(now) - by).Abs() > step/4 {
+		t.Fatalf("the clock of the replica is off by %s, want %s", time.Until(now), by)
+	}
+	return p
+}
+
+// Goal: the sentence of the page on clocks, both sides: fences grow as long as the clock of the new primary is not behind that of the old one
+// by more than the failover took, and a lock ends by the clock of the new primary. Method: one object has a grant that the replica has, and
+// another one has had, and has one that the replica lacks. The primary is killed, and the replica, whose clock is off, becomes the primary.
+func TestReplicationClocks(t *testing.T) {
+	for name, by := range map[string]time.Duration{"together": 0, "behind by an hour": -step, "before by an hour": step} {
+		t.Run(name, func(t *testing.T) {
+			p := newClocks(t, by)
+			client := p.primary.seat(t, nil).client
+			kept := applock.Object{Type: loadType, ID: "kept"}
+			lost := applock.Object{Type: loadType, ID: "lost"}
+			former, err := client.Get(t.Context(), applock.GetRequest{Object: kept, Owner: applock.Owner{Operator: "JDOE"}, TTL: step / 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := mustGet(t, client, lost, "JDOE")
+			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: lost, Operator: "JDOE"}); err != nil {
+				t.Fatal(err)
+			}
+			p.caughtUp(t)
+			p.wire.Silence()
+			gone := mustGet(t, client, lost, "JDOE")
+			p.primary.kill()
+			p.promote(t)
+			client = p.replica.seat(t, nil).client
+			next := mustGet(t, client, lost, "ASMITH")
+			t.Logf("fences of the object whose grant was lost: %d, lost %d, then %d", before.Fence, gone.Fence, next.Fence)
+			if next.Fence <= before.Fence {
+				t.Errorf("after the fence %d, which the new primary knows, comes %d", before.Fence, next.Fence)
+			}
+			if grown := next.Fence > gone.Fence; grown != (by >= 0) {
+				t.Errorf("after the fence %d, which was lost, comes %d, with a clock off by %s", gone.Fence, next.Fence, by)
+			}
+			err = client.Assert(t.Context(), applock.AssertRequest{Object: lost, Operator: "JDOE", Fence: gone.Fence})
+			if !errors.Is(err, applock.ErrLost) {
+				t.Errorf("assert of the lost grant says %v, want ErrLost", err)
+			}
+			keptByClock(t, client, kept, former, by)
+		})
+	}
+}
+
+// keptByClock checks what the new primary makes of a lock that it knows: with a clock that is before it has ended early, with one that is
+// behind it lasts longer, and in any case the next fence is greater.
+func keptByClock(t *testing.T, client *applock.Client, o applock.Object, former applock.Grant, by time.Duration) {
+	t.Helper()
+	next, err := client.Get(t.Context(), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "ASMITH"}, TTL: time.Hour})
+	if by <= 0 {
+		var held *applock.HeldError
+		if !errors.As(err, &held) {
+			t.Fatalf("get of what JDOE has says %v, want ErrHeld", err)
+		}
+		if left := held.Holder.Left; by < 0 && left < step {
+			t.Errorf("the lock has %s left by the new primary, want an hour more than by the old one", left)
+		}
+		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: o, Operator: "JDOE", Fence: former.Fence}); err != nil {
+			t.Fatal(err)
+		}
+		next, err = client.Get(t.Context(), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "ASMITH"}, TTL: time.Hour})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Fence <= former.Fence {
+		t.Errorf("after the fence %d comes %d", former.Fence, next.Fence)
+	}
+	err = client.Assert(t.Context(), applock.AssertRequest{Object: o, Operator: "JDOE", Fence: former.Fence})
+	if !errors.Is(err, applock.ErrLost) {
+		t.Errorf("assert of the former grant says %v, want ErrLost", err)
+	}
+}

@@ -86,8 +86,7 @@ func mysqlProgramOf(t *testing.T, product string) mysqlProgram {
 	if p.fresh, err = os.MkdirTemp(p.beside, "applock-cluster-"); err != nil {
 		t.Fatal(err)
 	}
-	fresh := p.fresh
-	t.Cleanup(func() { _ = os.RemoveAll(fresh) })
+	sweep(t, p.fresh)
 	if c := p.account.Credential; c != nil {
 		if err := os.Chown(p.fresh, int(c.Uid), int(c.Gid)); err != nil {
 			t.Fatal(err)
@@ -136,12 +135,12 @@ func newMySQLNode(t *testing.T, p mysqlProgram, number int) *mysqlNode {
 		t.Fatal(err)
 	}
 	n := &mysqlNode{program: p, number: number, folder: folder, port: freeMySQLPort(t), groupPort: freeMySQLPort(t)}
+	sweep(t, folder)
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
 			t.Logf("node %d: %s", number, n.logTail())
 		}
-		_ = os.RemoveAll(folder)
 	})
 	n.own(t, folder)
 	p.initialise(t, n)

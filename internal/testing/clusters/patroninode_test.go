@@ -63,7 +63,7 @@ func newPGPlace(t *testing.T) pgPlace {
 			t.Fatal(err)
 		}
 	}
-	p.sweep(t)
+	sweep(t, p.folder)
 	return p
 }
 
@@ -95,9 +95,10 @@ for round in 1 2 3; do
 done
 rm -rf "$0"`
 
-func (p pgPlace) sweep(t *testing.T) {
+// sweep has a folder and the processes there go with the test, also if that is killed.
+func sweep(t *testing.T, folder string) {
 	t.Helper()
-	command := exec.Command("sh", "-c", sweeper, p.folder)
+	command := exec.Command("sh", "-c", sweeper, folder)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Dir = "/"
 	input, err := command.StdinPipe()

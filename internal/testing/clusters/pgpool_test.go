@@ -26,6 +26,7 @@ import (
 type pgpooled struct {
 	pgPlace
 
+	servers          string // where the folders of both are
 	primary, standby string
 	direct           *applock.Client // to the primary
 }
@@ -34,6 +35,8 @@ func newPgpooled(t *testing.T) pgpooled {
 	t.Helper()
 	p := pgpooled{pgPlace: newPGPlace(t)}
 	instance := testdb.NewPostgresInstance(t)
+	p.servers = instance.Directory()
+	sweep(t, p.servers)
 	instance.Initialise(t, "primary")
 	p.primary = instance.Start(t, "primary", "fsync = off\n")
 	var err error

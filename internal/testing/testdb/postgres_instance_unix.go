@@ -62,6 +62,9 @@ func serverAccount(t testing.TB, directory string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // as the system has them
 }
 
+// Directory is where the servers have their data and their sockets.
+func (i PostgresInstance) Directory() string { return i.directory }
+
 // Initialise makes the data of a server.
 func (i PostgresInstance) Initialise(t testing.TB, name string) {
 	t.Helper()

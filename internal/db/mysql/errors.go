@@ -61,6 +61,8 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindPrivilege
 	case 1290, 1792, 1836: // the server runs with --read-only, as replicas do; read only transaction; read only mode
 		return db.KindReadOnly
+	case 1047: // a node of Galera is without the others: what the call had begun may be there
+		return db.KindInFlight
 	case 1205: // lock wait timeout
 		return db.KindBusy
 	case 1020, 1412, 3101: // MariaDB: record changed since the snapshot; table changed; rolled back by the cluster
@@ -69,9 +71,9 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindUnreachable
 	case 1053, 1317, 1927, 1969, 3024: // shutdown, interrupted, killed, out of time
 		return db.KindInFlight
-	case 1047, 3796: // a node of Galera, a member of Group Replication has left the cluster: what it had begun may be there
-		return db.KindInFlight
-	case 3100: // Group Replication could not finish the commit: the group that has expelled this member may have it
+	// Group Replication could not finish the commit: the group that has expelled this member may have it; or the member is out of the
+	// group, as a transaction begins: an earlier one of the same call may have been committed.
+	case 3100, 3796:
 		return db.KindInFlight
 	}
 	return db.KindOther

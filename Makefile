@@ -155,7 +155,8 @@ test-clusters: $(CLUSTERS:%=test-cluster-%) ## Kill, stop, cut off and switch ov
 # The clock of a server is set by libfaketime. Where it cannot be installed the test that needs it fails.
 .PHONY: faketime
 faketime:
-	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y --no-install-recommends libfaketime || true
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || \
+		{ apt-get update -qq; apt-get install -y --no-install-recommends libfaketime; } || true
 
 test-cluster-replication: faketime
 

@@ -61,8 +61,12 @@ BEGIN
         p_outcome := 'RELEASED';
         p_old_operator_id := NULL;
         p_old_department_id := NULL;
+        -- The grant ends for good: however far the clock is set back, it does not come to life again. That lock_ts lies behind
+        -- the end tells from now on that it has not just expired, and since when the object is free; it stays behind
+        -- acquired_ts, whatever the clock did.
         UPDATE appl_lock
-        SET expires_ts = v_now_ts
+        SET lock_ts = GREATEST(v_now_ts, lock_ts),
+            expires_ts = TIMESTAMP '1970-01-01 00:00:00'
         WHERE object_type = v_object_type
             AND object_id = v_object_id;
     END IF;

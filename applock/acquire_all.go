@@ -263,7 +263,7 @@ func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn Object, get g
 	if err != nil {
 		return nil, err
 	}
-	defer l.countUnsettled(reserved, -1)
+	defer l.endReservation(reserved)
 	return l.take(ctx, wanted, func(ctx context.Context) ([]Grant, error) { return get(ctx, wanted, known) })
 }
 
@@ -292,6 +292,23 @@ func (l *Leases) heldHere(claims []claim, turn Object) (known map[Object]*HeldEr
 		l.state(claim.object).unsettled++
 	}
 	return known, reserved, nil
+}
+
+// endReservation wakes who is first for an object only where the reservation has kept it from asking. It would wake a set that reserves
+// the object of this one, which would wake this one, and so on as fast as the backend refuses them.
+func (l *Leases) endReservation(reserved []claim) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, claim := range reserved {
+		state := l.state(claim.object)
+		state.unsettled--
+		if state.missed {
+			l.advance(claim.object, state)
+			continue
+		}
+		state.tell()
+		l.forget(claim.object, state)
+	}
 }
 
 // join makes the context of the set, from one that has the values of ctx.

@@ -115,3 +115,88 @@ func TestSetsWaitQuietly(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// Goal: two sets of given operators, each of which waits for an object that the other one wants as well, do not wake each other either. Method:
+// the first is in the way of the second set, and comes to be held when the first set has moved on to the other; count the calls, and see both
+// served when the objects are free.
+func TestSetsInEachOthersWayWaitQuietly(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holders := []*applock.Lease{there.acquire(t, anHour(account(2)))}
+		results := make(chan error)
+		begin := func(operator string) {
+			request := all(account(1), account(2))
+			request.Owner.Operator, request.MaxWait = operator, time.Hour
+			go func() {
+				set, err := here.AcquireAllBy(t.Context(), request, here.takeAll)
+				if err == nil {
+					err = set.Release(t.Context())
+				}
+				results <- err
+			}()
+			time.Sleep(time.Minute)
+		}
+		begin("etl-7")
+		holders = append(holders, there.acquire(t, anHour(account(1))))
+		begin("etl-8")
+		time.Sleep(10 * time.Minute)
+		if calls := here.backend.Calls(fakebackend.TakeAll); calls > 20 { // one in five minutes each, and the first ones
+			t.Errorf("%d calls of two who wait", calls)
+		}
+		for _, holder := range holders {
+			release(t, holder)
+		}
+		for range holders {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// Goal: who could not ask because a set was just asking for the same object in passing asks when that is over. Method: a backend that tells nobody
+// of releases; the set waits for another object, and is slow; meanwhile this one is released here.
+func TestSetInPassingLosesNoWake(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		plain := program{Leases: applock.NewLeases(here.backend, applock.LeasesConfig{}), backend: here.backend}
+		holder, other := plain.acquire(t, anHour(account(1))), plain.acquire(t, anHour(account(2)))
+		done := make(chan error)
+		go func() {
+			request := all(account(1), account(2))
+			request.Owner.Operator, request.MaxWait = "etl-7", time.Hour
+			set, err := plain.AcquireAllBy(t.Context(), request, plain.takeAll)
+			if err == nil {
+				err = set.Release(t.Context())
+			}
+			done <- err
+		}()
+		served := make(chan time.Time)
+		go func() {
+			request := anHour(account(2))
+			request.Owner.Operator = "etl-8"
+			lease, err := plain.Acquire(t.Context(), request)
+			served <- time.Now()
+			if err == nil {
+				err = lease.Release(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(time.Second)
+		plain.with(fakebackend.TakeAll, fakebackend.Fault{After: 3 * time.Second})
+		release(t, holder) // wakes the set, which reserves the second object for 3 s
+		time.Sleep(time.Second)
+		release(t, other)
+		freed := time.Now()
+		if late := (<-served).Sub(freed); late > 5*time.Second {
+			t.Errorf("served %s after the object was free, want it when the set has asked", late)
+		}
+		if err := errors.Join(<-done, plain.Close()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}

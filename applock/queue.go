@@ -32,8 +32,10 @@ const (
 type objectState struct {
 	holder *hold
 	queue  list.List // of *waiter
-	// unsettled counts the takes that were abandoned and may still have to be undone. Until then it is nobody's turn.
+	// unsettled counts the takes that were abandoned and may still have to be undone, and those of sets that take it in passing.
+	// Until then it is nobody's turn. missed is true once that has kept from asking who is first.
 	unsettled int
+	missed    bool
 	// asking is true while who is first asks.
 	asking bool
 	// seen is who was seen last to hold the object, here or elsewhere, and when.
@@ -113,7 +115,9 @@ func (l *Leases) advance(object Object, state *objectState) {
 	first := state.first()
 	state.tell()
 	switch {
-	case state.holder != nil || state.unsettled > 0:
+	case state.holder != nil:
+	case state.unsettled > 0:
+		state.missed = true
 	case l.isFreeForOthers(state) || first == nil:
 		l.forget(object, state)
 	default:
@@ -576,7 +580,11 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	state := l.objects[self.object]
-	return state.holder == nil && state.unsettled == 0 && state.first() == self && !time.Now().Before(state.turns.pause)
+	if state.holder != nil || state.first() != self || time.Now().Before(state.turns.pause) {
+		return false
+	}
+	state.missed = state.unsettled > 0
+	return !state.missed
 }
 
 func (l *Leases) setAsking(self *waiter, asking bool) {

@@ -51,8 +51,7 @@ const (
 // by the scheduler of Go.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	first, end := schedules(t)
-	for seed := first; seed < end; seed++ {
+	for _, seed := range schedules(t) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { newSchedule(t, seed).run() })
@@ -60,14 +59,38 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-func schedules(t *testing.T) (first, end uint64) {
+func schedules(t *testing.T) []uint64 {
 	t.Helper()
 	text := os.Getenv(schedulesVariable)
 	if text == "" {
-		return 0, usualSchedules
+		return append(from(0, usualSchedules), onceFailed()...)
 	}
-	from, to, isRange := strings.Cut(text, ":")
-	first, err := strconv.ParseUint(from, 10, 64)
+	first, end := schedulesNamed(t, text)
+	return from(first, end)
+}
+
+// onceFailed are seeds above the usual ones that have found something.
+func onceFailed() []uint64 {
+	return []uint64{
+		// A refusal names a lease of the same program, which does not know that the server's clock has ended it: the simulation was wrong.
+		1001666, 1033569,
+		// Two sets woke each other as fast as the backend refused them.
+		1025084, 1025546,
+	}
+}
+
+func from(first, end uint64) []uint64 {
+	var seeds []uint64
+	for seed := first; seed < end; seed++ {
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+func schedulesNamed(t *testing.T, text string) (first, end uint64) {
+	t.Helper()
+	lowest, to, isRange := strings.Cut(text, ":")
+	first, err := strconv.ParseUint(lowest, 10, 64)
 	if err == nil && isRange {
 		end, err = strconv.ParseUint(to, 10, 64)
 	}
@@ -191,6 +214,14 @@ type schedule struct {
 	// excused are given operators one of whose calls may have left a lock, for the next one to re-enter, and those who were
 	// handed a lock by a transfer.
 	excused map[string]bool
+	// letGo is when leases were released to the end, by their program and operator; zero until then.
+	letGo map[ownHolder]time.Time
+}
+
+// ownHolder is who holds an object in a program.
+type ownHolder struct {
+	program  int
+	operator string
 }
 
 // scheduledWait is one call that waits its turn.
@@ -208,6 +239,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	s := &schedule{
 		t: t, seed: seed, weather: newWeather(c).withServer(newChance(seed, "server")), backend: fakebackend.New(), began: time.Now(),
 		live: map[*applock.Lease]struct{}{}, ended: map[applock.Fence]bool{}, excused: map[string]bool{},
+		letGo: map[ownHolder]time.Time{},
 	}
 	for id := range 1 + c.IntN(3) {
 		s.objects = append(s.objects, account(id))
@@ -499,12 +531,39 @@ func (a *actor) refused(ctx context.Context, request applock.AcquireRequest, wai
 	}
 	const longEnough, soon = 20 * time.Second, 10 * time.Second
 	const latestPoll = 30 * time.Second // in the worst weather: until then those who wait know nothing newer
-	if free := a.backend.FreeFor(request.Object); errors.Is(err, applock.ErrHeld) && free > wait.end.Sub(wait.start)+latestPoll {
+	isNew := wait.end.Sub(wait.start) < latestPoll && a.isOwn(err, wait.start)
+	if free := a.backend.FreeFor(request.Object); errors.Is(err, applock.ErrHeld) && free > wait.end.Sub(wait.start)+latestPoll && !isNew {
 		a.t.Errorf("%s: %v, though it has been free for %s, and the wait was %s", request.Object, err, free, wait.end.Sub(wait.start))
 	}
 	if free := a.backend.FreeFor(request.Object); a.weather.isFair() && wait.end.Sub(wait.start) > longEnough && free > soon {
 		a.t.Errorf("%s: waited for %s in vain, though it has been free for %s: %v", request.Object, wait.end.Sub(wait.start), free, err)
 	}
+}
+
+// isOwn reports whether a refusal names a holder of this very program who had not let go before since. Where nobody waits and nothing is
+// renewed, nobody asks the backend: what such a lease does not know, those who have just come do not know either. A lease that has run out
+// is released behind its holder's back.
+func (a *actor) isOwn(refusal error, since time.Time) bool {
+	var held *applock.HeldError
+	if !errors.As(refusal, &held) {
+		return false
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	moment, known := a.letGo[ownHolder{program: a.program, operator: held.Holder.Owner.Operator}]
+	const longestRelease = 5 * time.Second
+	return known && (moment.IsZero() || since.Sub(moment) < longestRelease)
+}
+
+// holds notes that a lease is this program's, and hasLetGo that it is not any more.
+func (a *actor) holds(lease *applock.Lease) { a.noteOwn(lease, time.Time{}) }
+
+func (a *actor) hasLetGo(lease *applock.Lease) { a.noteOwn(lease, time.Now()) }
+
+func (a *actor) noteOwn(lease *applock.Lease, letGo time.Time) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.letGo[ownHolder{program: a.program, operator: lease.Owner().Operator}] = letGo
 }
 
 func (a *actor) excuse(operator string) {
@@ -539,6 +598,8 @@ func (a *actor) watch(lease *applock.Lease, limit *time.Time) {
 // hold does what holders do, and releases.
 func (a *actor) hold(ctx context.Context, lease *applock.Lease, request applock.AcquireRequest) {
 	limit := time.Now().Add(request.MaxHold)
+	a.holds(lease)
+	defer a.hasLetGo(lease)
 	a.watch(lease, &limit)
 	for range a.IntN(4) {
 		a.checkTrust(lease)
@@ -665,6 +726,8 @@ func (a *actor) holdSet(ctx context.Context) {
 	}
 	limit := time.Now().Add(request.MaxHold)
 	for _, lease := range set.Leases {
+		a.holds(lease)
+		defer a.hasLetGo(lease)
 		a.watch(lease, &limit)
 	}
 	select {

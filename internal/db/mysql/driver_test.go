@@ -26,10 +26,11 @@ func TestContract(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		contract.Exercise(t, contract.Backend{
-			New:    lentPlaces(t, product, nil),
-			Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
-			Ways:   []string{"facade", "call", "row"},
-			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
+			New:        lentPlaces(t, product, nil),
+			Empty:      func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
+			Ways:       []string{"facade", "call", "row"},
+			Levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
+			JSONGrants: true,
 			Takes: func(value string) bool {
 				surrogate := product == "mariadb" && strings.Contains(value, "\xed\xa0")
 				return strings.Contains(value, "\x00") || surrogate

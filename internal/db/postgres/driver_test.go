@@ -29,6 +29,9 @@ func TestContract(t *testing.T) {
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+
+		JSONGrants:   true,
+		ConvertsJSON: true,
 	})
 }
 

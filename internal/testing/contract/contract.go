@@ -33,6 +33,8 @@ type Backend struct {
 	// Takes reports whether a text is left out, because the engine takes for text what the façade does not, such as NUL, or answers by itself. Nil is
 	// never.
 	Takes func(value string) bool
+	// JSONGrants is true where p_grants is JSON text, and ConvertsJSON where a value of another JSON type is taken for what it would be as text.
+	JSONGrants, ConvertsJSON bool
 	// OneWriter is true where all writers of a database wait for each other.
 	OneWriter bool
 }
@@ -107,6 +109,8 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Desks", func(t *testing.T) { desks(t, backend) })
 	t.Run("DesksAtOnce", func(t *testing.T) { desksAtOnce(t, backend) })
 	t.Run("HostileArguments", func(t *testing.T) { hostileArguments(t, backend) })
+	t.Run("RandomArguments", func(t *testing.T) { randomArguments(t, backend) })
+	t.Run("HostileGrants", func(t *testing.T) { hostileGrants(t, backend) })
 	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })

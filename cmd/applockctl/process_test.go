@@ -82,6 +82,7 @@ func TestProcess(t *testing.T) {
 		"Cron":                  testProcessCron,
 		"WaitInterrupted":       testProcessWaitInterrupted,
 		"PasswordFiles":         testProcessPasswordFiles,
+		"Secrets":               testProcessSecrets,
 		"PingWaits":             testProcessPingWaits,
 		"ExamplesExclude":       testProcessExamplesExclude,
 		"ScriptOfAJob":          testProcessScriptOfAJob,

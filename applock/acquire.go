@@ -53,7 +53,8 @@ type AcquireRequest struct {
 	// process and a random number: nobody else can release or renew the lease. A given operator does not wait for itself: in
 	// one client its calls take turns, but from elsewhere it takes over what it holds, such as the grant of its crashed
 	// predecessor. The predecessor's lease is lost then, and the new one has a fence of its own. A call that fails with
-	// ErrOutcomeUnknown may leave a lock, for the operator's next one to take over. Re-entering needs no owner, and
+	// ErrOutcomeUnknown, or that ctx ends, may leave a lock, for the operator's next one to take over; where it arrives late, it may
+	// take over from that, whose lease is lost then, and only its fence tells. Re-entering needs no owner, and
 	// naming another one is refused.
 	Owner Owner
 	// MaxHold is how long the lease lasts at the most. It must be given. Re-entering neither shortens nor extends it;

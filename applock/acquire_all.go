@@ -216,7 +216,10 @@ func (a *acquisition) refused(ctx context.Context, err error) error {
 		}
 	}
 	conflict := newConflict(conflicts)
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(err, ErrOutcomeUnknown): // an earlier attempt may have left locks
+		return fmt.Errorf("%w (%w)", err, conflict)
+	case ctx.Err() != nil:
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), conflict)
 	}
 	return conflict

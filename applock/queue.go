@@ -322,6 +322,8 @@ type wait struct {
 	// watched is true once the hub looks after the object; listing is with which name, where there is a list.
 	watched bool
 	listing *listing
+	// unknown is what an attempt failed with that may have left a lock for a given operator, nil when a later answer has told that there is none.
+	unknown error
 	// failing is since when attempts have met an outage, and nothing else. again is the pause before the next one.
 	failing time.Time
 	again   time.Duration
@@ -334,7 +336,7 @@ type wait struct {
 // In the end they are told apart. Only who was seen to hold the object makes a *HeldError.
 func (l *Leases) queue(
 	ctx context.Context, claim claim, maxWait time.Duration, attempt func(limited context.Context) error,
-) error {
+) (err error) {
 	self, err := l.enqueue(claim)
 	if err != nil {
 		return err
@@ -346,6 +348,7 @@ func (l *Leases) queue(
 	if maxWait == 0 {
 		return w.askOnce(ctx)
 	}
+	defer func() { err = w.tellUnknown(err) }()
 	defer w.unlist()
 	for {
 		if done, err := w.tryTurn(limited); done {
@@ -425,6 +428,12 @@ func (w *wait) ask(limited context.Context) error {
 func (w *wait) isToWait(err error) bool {
 	w.leases.learn(w.self, err)
 	switch {
+	case errors.Is(err, ErrOutcomeUnknown) && !w.claim.unique:
+		w.unknown = err
+	case errors.Is(err, ErrHeld) || errors.Is(err, errMovesOn):
+		w.unknown = nil
+	}
+	switch {
 	case errors.Is(err, ErrHeld):
 		w.failing, w.again, w.refused = time.Time{}, askAgain, true
 		return true
@@ -440,6 +449,14 @@ func (w *wait) isToWait(err error) bool {
 	}
 	w.failing = time.Time{}
 	return isBusy(err)
+}
+
+// tellUnknown adds to the error of a wait that an earlier attempt may have left a lock.
+func (w *wait) tellUnknown(err error) error {
+	if err == nil || w.unknown == nil || errors.Is(err, ErrOutcomeUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w; an attempt before that: %w", err, w.unknown)
 }
 
 // isNotYet reports whether a caller that has time is to ask again.

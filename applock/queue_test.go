@@ -633,3 +633,36 @@ func TestAHiccupOfAPoll(t *testing.T) {
 		}
 	})
 }
+
+// Goal: a call that may leave a lock says so, whatever its last attempt failed with; and one that has been answered since does not. Method: a given
+// operator, whose first take is granted, and the answer lost; the next one fails in a way that nobody waits for, or is refused first.
+func TestUnknownOutcomeIsToldInTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, isRefused := range map[string]bool{"failed": false, "refused and failed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+						switch {
+						case call.Operation != fakebackend.Take:
+							return calm(ctx, call)
+						case call.Number == 1:
+							return fakebackend.Fault{Lose: true}
+						case call.Number == 2 && isRefused:
+							here.backend.Hold(account(1), applock.Owner{Operator: "asmith"}, time.Minute)
+							return fakebackend.Fault{}
+						}
+						return fakebackend.Fault{Refuse: errOutage}
+					}
+				})
+				request := anHour(account(1))
+				request.Owner.Operator, request.MaxWait = "etl-7", time.Hour
+				_, err := here.Acquire(t.Context(), request)
+				if !errors.Is(err, errOutage) || errors.Is(err, applock.ErrOutcomeUnknown) == isRefused {
+					t.Errorf("the call fails with %v, want %v, and ErrOutcomeUnknown too: %t", err, errOutage, !isRefused)
+				}
+			})
+		})
+	}
+}

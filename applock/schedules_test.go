@@ -74,6 +74,14 @@ func onceFailed() []uint64 {
 	return []uint64{
 		// A refusal names a lease of the same program, which does not know that the server's clock has ended it: the simulation was wrong.
 		1001666, 1033569,
+		// A call of a given operator arrives after it was given up, and takes over from the operator's next one.
+		1165851, 1193550,
+		// A set whose answer was lost may leave locks: the simulation was wrong.
+		1123053, 1147240,
+		// A transfer that its caller has given up has taken place: the simulation was wrong.
+		1109390,
+		// An attempt that may have left a lock was not told, because the next one failed in another way.
+		1109341,
 		// Two sets woke each other as fast as the backend refused them.
 		1025084, 1025546,
 	}
@@ -308,6 +316,10 @@ func (s *schedule) granted(grant applock.Grant) {
 	defer s.mutex.Unlock()
 	for lease := range s.live {
 		if lease.Object() != grant.Object || s.ended[lease.Fence()] {
+			continue
+		}
+		if operator := grant.Owner.Operator; operator == lease.Owner().Operator && s.excused[operator] {
+			s.ended[lease.Fence()] = true // by an earlier call of the operator itself, which was given up, and arrives now
 			continue
 		}
 		if left := time.Until(lease.Deadline()); lease.Context().Err() == nil && left > 0 {
@@ -644,7 +656,10 @@ func (a *actor) checkTrust(lease *applock.Lease) {
 func (a *actor) checkEarlyLoss(lease *applock.Lease, request applock.AcquireRequest) {
 	cause := context.Cause(lease.Context())
 	ranOut := request.MaxHold < longestHold
-	if a.weather.isFair() && request.TTL != time.Second && !ranOut && errors.Is(cause, applock.ErrLost) && !errors.Is(cause, applock.ErrClosed) {
+	a.mutex.Lock()
+	isHanded := a.ended[lease.Fence()] // by a transfer, whose answer the caller may not have waited for
+	a.mutex.Unlock()
+	if !isHanded && a.weather.isFair() && request.TTL != time.Second && !ranOut && errors.Is(cause, applock.ErrLost) && !errors.Is(cause, applock.ErrClosed) {
 		a.t.Errorf("%s was lost without a cause: %v", lease.Object(), cause)
 	}
 }
@@ -722,6 +737,9 @@ func (a *actor) holdSet(ctx context.Context) {
 	}
 	set, err := a.locker().AcquireAllBy(ctx, request, program{backend: a.backend}.takeAll)
 	if err != nil {
+		if request.Owner.Operator != "" && (errors.Is(err, applock.ErrOutcomeUnknown) || ctx.Err() != nil) {
+			a.excuse(request.Owner.Operator)
+		}
 		return
 	}
 	limit := time.Now().Add(request.MaxHold)

@@ -210,8 +210,9 @@ type schedule struct {
 	leases  []*applock.Leases
 	objects []applock.Object
 	began   time.Time
-	// canTransfer is true where the backend can.
+	// canTransfer is true where the backend can, and latestLook is when those who wait look again at the latest.
 	canTransfer bool
+	latestLook  time.Duration
 
 	mutex sync.Mutex
 	calm  bool // the weather is over
@@ -259,11 +260,12 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	programs := 1 + c.IntN(3)
 	kind := oneOf(c, "plain", "polled", "everything", "everything")
 	s.canTransfer = kind == "everything"
+	s.latestLook = 30 * time.Second // in the worst weather
 	for n := range programs {
 		var backend applock.Backend = fakebackend.Program{Backend: s.backend, Name: fmt.Sprint(n)}
 		switch {
 		case kind == "plain" && programs == 1 && !s.weather.endsGrants():
-			backend = s.backend
+			backend, s.latestLook = s.backend, 5*time.Minute // nobody polls
 		case kind != "everything":
 			backend = fakebackend.Polled{Backend: s.backend}
 		}
@@ -542,9 +544,8 @@ func (a *actor) refused(ctx context.Context, request applock.AcquireRequest, wai
 		a.t.Errorf("%s: %v tells nobody why", request.Object, err)
 	}
 	const longEnough, soon = 20 * time.Second, 10 * time.Second
-	const latestPoll = 30 * time.Second // in the worst weather: until then those who wait know nothing newer
-	isNew := wait.end.Sub(wait.start) < latestPoll && a.isOwn(err, wait.start)
-	if free := a.backend.FreeFor(request.Object); errors.Is(err, applock.ErrHeld) && free > wait.end.Sub(wait.start)+latestPoll && !isNew {
+	isNew := wait.end.Sub(wait.start) < a.latestLook && a.isOwn(err, wait.start)
+	if free := a.backend.FreeFor(request.Object); errors.Is(err, applock.ErrHeld) && free > wait.end.Sub(wait.start)+a.latestLook && !isNew {
 		a.t.Errorf("%s: %v, though it has been free for %s, and the wait was %s", request.Object, err, free, wait.end.Sub(wait.start))
 	}
 	if free := a.backend.FreeFor(request.Object); a.weather.isFair() && wait.end.Sub(wait.start) > longEnough && free > soon {
@@ -562,7 +563,7 @@ func (a *actor) isOwn(refusal error, since time.Time) bool {
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	moment, known := a.letGo[ownHolder{program: a.program, operator: held.Holder.Owner.Operator}]
+	moment, known := a.letGo[ownHolder{program: a.program, operator: held.Holder.Operator}]
 	const longestRelease = 5 * time.Second
 	return known && (moment.IsZero() || since.Sub(moment) < longestRelease)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -239,13 +240,16 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 	}
 	began := time.Now()
 	var leases []*Lease
+	attempt := []claim{wanted}
+	var ended error // the attempt before
 	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
-		var err error
-		leases, err = l.take(limited, []claim{wanted}, func(ctx context.Context) ([]Grant, error) {
-			grant, err := l.backend.Take(ctx, wanted.object, wanted.owner, wanted.term())
+		attempt = renamed(attempt, ended)
+		asked := attempt[0]
+		leases, ended = l.take(limited, attempt, func(ctx context.Context) ([]Grant, error) {
+			grant, err := l.backend.Take(ctx, asked.object, asked.owner, asked.term())
 			return []Grant{grant}, err
 		})
-		return err
+		return ended
 	})
 	l.events.waited(ctx, wanted.object, began, err)
 	if err != nil {
@@ -354,6 +358,20 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, sta
 	return nil, ErrClosed
 }
 
+// renamed returns the claims for the attempt after one that ended so. What an attempt without an answer may have taken is given back by
+// its name alone, and such a release may arrive late: it must not find a later grant under that name.
+func renamed(claims []claim, ended error) []claim {
+	if ended == nil || errors.Is(ended, ErrHeld) || isBusy(ended) || !claims[0].unique {
+		return claims
+	}
+	name := uniqueName()
+	again := slices.Clone(claims)
+	for i := range again {
+		again[i].owner.Operator = name
+	}
+	return again
+}
+
 // giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed. Where only
 // the operator could tell the grant, and that is a given one, it may be another one's. Until that is done it is nobody's
 // turn here.
@@ -363,14 +381,13 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 		defer l.countUnsettled(claims, -1)
 		got := wait()
 		for i, claim := range claims {
-			grant := Grant{Object: claim.object, Owner: claim.owner}
 			switch {
 			case got.err == nil:
-				grant = got.grants[i]
-			case !errors.Is(got.err, ErrOutcomeUnknown) || !claim.unique:
-				continue
+				_ = l.release(l.shutdownCtx, got.grants[i]) // it ends by itself if this fails
+			case errors.Is(got.err, ErrOutcomeUnknown) && claim.unique:
+				// Nobody uses this name again, so that it is no matter how late this is.
+				_ = l.releaseWithin(l.shutdownCtx, Grant{Object: claim.object, Owner: claim.owner}, max(claim.term(), releaseLimit))
 			}
-			_ = l.release(l.shutdownCtx, grant) // it ends by itself if this fails
 		}
 	})
 }

@@ -151,7 +151,8 @@ type acquisition struct {
 	claims []claim
 	get    getAll
 	set    *LeaseSet
-	// conflict is what the last attempt was refused with, nil if there was none.
+	// ended is what the last attempt ended with, and conflict what it was refused with, nil if there was none.
+	ended    error
 	conflict *ConflictError
 }
 
@@ -227,6 +228,12 @@ func (a *acquisition) refused(ctx context.Context, err error) error {
 
 // ask makes one attempt, when it is this caller's turn for an object, if any.
 func (a *acquisition) ask(ctx context.Context, turn Object) error {
+	a.claims = renamed(a.claims, a.ended)
+	a.ended = a.askOnce(ctx, turn)
+	return a.ended
+}
+
+func (a *acquisition) askOnce(ctx context.Context, turn Object) error {
 	set := &LeaseSet{}
 	var wanted []claim
 	for _, claim := range a.claims {

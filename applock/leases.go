@@ -252,11 +252,16 @@ const firstRetry = 10 * time.Millisecond
 // release ends a grant, and repeats calls that fail until releaseLimit. A grant that is gone after such a call has been
 // released by it.
 func (l *Leases) release(ctx context.Context, grant Grant) error {
-	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	return l.releaseWithin(ctx, grant, releaseLimit)
+}
+
+// releaseWithin is release with a longer limit, for outages.
+func (l *Leases) releaseWithin(ctx context.Context, grant Grant, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	uncertain := false
-	for pause := firstRetry; ; pause *= 2 {
-		err := l.backend.Release(ctx, grant)
+	began, uncertain := time.Now(), false
+	for pause := firstRetry; ; pause = min(2*pause, releaseLimit) {
+		err := l.releaseOnce(ctx, grant)
 		if isGone(err) && uncertain {
 			return nil
 		}
@@ -266,12 +271,20 @@ func (l *Leases) release(ctx context.Context, grant Grant) error {
 		uncertain = true
 		select {
 		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		if ctx.Err() != nil || time.Since(began) > releaseLimit && !isOutage(err) {
 			l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was not released and stays locked until it expires",
 				slog.String("object", grant.Object.String()), slog.Any("error", err))
 			return err
-		case <-time.After(pause):
 		}
 	}
+}
+
+func (l *Leases) releaseOnce(ctx context.Context, grant Grant) error {
+	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	return l.backend.Release(ctx, grant)
 }
 
 const (

@@ -102,11 +102,19 @@ type client struct {
 	number int
 	random *rand.Rand
 	seen   map[string]operation
+	hasty  bool // its statements have a millisecond
+}
+
+// isCutOff reports whether an answer may be none. Of a SELECT that max_statement_time interrupts MariaDB says now and then, without an
+// error, that it has no rows: of 388,000 on a table of three rows it said so of 530. The last statement of list is a SELECT.
+func (c *client) isCutOff(o operation) bool {
+	return c.hasty && c.Place.Product == mariadb && o.Kind == kindList && o.Answer == answerFree
 }
 
 func (c *client) run(ctx context.Context, raw bool) error {
 	where := c.Place
-	where.Hasty = where.Hasty && c.number%2 == 0
+	c.hasty = where.Hasty && c.number%2 == 0
+	where.Hasty = c.hasty
 	s, err := openSession(ctx, where, raw)
 	if err != nil {
 		return err
@@ -197,6 +205,7 @@ func (c *client) alone(s session, o operation) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	counts = counts && !c.isCutOff(o)
 	c.write(entry{ID: id, Void: !counts, Op: o})
 	if !counts || o.Fate != fateDone {
 		pause(context.Background(), 50*time.Millisecond)
@@ -228,7 +237,7 @@ func (c *client) transact(s session) error {
 			_ = end(false)
 			return err
 		}
-		if o.Fate != fateDone || o.Answer == "" {
+		if o.Fate != fateDone || o.Answer == "" || c.isCutOff(o) {
 			_ = end(false) // whatever it was, it is not committed
 			c.write(entry{ID: id, Void: true, Op: o})
 			c.settle(done, fateUndone, 0)

@@ -78,8 +78,8 @@ func (s *server) spill(t *testing.T) {
 func (s *server) fake(t *testing.T) {
 	t.Helper()
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	if len(libraries) == 0 {
-		t.Logf("the clock of %s cannot be stepped: there is no libfaketime", s.product)
+	if os.Getenv(clocksVariable) == "no" || len(libraries) == 0 {
+		t.Logf("the clock of %s is not set: there is no libfaketime, or %s says no", s.product, clocksVariable)
 		return
 	}
 	s.step(t, 0)
@@ -142,10 +142,11 @@ func (s *server) isOff(t *testing.T, by time.Duration) bool {
 	right := 0
 	for range looks {
 		var seconds int64
-		if err := admin.QueryRowContext(t.Context(), query).Scan(&seconds); err != nil {
-			t.Fatal(err)
-		}
-		if (time.Until(time.Unix(seconds, 0)) - by).Abs() < grain {
+		err := admin.QueryRowContext(t.Context(), query).Scan(&seconds)
+		switch {
+		case err != nil: // a server whose clock has just jumped ends sessions now and then
+			t.Logf("the clock of %s: %v", s.product, err)
+		case (time.Until(time.Unix(seconds, 0)) - by).Abs() < grain:
 			right++
 		}
 	}

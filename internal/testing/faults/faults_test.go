@@ -35,6 +35,8 @@ const (
 	// keepVariable is the folder for histories with a violation, historyVariable one of them, to be checked again.
 	keepVariable    = "APPLOCK_FAULTS_KEEP"
 	historyVariable = "APPLOCK_FAULTS_HISTORY"
+	// clocksVariable is no where no server's clock is to be set.
+	clocksVariable = "APPLOCK_FAULTS_CLOCKS"
 	// tableVariable is the file for the table.
 	tableVariable = "APPLOCK_FAULTS_TABLE"
 

@@ -162,7 +162,8 @@ func reasons() map[string]string {
 		"219, the read that refuses without a lock 26 and 41, that of the type's policy 23 and 32, and each row that is answered 11 and 13; some " +
 		"80 instructions of stored programs are 45 and 70. Since commit 702a25f what is usual is answered by one procedure, with some 25 " +
 		"instructions fewer in each: in turns on another machine 221 µs became 188 with MariaDB, and 380 became 320 with MySQL; a refused get 66 " +
-		"and 51, 62 and 54; a get that renews 146 and 109, 176 and 151. Without the thin procedure before it, which callers have rights to and " +
+		"and 51, 62 and 54; a get that renews 146 and 109, 176 and 151. With 8 connections MySQL makes 9 % more cycles for it, and MariaDB " +
+		"none, which is not explained. Without the thin procedure before it, which callers have rights to and " +
 		"upgrades leave alone, it would be 174 and 286. More would take fewer statements: an update before the read, with refusals that lock " +
 		"and wait"
 	// Counted by valgrind's callgrind on a server in single-user mode, PostgreSQL 15, of prepared statements, 40 calls against 140.

@@ -82,6 +82,18 @@ func TestAcquireAllReentersAndWaits(t *testing.T) {
 	})
 }
 
+// holdOnce waits for a set of a given operator for up to an hour, and releases it.
+func holdOnce(t *testing.T, p program, operator string, objects ...applock.Object) error {
+	t.Helper()
+	request := all(objects...)
+	request.Owner.Operator, request.MaxWait = operator, time.Hour
+	set, err := p.AcquireAllBy(t.Context(), request, p.takeAll)
+	if err != nil {
+		return err
+	}
+	return set.Release(t.Context())
+}
+
 // Goal: who waits asks only when what is in its way could be free, also two sets of one operator whose objects overlap: neither
 // wakes the other, or itself, again and again. Method: both wait for half an hour; count the calls.
 func TestSetsWaitQuietly(t *testing.T) {
@@ -90,15 +102,7 @@ func TestSetsWaitQuietly(t *testing.T) {
 		holders := []*applock.Lease{there.acquire(t, anHour(account(1))), there.acquire(t, anHour(account(3)))}
 		results := make(chan error)
 		for _, objects := range [][]applock.Object{{account(1), account(2)}, {account(2), account(3)}} {
-			request := all(objects...)
-			request.Owner.Operator, request.MaxWait = "etl-7", time.Hour
-			go func() {
-				set, err := here.AcquireAllBy(t.Context(), request, here.takeAll)
-				if err == nil {
-					err = set.Release(t.Context())
-				}
-				results <- err
-			}()
+			go func() { results <- holdOnce(t, here, "etl-7", objects...) }()
 		}
 		time.Sleep(30 * time.Minute)
 		if calls := here.backend.Calls(fakebackend.TakeAll); calls > 30 { // one in five minutes each, and the first ones
@@ -125,15 +129,7 @@ func TestSetsInEachOthersWayWaitQuietly(t *testing.T) {
 		holders := []*applock.Lease{there.acquire(t, anHour(account(2)))}
 		results := make(chan error)
 		begin := func(operator string) {
-			request := all(account(1), account(2))
-			request.Owner.Operator, request.MaxWait = operator, time.Hour
-			go func() {
-				set, err := here.AcquireAllBy(t.Context(), request, here.takeAll)
-				if err == nil {
-					err = set.Release(t.Context())
-				}
-				results <- err
-			}()
+			go func() { results <- holdOnce(t, here, operator, account(1), account(2)) }()
 			time.Sleep(time.Minute)
 		}
 		begin("etl-7")
@@ -163,15 +159,7 @@ func TestSetInPassingLosesNoWake(t *testing.T) {
 		plain := program{Leases: applock.NewLeases(here.backend, applock.LeasesConfig{}), backend: here.backend}
 		holder, other := plain.acquire(t, anHour(account(1))), plain.acquire(t, anHour(account(2)))
 		done := make(chan error)
-		go func() {
-			request := all(account(1), account(2))
-			request.Owner.Operator, request.MaxWait = "etl-7", time.Hour
-			set, err := plain.AcquireAllBy(t.Context(), request, plain.takeAll)
-			if err == nil {
-				err = set.Release(t.Context())
-			}
-			done <- err
-		}()
+		go func() { done <- holdOnce(t, plain, "etl-7", account(1), account(2)) }()
 		served := make(chan time.Time)
 		go func() {
 			request := anHour(account(2))

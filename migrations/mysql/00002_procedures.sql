@@ -1078,11 +1078,12 @@ COMMENT 'Internal to applock: the operation get_appl_lock, answered by one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -1091,58 +1092,56 @@ main: BEGIN
     DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
-    -- S0: where no snapshot of the caller's can come of it, a plain read: what is the answer likely to be? Arguments that are
-    -- none find no row: the core refuses them. 1568: a transaction is open.
+    -- S0: where no snapshot of the caller's can come of it, a plain read: what is there? It computes nothing, because what is
+    -- computed in a statement costs in each call, needed or not. 1568: a transaction is open.
     IF @@SESSION.autocommit THEN
         BEGIN
             DECLARE EXIT HANDLER FOR 1568 BEGIN END;
             SET TRANSACTION READ WRITE;
-            SELECT
-                CASE
-                    WHEN l.operator_id = '' THEN 'ACQUIRED'
-                    WHEN l.operator_id = p_operator_id THEN IF(l.expires_ts <= v_now, 'ACQUIRED', IF(l.history_fl = 'N', 'RENEWED', NULL))
-                    WHEN l.expires_ts > v_now THEN 'HELD'
-                END,
-                IF(l.operator_id IN (p_operator_id, ''), 'Y', 'N'),
-                l.operator_id,
-                l.department_id,
-                l.fence,
-                l.expires_ts,
-                l.note,
-                l.history_fl,
-                COALESCE(p_ttl_seconds, IF(
-                    l.operator_id = p_operator_id AND l.expires_ts > v_now,
-                    GREATEST((TIMESTAMPDIFF(MICROSECOND, l.lock_ts, l.expires_ts) + 999999) DIV 1000000, 1),
-                    NULL
-                ))
-            INTO
-                v_outcome, v_lock_fl, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_note,
-                v_history_fl, v_ttl_seconds
+            SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts, l.note, l.history_fl
+            INTO v_old_operator_id, v_old_department_id, v_fence, v_lock_ts, v_expires_ts, v_note, v_history_fl
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id
-                AND CHAR_LENGTH(RTRIM(p_operator_id)) BETWEEN 1 AND 64
-                AND CHAR_LENGTH(COALESCE(RTRIM(p_department_id), '')) <= 64
-                AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000;
+                AND l.object_id = p_object_id;
         END;
     END IF;
-    IF v_outcome = 'HELD' THEN
-        IF v_history_fl = 'Y' THEN
-            CALL appl_lock_record(
-                'REFUSED', p_object_type, p_object_id, RTRIM(p_operator_id),
-                v_old_operator_id, v_old_department_id, v_fence, v_old_operator_id, v_old_department_id, v_fence, ''
+    -- What is the answer likely to be? Arguments that are none, or whose blanks go beyond a limit, are left to the core.
+    IF (
+        v_fence IS NOT NULL
+        AND p_operator_id <> '' AND CHAR_LENGTH(p_operator_id) <= 64
+        AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
+        AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+    ) THEN
+        IF v_old_operator_id IN (p_operator_id, '') THEN
+            SET v_outcome = IF(
+                v_old_operator_id = '' OR v_expires_ts <= v_now, 'ACQUIRED', IF(v_history_fl = 'N', 'RENEWED', NULL)
             );
+            SET v_ttl_seconds = COALESCE(p_ttl_seconds, IF(
+                v_outcome = 'RENEWED',
+                GREATEST((TIMESTAMPDIFF(MICROSECOND, v_lock_ts, v_expires_ts) + 999999) DIV 1000000, 1),
+                NULL
+            ));
+        ELSEIF v_expires_ts > v_now THEN
+            IF v_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    'REFUSED', p_object_type, p_object_id, RTRIM(p_operator_id),
+                    v_old_operator_id, v_old_department_id, v_fence, v_old_operator_id, v_old_department_id, v_fence, ''
+                );
+            END IF;
+            SET v_lock_fl = 'N';
+            SET v_outcome = 'HELD';
+            SET v_fence = 0;
+            SELECT
+                v_lock_fl AS p_lock_fl,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_fence AS p_fence,
+                v_expires_ts AS p_expires_ts,
+                (TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000 AS p_seconds_left,
+                v_note AS p_note;
+            LEAVE main;
         END IF;
-        SELECT
-            v_lock_fl AS p_lock_fl,
-            v_outcome AS p_outcome,
-            v_old_operator_id AS p_old_operator_id,
-            v_old_department_id AS p_old_department_id,
-            IF(v_lock_fl = 'Y', v_fence, 0) AS p_fence,
-            v_expires_ts AS p_expires_ts,
-            (TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000 AS p_seconds_left,
-            v_note AS p_note;
-        LEAVE main;
     END IF;
     IF v_outcome IS NOT NULL THEN
         SET v_seconds_left = COALESCE(v_ttl_seconds, 604800);

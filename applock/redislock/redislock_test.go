@@ -309,29 +309,48 @@ func TestAReleaseIsPublished(t *testing.T) {
 }
 
 // Goal: checking many leases takes few round trips, and writes nothing; only a TTL has to be renewed. Method: count the
-// commands of a few checks, which are spread over at most 8 moments of an interval.
+// commands of a few checks, which are spread over at most 8 moments of an interval; anew where a busy machine has lost a lease.
 func TestChecksAreCheap(t *testing.T) {
 	t.Parallel()
+	const attempts = 10
+	for range attempts {
+		if checksAreCheap(t) {
+			return
+		}
+	}
+	t.Errorf("leases were lost in each of %d attempts", attempts)
+}
+
+// checksAreCheap returns whether no lease was lost, which would be given back by commands of its own.
+func checksAreCheap(t *testing.T) bool {
+	t.Helper()
 	place := newPlace(t)
 	client := connect(t, place)
 	counter := &counting{commands: map[string]int{}}
 	client.AddHook(counter)
-	leases := openChecking(t, place, client, 3*time.Second) // what is not checked in time is lost, and given back
-	for i := range 100 {
-		mustAcquire(t, leases, request(customer(fmt.Sprint(i)), ""))
+	leases := openChecking(t, place, client, 3*time.Second) // what is not checked in time is lost
+	defer func() { _ = leases.Close() }()
+	held := make([]*applock.Lease, 100)
+	for i := range held {
+		held[i] = mustAcquire(t, leases, request(customer(fmt.Sprint(i)), ""))
 	}
 	counter.reset()
-	if trips, commands := counter.await(16); commands["get"] < 100*trips/16 || commands["evalsha"]+commands["eval"] > 0 {
+	trips, commands := counter.await(16)
+	held = append(held, mustAcquire(t, leases, applock.AcquireRequest{Object: customer("renewed"), MaxHold: time.Hour, TTL: time.Minute}))
+	counter.reset()
+	laterTrips, laterCommands := counter.await(16)
+	for _, lease := range held {
+		if lease.Context().Err() != nil {
+			return false
+		}
+	}
+	if commands["get"] < 100*trips/16 || commands["evalsha"]+commands["eval"] > 0 {
 		t.Errorf("%d round trips: %v", trips, commands)
 	}
-	lease := mustAcquire(t, leases, applock.AcquireRequest{Object: customer("renewed"), MaxHold: time.Hour, TTL: time.Minute})
-	counter.reset()
-	if trips, commands := counter.await(16); commands["evalsha"] == 0 || commands["evalsha"] > trips {
-		t.Errorf("%d renewals beside %d checks", commands["evalsha"], trips)
+	if laterCommands["evalsha"] == 0 || laterCommands["evalsha"] > laterTrips {
+		t.Errorf("%d renewals beside %d checks", laterCommands["evalsha"], laterTrips)
 	}
-	if err := context.Cause(lease.Context()); err != nil {
-		t.Error(err)
-	}
+	return true
 }
 
 // Goal: the end of a lease and the beginning of the next are exact to the millisecond, without a release. Method:

@@ -88,7 +88,7 @@ func TestDemoInterrupted(t *testing.T) {
 func demoUntil(ctx context.Context, u user, text string, do func()) result {
 	var stderr strings.Builder
 	trigger := &triggerWriter{text: text, do: do}
-	code := run(ctx, []string{"demo", "--output", "json", "--timeout", "1m"}, trigger, &stderr, u.getenv)
+	code := run(ctx, []string{"demo", "--output", "json", "--timeout", "10m"}, trigger, &stderr, u.getenv)
 	return result{code: code, stdout: trigger.written.String(), stderr: stderr.String()}
 }
 

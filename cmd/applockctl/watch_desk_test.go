@@ -187,7 +187,7 @@ func TestLookReadsItsWindow(t *testing.T) {
 	var records bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&records, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client := testclient.Open(t, u.getenv(dsnVariable), "", logger)
-	a := &app{getenv: u.getenv, timeout: duration(defaultTimeout)}
+	a := &app{getenv: u.getenv, timeout: duration(time.Hour)}
 	middle := applock.ListRequest{After: applock.Object{Type: "customer", ID: "05000"}}
 	for _, test := range []struct {
 		name                     string

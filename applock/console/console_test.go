@@ -72,7 +72,7 @@ func supervisor() Config {
 	return Config{SignIn: Local("MLEE"), MayChange: func(person string) bool { return person == "MLEE" }}
 }
 
-func newDesk(t *testing.T, config Config) desk {
+func newDesk(t testing.TB, config Config) desk {
 	t.Helper()
 	config.Timeout = time.Hour // however busy the machine is
 	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), open.Config{})
@@ -92,7 +92,7 @@ func deskOn(client *applock.Client, config Config) desk {
 	return desk{client: client, console: c, handler: c.guarded(c.routes()), calls: calls}
 }
 
-func (d desk) get(t *testing.T, object, operator string, ttl time.Duration) applock.Grant {
+func (d desk) get(t testing.TB, object, operator string, ttl time.Duration) applock.Grant {
 	t.Helper()
 	parsed, err := applock.ParseObject(object)
 	if err != nil {

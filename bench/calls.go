@@ -33,14 +33,32 @@ func (b *bench) calls(ctx context.Context, p *place) (err error) {
 	update := contender{name: "update by primary key", once: func(ctx context.Context, goroutine int) error {
 		return p.raw.exec(ctx, p.statements.update, rowOf(goroutine))
 	}}
-	for _, each := range []struct{ ours, byHand contender }{
-		{refused(o.client), lookUp}, {inquired(o.client), lookUp}, {renewed(o.client), update}, {transferred(o.client), update},
+	for _, each := range []struct {
+		ours   []contender
+		byHand contender
+	}{
+		{append(p.leastCall(), refused(o.client)), lookUp},
+		{[]contender{inquired(o.client)}, lookUp},
+		{[]contender{renewed(o.client)}, update},
+		{[]contender{transferred(o.client)}, update},
 	} {
-		if err := b.pit(ctx, figure{Product: p.product}, poolSize, []contender{each.ours}, []contender{each.byHand}); err != nil {
+		if err := b.pit(ctx, figure{Product: p.product}, poolSize, each.ours, []contender{each.byHand}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// leastCall is what no refusal that is a procedure's can do without: one SELECT in it.
+func (p *place) leastCall() []contender {
+	if p.statements.least == nil {
+		return nil
+	}
+	return []contender{{name: "a procedure of one SELECT", once: func(ctx context.Context, goroutine int) error {
+		var operator string
+		object := called(goroutine)
+		return p.raw.row(ctx, p.statements.leastLook, []any{object.Type, object.ID}, &operator)
+	}}}
 }
 
 // called is what a goroutine calls for.

@@ -68,9 +68,26 @@ func (b *bench) cyclesOnTable(ctx context.Context, p *place, f figure, connectio
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		b.pit(ctx, f, connections, apart([]peer{getAndRelease(o.client), acquireAndRelease("a lease", o.client)}), apart(peers)),
-		o.close())
+	ours := []peer{getAndRelease(o.client), acquireAndRelease("a lease", o.client)}
+	if p.statements.least != nil {
+		least := p.least(o.raw)
+		for goroutine := range connections {
+			err = errors.Join(err, getAndReleaseOf(ctx, o.client, applock.Object{Type: least.name, ID: strconv.Itoa(goroutine)}))
+		}
+		ours = append(ours, least)
+	}
+	return errors.Join(err, b.pit(ctx, f, connections, apart(ours), apart(peers)), o.close())
+}
+
+// least is what no lock that is kept by procedures can do without: one UPDATE of its row in each. The row has to be there.
+func (p *place) least(by executor) peer {
+	const name = "procedures of one UPDATE"
+	return peer{name, func(ctx context.Context, id string) error {
+		if err := by.exec(ctx, p.statements.leastTake, name, id); err != nil {
+			return err
+		}
+		return by.exec(ctx, p.statements.leastGive, name, id)
+	}}
 }
 
 func (b *bench) cyclesOn(ctx context.Context, each backend, f figure, connections int) error {
@@ -84,14 +101,17 @@ func (b *bench) cyclesOn(ctx context.Context, each backend, f figure, connection
 
 func getAndRelease(client *applock.Client) peer {
 	return peer{"get and release", func(ctx context.Context, id string) error {
-		object := applock.Object{Type: "cycle", ID: id}
-		grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
-		if err != nil {
-			return err
-		}
-		_, err = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE", Fence: grant.Fence})
-		return err
+		return getAndReleaseOf(ctx, client, applock.Object{Type: "cycle", ID: id})
 	}}
+}
+
+func getAndReleaseOf(ctx context.Context, client *applock.Client, object applock.Object) error {
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: jdoe}})
+	if err != nil {
+		return err
+	}
+	_, err = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: jdoe, Fence: grant.Fence})
+	return err
 }
 
 func acquireAndRelease(name string, locker applock.Locker) peer {

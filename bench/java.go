@@ -80,7 +80,7 @@ func (b *bench) runJava(ctx context.Context, p *place) ([]javaRates, error) {
 	}
 	address := "jdbc:mariadb://" + dsn.Host + dsn.Path
 	if p.product == productPostgres {
-		address = "jdbc:postgresql://" + dsn.Host + dsn.Path + "?escapeSyntaxCallMode=callIfNoReturn"
+		address = "jdbc:postgresql://" + dsn.Host + dsn.Path
 	}
 	password, _ := dsn.User.Password()
 	command := exec.CommandContext(ctx, "java", "-cp", filepath.Join(b.directory, "lib", "*"), filepath.Join(b.directory, "Cycles.java"),

@@ -107,7 +107,7 @@ func newPlace(ctx context.Context, s server) (p *place, err error) {
 	if _, err := migrate.Up(ctx, a.client, migrate.UpRequest{}); err != nil {
 		return p, err
 	}
-	for _, statement := range p.statements.tables {
+	for _, statement := range slices.Concat(p.statements.tables, p.statements.least) {
 		if err := p.raw.exec(ctx, statement); err != nil {
 			return p, err
 		}

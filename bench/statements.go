@@ -21,7 +21,10 @@ type statements struct {
 	insertPlain string // of the name of a lock
 	deletePlain string
 	holder      string // of an object, by primary key
-	page        string // of the locks after an object, so many
+	// least makes the least that procedures can be: leastTake and leastGive have one UPDATE by primary key, leastLook one SELECT.
+	least                           []string
+	leastTake, leastGive, leastLook string // of an object
+	page                            string // of the locks after an object, so many
 
 	// hold has somebody hold the objects bench:N, bench:N+1 and so on: the first, until how many hours from now, which
 	// may be past, and how many, at most holdAtMost.
@@ -78,6 +81,20 @@ func postgresStatements() statements {
 		insertPlain: "INSERT INTO bench_plain VALUES ('bench', $1)",
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = $1",
 		holder:      "SELECT operator_id FROM applock.appl_lock WHERE object_type = $1 AND object_id = $2",
+		least: []string{
+			leastFunction("bench_take", `UPDATE appl_lock
+				SET operator_id = 'JDOE', fence = fence + 1, acquired_ts = clock_timestamp(), lock_ts = clock_timestamp(),
+					expires_ts = clock_timestamp() + interval '7 days'
+				WHERE object_type = p_type AND object_id = p_id AND expires_ts <= clock_timestamp();
+				RETURN 'Y';`),
+			leastFunction("bench_give", `UPDATE appl_lock SET expires_ts = 'epoch'
+				WHERE object_type = p_type AND object_id = p_id AND operator_id = 'JDOE' AND expires_ts > clock_timestamp();
+				RETURN 'Y';`),
+			leastFunction("bench_look", "RETURN (SELECT operator_id FROM appl_lock WHERE object_type = p_type AND object_id = p_id);"),
+		},
+		leastTake: "SELECT bench_take($1, $2)",
+		leastGive: "SELECT bench_give($1, $2)",
+		leastLook: "SELECT bench_look($1, $2)",
 		page: `SELECT * FROM applock.appl_lock
 			WHERE (object_type, object_id) > ($1, $2) AND expires_ts > clock_timestamp() ORDER BY object_type, object_id LIMIT $3`,
 		hold: `INSERT INTO applock.appl_lock ` + lockColumns + `
@@ -89,6 +106,17 @@ func postgresStatements() statements {
 		sizes:       "SELECT pg_table_size($1::text::regclass), pg_indexes_size($1::text::regclass)",
 		ours:        "applock.appl_lock",
 	}
+}
+
+// leastFunction has the rights and the settings of our functions.
+func leastFunction(name, body string) string {
+	return "CREATE FUNCTION " + name + "(p_type text, p_id text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER" +
+		" SET search_path = applock, pg_temp SET lock_timeout = '1s' AS $$ BEGIN " + body + " END $$"
+}
+
+func leastProcedure(name, body string) string {
+	const asStored = " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+	return "CREATE PROCEDURE " + name + "(p_type VARCHAR(64)" + asStored + ", p_id VARCHAR(255)" + asStored + ") BEGIN " + body + " END"
 }
 
 func mysqlStatements() statements {
@@ -112,6 +140,20 @@ func mysqlStatements() statements {
 		insertPlain: "INSERT INTO bench_plain VALUES ('bench', ?)",
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = ?",
 		holder:      "SELECT operator_id FROM appl_lock WHERE object_type = ? AND object_id = ?",
+		least: []string{
+			leastProcedure("bench_take", `UPDATE appl_lock
+				SET operator_id = 'JDOE', fence = fence + 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
+					expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7 DAY
+				WHERE object_type = p_type AND object_id = p_id AND expires_ts <= UTC_TIMESTAMP(6);
+				SELECT 'Y';`),
+			leastProcedure("bench_give", `UPDATE appl_lock SET operator_id = '', expires_ts = UTC_TIMESTAMP(6)
+				WHERE object_type = p_type AND object_id = p_id AND operator_id = 'JDOE' AND expires_ts > UTC_TIMESTAMP(6);
+				SELECT 'Y';`),
+			leastProcedure("bench_look", "SELECT operator_id FROM appl_lock WHERE object_type = p_type AND object_id = p_id;"),
+		},
+		leastTake: "CALL bench_take(?, ?)",
+		leastGive: "CALL bench_give(?, ?)",
+		leastLook: "CALL bench_look(?, ?)",
 		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
 			WHERE object_type = ? AND object_id > ? AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
 		hold: `INSERT INTO appl_lock ` + lockColumns + `

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -228,24 +227,19 @@ func (l *Lease) do(ctx context.Context, work func(ctx context.Context, lease *Le
 
 // acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
 func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait time.Duration) (*Lease, error) {
-	wanted, err := request.check()
-	if err != nil {
-		return nil, err
-	}
-	if lease, err := l.reenter(ctx, wanted); lease != nil || err != nil {
+	wanted, lease, err := l.begin(ctx, request)
+	if lease != nil || err != nil {
 		return lease, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // nothing has been sent
 	}
 	began := time.Now()
 	var leases []*Lease
-	attempt := []claim{wanted}
 	var ended error // the attempt before
 	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
-		attempt = renamed(attempt, ended)
-		asked := attempt[0]
-		leases, ended = l.take(limited, attempt, func(ctx context.Context) ([]Grant, error) {
+		if isSpent(*wanted, ended) {
+			wanted.owner.Operator = uniqueName()
+		}
+		asked := *wanted // which a call that is given up still reads
+		leases, ended = l.take(limited, []claim{asked}, func(ctx context.Context) ([]Grant, error) {
 			grant, err := l.backend.Take(ctx, asked.object, asked.owner, asked.term())
 			return []Grant{grant}, err
 		})
@@ -256,6 +250,22 @@ func (l *Leases) acquire(ctx context.Context, request AcquireRequest, maxWait ti
 		return nil, err
 	}
 	return leases[0], nil
+}
+
+// begin returns the claim of a request, or the lease that the caller has already. Nothing has been sent yet. It is a function of its own
+// because what it needs of the stack is not needed while thousands wait.
+func (l *Leases) begin(ctx context.Context, request AcquireRequest) (*claim, *Lease, error) {
+	wanted, err := request.check()
+	if err != nil {
+		return nil, nil, err
+	}
+	if lease, err := l.reenter(ctx, wanted); lease != nil || err != nil {
+		return nil, lease, err
+	}
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	return &wanted, nil, nil
 }
 
 // heldKey is where a context carries the hold on an object.
@@ -358,18 +368,10 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []Grant, sta
 	return nil, ErrClosed
 }
 
-// renamed returns the claims for the attempt after one that ended so. What an attempt without an answer may have taken is given back by
-// its name alone, and such a release may arrive late: it must not find a later grant under that name.
-func renamed(claims []claim, ended error) []claim {
-	if ended == nil || errors.Is(ended, ErrHeld) || isBusy(ended) || !claims[0].unique {
-		return claims
-	}
-	name := uniqueName()
-	again := slices.Clone(claims)
-	for i := range again {
-		again[i].owner.Operator = name
-	}
-	return again
+// isSpent says whether the name of an attempt that ended so must not be used again. What an attempt without an answer may have taken is
+// given back by its name alone, and such a release may arrive late: it must not find a later grant under that name.
+func isSpent(attempt claim, ended error) bool {
+	return ended != nil && !errors.Is(ended, ErrHeld) && !isBusy(ended) && attempt.unique
 }
 
 // giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed. Where only

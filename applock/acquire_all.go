@@ -173,7 +173,7 @@ var errMovesOn = errors.New("another object is held")
 func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
 	began := time.Now()
 	for left := maxWait; ; {
-		err := a.leases.queue(ctx, awaited, left, func(limited context.Context) error {
+		err := a.leases.queue(ctx, &awaited, left, func(limited context.Context) error {
 			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))
 		})
 		if !errors.Is(err, errMovesOn) {
@@ -228,9 +228,21 @@ func (a *acquisition) refused(ctx context.Context, err error) error {
 
 // ask makes one attempt, when it is this caller's turn for an object, if any.
 func (a *acquisition) ask(ctx context.Context, turn Object) error {
-	a.claims = renamed(a.claims, a.ended)
+	if isSpent(a.claims[0], a.ended) {
+		a.claims = renamed(a.claims)
+	}
 	a.ended = a.askOnce(ctx, turn)
 	return a.ended
+}
+
+// renamed returns the claims by a name of their own. A call that is given up still reads the former ones.
+func renamed(claims []claim) []claim {
+	name := uniqueName()
+	again := slices.Clone(claims)
+	for i := range again {
+		again[i].owner.Operator = name
+	}
+	return again
 }
 
 func (a *acquisition) askOnce(ctx context.Context, turn Object) error {

@@ -123,7 +123,7 @@ func (c *Client) getWithin(
 		object: Object{Type: params.ObjectType, ID: params.ObjectID},
 		owner:  Owner{Operator: params.OperatorID, Department: params.DepartmentID},
 	}
-	err = leases.queue(ctx, waiting, left, func(limited context.Context) error {
+	err = leases.queue(ctx, &waiting, left, func(limited context.Context) error {
 		limit, _ := limited.Deadline()
 		return get(limit)
 	})

@@ -335,21 +335,32 @@ type wait struct {
 // While there is time, "somebody holds it", "others are changing it" and "the backend cannot be reached" all mean: not yet.
 // In the end they are told apart. Only who was seen to hold the object makes a *HeldError.
 func (l *Leases) queue(
-	ctx context.Context, claim claim, maxWait time.Duration, attempt func(limited context.Context) error,
-) (err error) {
-	self, err := l.enqueue(claim)
+	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context) error,
+) error {
+	w, err := l.newWait(claim, maxWait, attempt)
 	if err != nil {
 		return err
 	}
-	defer l.dequeue(self)
+	defer l.dequeue(w.self)
 	limited, cancel := withLimit(ctx, maxWait)
 	defer cancel()
-	w := &wait{leases: l, claim: claim, self: self, maxWait: maxWait, attempt: attempt, again: askAgain}
 	if maxWait == 0 {
 		return w.askOnce(ctx)
 	}
-	defer func() { err = w.tellUnknown(err) }()
 	defer w.unlist()
+	return w.tellUnknown(w.untilDone(ctx, limited))
+}
+
+// newWait has the caller stand in line. It is a function of its own because what it needs of the stack is not needed while thousands wait.
+func (l *Leases) newWait(claim *claim, maxWait time.Duration, attempt func(limited context.Context) error) (*wait, error) {
+	self, err := l.enqueue(*claim)
+	if err != nil {
+		return nil, err
+	}
+	return &wait{leases: l, claim: *claim, self: self, maxWait: maxWait, attempt: attempt, again: askAgain}, nil
+}
+
+func (w *wait) untilDone(ctx, limited context.Context) error {
 	for {
 		if done, err := w.tryTurn(limited); done {
 			return err

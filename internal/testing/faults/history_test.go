@@ -66,7 +66,7 @@ func TestHistoriesByHand(t *testing.T) {
 	}
 }
 
-// Goal: what has been found stays found. Method: histories with a violation that runs have kept, of defects that are mended since
+// Goal: what has been found stays found. Method: histories with a violation that runs have kept, of defects that are mended since, or open
 // (docs/correctness.md), are checked again.
 func TestStoredHistories(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // Goal: no address and no form, however odd, makes the console fail, runs in a page, or touches a lock whose fence it does not
-// name. Method: what the fuzzer thinks of, sent by somebody who may change everything, and a look at the lock and its history.
+// name. Method: what the fuzzer thinks of, sent by somebody who may change everything, and a look at the lock.
 func FuzzRequests(f *testing.F) {
 	for _, path := range []string{
 		"", "object", "operator", "waiters", "statistics", "health", "plan", "answer", "changes", "script.js", "../object", "nonsense\x00",

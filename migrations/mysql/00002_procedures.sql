@@ -1105,10 +1105,10 @@ main: BEGIN
                 AND l.object_id = p_object_id;
         END;
     END IF;
-    -- What is the answer likely to be? Arguments that are none, or whose blanks go beyond a limit, are left to the core.
+    -- What is the answer likely to be? Arguments that are none, or whose blanks go beyond a limit, are left to the core, as is an
+    -- object without a row, whose NULLs compare to nothing.
     IF (
-        v_fence IS NOT NULL
-        AND p_operator_id <> '' AND CHAR_LENGTH(p_operator_id) <= 64
+        p_operator_id <> '' AND CHAR_LENGTH(p_operator_id) <= 64
         AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
         AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
     ) THEN

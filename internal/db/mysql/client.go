@@ -23,7 +23,11 @@ func (d *Driver) call(
 		return connectError(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	return interpretError(operation(queries.New(callClient{DBTX: conn, driver: d, read: read})))
+	err = operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
+	if leavesTransaction(err) {
+		giveUp(conn)
+	}
+	return interpretError(err)
 }
 
 // renewers is how many connections of the pool are kept for renewals at the most: half of them, so that others are left.
@@ -44,6 +48,9 @@ func (d *Driver) callToRenew(
 		return connectError(ctx, err)
 	}
 	err = operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
+	if leavesTransaction(err) {
+		giveUp(conn)
+	}
 	if err != nil {
 		d.renewing.Drop(conn)
 	} else {

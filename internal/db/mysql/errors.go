@@ -47,6 +47,19 @@ func kindOfAnswer(answer *mysql.MySQLError) db.Kind {
 	return kindOfNumber(answer.Number)
 }
 
+// leavesTransaction reports whether a procedure that ended with an error may have left its transaction open. Its handlers, which end it, do not
+// run after an error that is fatal to the server, nor when the call was killed (mysql-server, sql/sp_head.cc, sp_head::execute). They do
+// after those that are expected: ours, a lock that was waited for too long, and a deadlock, after which the server has rolled back itself.
+func leavesTransaction(err error) bool {
+	var answer *mysql.MySQLError
+	if !errors.As(err, &answer) {
+		return false // the client closes a connection whose answer it has not read
+	}
+	state := string(answer.SQLState[:])
+	isExpected := db.KindOfState(state) != db.KindOther || state == "40001" || kindOfAnswer(answer) == db.KindBusy
+	return !isExpected
+}
+
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference
 func kindOfNumber(number uint16) db.Kind {

@@ -52,8 +52,13 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
 	defer cancel()
 	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		giveUp(conn)
 	}
+}
+
+// giveUp closes a connection instead of giving it back to the pool. The server rolls back what was open.
+func giveUp(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
 // Listen returns db.ErrNoListen: the servers have no messages.

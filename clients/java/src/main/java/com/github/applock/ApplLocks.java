@@ -5,6 +5,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLTransientException;
+import java.sql.Statement;
 import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
@@ -522,7 +523,7 @@ public final class ApplLocks {
     private <T> List<T> callFinally(String routine, Reader<T> reader, Object... arguments) throws SQLException {
         try (Connection own = pool.getConnection()) {
             if (own.getAutoCommit()) {
-                return callOn(own, routine, reader, arguments);
+                return callAtOnce(own, routine, reader, arguments);
             }
             try {
                 List<T> answer = callOn(own, routine, reader, arguments);
@@ -532,6 +533,26 @@ public final class ApplLocks {
                 rollBack(own, error);
                 throw error;
             }
+        }
+    }
+
+    /**
+     * callAtOnce calls under autocommit. A procedure of MySQL's or MariaDB's that ends with an error may have left its transaction open, and
+     * the pool's next caller would go on in it: procedures/README.md, "On MySQL and MariaDB".
+     */
+    private <T> List<T> callAtOnce(Connection own, String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        try {
+            return callOn(own, routine, reader, arguments);
+        } catch (SQLException error) {
+            try (Statement statement = own.createStatement()) {
+                if (!isPostgres(own)) {
+                    statement.execute("ROLLBACK"); // rollback() refuses to work under autocommit
+                }
+            } catch (SQLException another) {
+                own.abort(Runnable::run);
+                error.addSuppressed(another);
+            }
+            throw error;
         }
     }
 
@@ -564,10 +585,14 @@ public final class ApplLocks {
 
     /** caller is how to call a routine that answers with rows. */
     private String caller(Connection own) throws SQLException {
-        if (own.getMetaData().getDatabaseProductName().equals("PostgreSQL")) {
+        if (isPostgres(own)) {
             return "SELECT * FROM \"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
         }
         return schema == null ? "CALL " : "CALL `" + schema.replace("`", "``") + "`.";
+    }
+
+    private static boolean isPostgres(Connection own) throws SQLException {
+        return own.getMetaData().getDatabaseProductName().equals("PostgreSQL");
     }
 
     private static SQLException meaningOf(SQLException error) {

@@ -44,6 +44,24 @@ class ApplLocksTest {
         assertThat(server.locks().inquire(object).orElseThrow().owner()).isEqualTo(desk);
     }
 
+    /**
+     * Goal: a call that ends with an error leaves no transaction to the pool's next caller. Method: a procedure of the test's that begins one
+     * and ends with an error; then a get on the same connection.
+     */
+    @ParameterizedTest
+    @EnumSource(names = "POSTGRES", mode = EnumSource.Mode.EXCLUDE)
+    void failureUnderAutocommitLeavesNoTransaction(Server server) throws SQLException {
+        server.execute("CREATE DATABASE IF NOT EXISTS failing", "DROP PROCEDURE IF EXISTS failing.inquire_appl_lock_row",
+                "CREATE PROCEDURE failing.inquire_appl_lock_row(object_type TEXT, object_id TEXT)"
+                        + " BEGIN START TRANSACTION; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'full'; END");
+        try (HikariDataSource pool = server.newPool(1, true)) {
+            ApplLocks locks = ApplLocks.on(pool);
+            assertThatThrownBy(() -> locks.schema("failing").inquire(object)).hasMessageContaining("full");
+            assertThat(locks.get(object, desk, HOUR).yes()).isTrue();
+            assertThat(server.locks().inquire(object).orElseThrow().owner()).isEqualTo(desk);
+        }
+    }
+
     /** Goal: in a transaction of the caller's, a lock comes with the data. Method: roll back, and then commit. */
     @ParameterizedTest
     @EnumSource

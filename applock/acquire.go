@@ -341,9 +341,16 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 			defer time.AfterFunc(releaseLimit, cancel).Stop()
 			return <-answers
 		})
-		return nil, context.Cause(ctx)
+		return nil, &abandonedError{cause: context.Cause(ctx)}
 	}
 }
+
+// abandonedError is why a call that has been sent is not waited for any longer.
+type abandonedError struct{ cause error }
+
+func (e *abandonedError) Error() string { return e.cause.Error() }
+
+func (e *abandonedError) Unwrap() error { return e.cause }
 
 var errTooLate = errors.New("the answer took longer than the lease would have lasted")
 

@@ -65,7 +65,8 @@
 //     back, and until then it is nobody's turn here.
 //   - A take has no answer ([ErrOutcomeUnknown]): with an operator that nobody else has, the object is released; with a given
 //     one a lock may stay, for the next call of that operator to take over.
-//   - The answer to a take comes when the trust is over already: the grant is given back and asked for again.
+//   - The answer to a take comes when the trust is over already: the grant is given back and asked for again. Who meets nothing else for
+//     30 s is told so.
 //   - A renewal fails, is passed over, or has no answer for a ninth of the TTL: that is no loss. It is tried again, a ninth of the
 //     TTL or 1 s after it began, with more time from the third attempt on or where answers are known to be slow, until the
 //     deadline, at which the lease is lost.

@@ -375,10 +375,11 @@ func (w *wait) untilDone(ctx, limited context.Context) error {
 	}
 }
 
-// withLimit returns a context that ends with ctx, and after maxWait if that is a limit.
+// withLimit returns a context that ends with ctx, and after maxWait if that is a limit. Without one it is ctx itself: one more for each of
+// thousands that wait is 800 bytes each.
 func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, context.CancelFunc) {
 	if maxWait <= 0 || maxWait == forever {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, maxWait)
 }
@@ -424,18 +425,31 @@ func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
 
 var errNoAnswer = fmt.Errorf("%w: no answer for %s", ErrUnreachable, outagePatience)
 
-// ask makes an attempt, and abandons it when a backend is too silent.
+// errGivenUp is what is known of an attempt that was abandoned. What it takes is given back when its answer comes, but that may get lost.
+var errGivenUp = fmt.Errorf("given up before its answer came: %w", ErrOutcomeUnknown)
+
+// ask makes an attempt, and abandons it when a backend is too silent. Who asks for a given operator is told in the end of what that may have
+// left; by a name of its own it is released in any case.
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
 	w.leases.setAsking(w.self, true)
 	defer w.leases.setAsking(w.self, false)
-	return w.attempt(asking)
+	err := w.attempt(asking)
+	var abandoned *abandonedError
+	switch {
+	case w.claim.unique || !errors.As(err, &abandoned):
+		return err
+	case limited.Err() == nil:
+		return fmt.Errorf("%w: %w", err, ErrOutcomeUnknown)
+	}
+	w.unknown = errGivenUp
+	return err
 }
 
 // isToWait notes why an attempt came to nothing, and reports whether another one is to be made. A transaction that is changing
-// the lock, or asserts it, is waited for like a holder, and a backend that is gone for a while, too. A grant that came too
-// late has been given back.
+// the lock, or asserts it, is waited for like a holder. A backend that is gone, or whose grants come too late and are given back, is waited for
+// for a while.
 func (w *wait) isToWait(err error) bool {
 	w.leases.learn(w.self, err)
 	switch {
@@ -448,7 +462,7 @@ func (w *wait) isToWait(err error) bool {
 	case errors.Is(err, ErrHeld):
 		w.failing, w.again, w.refused = time.Time{}, askAgain, true
 		return true
-	case isOutage(err):
+	case isOutage(err), errors.Is(err, errTooLate): // a lease that is shorter than the way of its grant comes too late for ever
 		since := w.leases.waiters.outage().since
 		if w.failing.IsZero() {
 			w.failing = time.Now()

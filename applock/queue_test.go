@@ -50,6 +50,25 @@ func TestWaiterBehindACancelledCall(t *testing.T) {
 	})
 }
 
+// Goal: who asks for a lease that is shorter than the way of its grant is told so, instead of besieging the backend for ever. Method: leases of
+// 100 ms from a backend that takes a second.
+func TestLeaseShorterThanItsWay(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(func(context.Context, fakebackend.Call) fakebackend.Fault {
+		return fakebackend.Fault{After: time.Second}
+	})
+	play(t, backend, func(t *testing.T, leases *applock.Leases) {
+		began := time.Now()
+		_, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: 100 * time.Millisecond})
+		if took := time.Since(began); !errors.Is(err, applock.ErrTooLate) || took > 40*time.Second {
+			t.Errorf("after %s: %v, want that the answer took too long, after some 30 s", took, err)
+		}
+		if calls := backend.Calls(fakebackend.Take); calls > 30 {
+			t.Errorf("%d calls, want 30 at most", calls)
+		}
+	})
+}
+
 // Goal: who waits behind a holder of the same program is served when that one has lost the object, even if nobody renews
 // its lease. Method: a supervisor releases a lease without a TTL, and polls say that its object is free.
 func TestWaiterBehindALostLease(t *testing.T) {
@@ -632,6 +651,51 @@ func TestAHiccupOfAPoll(t *testing.T) {
 			t.Errorf("woken %s late", late)
 		}
 	})
+}
+
+// Goal: a call that is given up while an attempt is under way says that this may leave a lock. Method: a given operator, whose take
+// is granted late, and the answer lost: later than the call waits, or than any call does. Without one nothing is left, and nothing told.
+func TestAbandonedAttemptIsTold(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		way, maxWait time.Duration
+		operator     string
+	}{
+		"max_wait":              {80 * time.Millisecond, 100 * time.Millisecond, "etl-7"},
+		"silence":               {20 * time.Second, 0, "etl-7"},
+		"silence for a wait":    {20 * time.Second, 35 * time.Second, "etl-7"},
+		"max_wait, no operator": {80 * time.Millisecond, 100 * time.Millisecond, ""},
+		"silence, no operator":  {20 * time.Second, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.backend.ChangeFault(func(fakebackend.Faults) fakebackend.Faults {
+					return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+						if call.Operation != fakebackend.Take {
+							return fakebackend.Fault{}
+						}
+						return fakebackend.Fault{Before: test.way, After: test.way, Lose: true}
+					}
+				})
+				request := anHour(account(1))
+				request.Owner.Operator, request.MaxWait = test.operator, test.maxWait
+				acquire := here.Acquire
+				if test.maxWait == 0 {
+					acquire = here.TryAcquire
+				}
+				_, err := acquire(t.Context(), request)
+				isGiven := test.operator != ""
+				if !errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown) != isGiven {
+					t.Errorf("the call fails with %v, want ErrUnreachable, and ErrOutcomeUnknown too: %t", err, isGiven)
+				}
+				time.Sleep(2 * time.Minute)
+				if _, isHeld := here.backend.Holder(account(1)); isHeld != isGiven {
+					t.Errorf("a lock was left: %t, want %t", isHeld, isGiven)
+				}
+			})
+		})
+	}
 }
 
 // Goal: a call that may leave a lock says so, whatever its last attempt failed with; and one that has been answered since does not. Method: a given

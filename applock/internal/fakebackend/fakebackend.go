@@ -67,8 +67,9 @@ var ErrConnection = errors.New("connection reset")
 type Backend struct {
 	// Fault, if set, returns what happens to a call. It may block.
 	Fault Faults
-	// Granted, if set, is called when a new grant begins, in the moment of the decision. It must not call the backend.
-	Granted func(grant applock.Grant)
+	// Granted, if set, is called when a new grant begins, in the moment of the decision, with the time at which the call was sent that has
+	// begun it. It must not call the backend.
+	Granted func(grant applock.Grant, sent time.Time)
 	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
 	Messages func() int
 
@@ -206,9 +207,10 @@ func (b *Backend) Take(
 ) (applock.Grant, error) {
 	call := Call{Operation: Take, Object: object, Owner: owner, Grants: 1}
 	var taken applock.Grant
+	sent := time.Now()
 	err := b.travel(ctx, call, func(Fault) error {
 		var err error
-		taken, err = b.take(Claim{Object: object, Owner: owner, TTL: ttl})
+		taken, err = b.take(Claim{Object: object, Owner: owner, TTL: ttl}, sent)
 		return err
 	})
 	if err != nil {
@@ -228,9 +230,10 @@ type Claim struct {
 func (b *Backend) TakeAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
 	call := Call{Operation: TakeAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
 	var taken []applock.Grant
+	sent := time.Now()
 	err := b.travel(ctx, call, func(Fault) error {
 		var err error
-		taken, err = b.takeAll(claims)
+		taken, err = b.takeAll(claims, sent)
 		return err
 	})
 	if err != nil {
@@ -240,7 +243,7 @@ func (b *Backend) TakeAll(ctx context.Context, claims []Claim) ([]applock.Grant,
 }
 
 // takeAll is TakeAll with the mutex held.
-func (b *Backend) takeAll(claims []Claim) ([]applock.Grant, error) {
+func (b *Backend) takeAll(claims []Claim, sent time.Time) ([]applock.Grant, error) {
 	var conflicts []*applock.HeldError
 	for _, claim := range claims {
 		if held := b.heldByOther(claim); held != nil {
@@ -252,7 +255,7 @@ func (b *Backend) takeAll(claims []Claim) ([]applock.Grant, error) {
 	}
 	var taken []applock.Grant
 	for _, claim := range claims {
-		grant, err := b.take(claim)
+		grant, err := b.take(claim, sent)
 		if err != nil {
 			return nil, err
 		}
@@ -276,11 +279,11 @@ func refusal(present applock.Grant) *applock.HeldError {
 }
 
 // take grants an object or refuses it; the mutex is held.
-func (b *Backend) take(claim Claim) (applock.Grant, error) {
+func (b *Backend) take(claim Claim, sent time.Time) (applock.Grant, error) {
 	if held := b.heldByOther(claim); held != nil {
 		return applock.Grant{}, held
 	}
-	grant := b.begin(claim.Object, claim.Owner)
+	grant := b.begin(claim.Object, claim.Owner, sent)
 	grant.ExpiresAt = b.now().Add(claim.TTL)
 	b.grants[claim.Object] = grant
 	grant.Outcome = applock.OutcomeAcquired
@@ -288,11 +291,11 @@ func (b *Backend) take(claim Claim) (applock.Grant, error) {
 }
 
 // begin begins a new grant; the mutex is held.
-func (b *Backend) begin(object applock.Object, owner applock.Owner) applock.Grant {
+func (b *Backend) begin(object applock.Object, owner applock.Owner, sent time.Time) applock.Grant {
 	b.fence = max(b.fence+1, applock.Fence(b.now().UnixMicro()))
 	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence}
 	if b.Granted != nil {
-		b.Granted(grant)
+		b.Granted(grant, sent)
 	}
 	return grant
 }

@@ -168,7 +168,7 @@ func (p Program) Transfer(
 		if err := p.lost(grant); err != nil {
 			return err
 		}
-		handed = p.begin(grant.Object, request.To)
+		handed = p.begin(grant.Object, request.To, time.Now())
 		handed.ExpiresAt = p.now().Add(cmp.Or(request.TTL, applock.DefaultTTL))
 		p.grants[grant.Object] = handed
 		handed.Outcome = applock.OutcomeTransferred

@@ -77,7 +77,7 @@ func (b *Backend) Forget() {
 func (b *Backend) Hold(object applock.Object, owner applock.Owner, ttl time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	grant := b.begin(object, owner)
+	grant := b.begin(object, owner, time.Now())
 	grant.ExpiresAt = b.now().Add(ttl)
 	b.grants[object] = grant
 }

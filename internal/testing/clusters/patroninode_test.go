@@ -86,12 +86,13 @@ func pgAccount(t *testing.T) *syscall.Credential {
 }
 
 // sweeper kills what has the folder for its directory, as soon as its input ends. Patroni gives its server a session
-// of its own, so that neither a process group nor the death of a parent reaches it.
+// of its own, so that neither a process group nor the death of a parent reaches it. Servers get a second to remove what they have in shared memory.
 const sweeper = `cat > /dev/null
-for round in 1 2 3; do
+for signal in QUIT KILL KILL KILL; do
 	for process in /proc/[0-9]*; do
-		case $(readlink "$process/cwd") in "$0"|"$0"/*) kill -KILL "${process#/proc/}" ;; esac
+		case $(readlink "$process/cwd") in "$0"|"$0"/*) kill -$signal "${process#/proc/}" ;; esac
 	done 2> /dev/null
+	[ $signal = KILL ] || sleep 1
 done
 rm -rf "$0"`
 

@@ -16,30 +16,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize is what a server's disk has, where it has one of its own.
-const diskSize = "1g"
+// disk is where a server, or SQLite, has its files.
+type disk struct {
+	folder   string
+	confined bool // to the folder, so that it can be filled
+}
 
-// confine gives the server a disk of its own, which can be filled. Only root may.
-func (s *server) confine(t *testing.T) {
+// diskSize is what one has that is confined. It is memory.
+func diskSize(product string) string {
+	if product == sqlite {
+		return "256m"
+	}
+	return "1g"
+}
+
+// confine gives the folder a disk of its own. Only root may.
+func (d *disk) confine(t *testing.T, product string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return
 	}
-	if err := unix.Mount("none", s.folder, "tmpfs", 0, "size="+diskSize); err != nil {
-		t.Logf("the disk of %s cannot be filled: %v", s.product, err)
+	if err := unix.Mount("none", d.folder, "tmpfs", 0, "size="+diskSize(product)); err != nil {
+		t.Logf("the disk of %s cannot be filled: %v", product, err)
 		return
 	}
-	t.Cleanup(func() { _ = unix.Unmount(s.folder, unix.MNT_DETACH) })
-	s.confined = true
+	t.Cleanup(func() { _ = unix.Unmount(d.folder, unix.MNT_DETACH) })
+	d.confined = true
 }
 
 // ballast fills the disk.
-func (s *server) ballast() string { return filepath.Join(s.folder, "ballast") }
+func (d *disk) ballast() string { return filepath.Join(d.folder, "ballast") }
 
 // fill leaves nothing free on the disk.
-func (s *server) fill(t *testing.T) {
+func (d *disk) fill(t *testing.T) {
 	t.Helper()
-	file, err := os.OpenFile(s.ballast(), os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,29 +63,32 @@ func (s *server) fill(t *testing.T) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if s.product != postgres {
-		return
-	}
+}
+
+// useLog ends the segments of the write-ahead log that PostgreSQL has: they would last.
+func (s *server) useLog(t *testing.T) {
+	t.Helper()
 	admin, err := openAdmin(s.product, s.dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = admin.Close() }()
-	for range 4 { // what there is of the write-ahead log would last
+	for range 4 {
 		_, _ = admin.ExecContext(t.Context(), "SELECT pg_switch_wal()") // the server may end of it
 	}
 }
 
 // spill gives back what fill has taken.
-func (s *server) spill(t *testing.T) {
+func (d *disk) spill(t *testing.T) {
 	t.Helper()
-	if err := os.Remove(s.ballast()); err != nil {
+	if err := os.Remove(d.ballast()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // fake has the server ask libfaketime for the time of day, which asks a file by how much to be wrong. Where that is not installed the
-// clock stays right.
+// clock stays right. Times of files it leaves alone: for those it has one lock for all processes, and whoever died with it stopped all others,
+// whose clients then waited for ever.
 func (s *server) fake(t *testing.T) {
 	t.Helper()
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
@@ -85,7 +99,7 @@ func (s *server) fake(t *testing.T) {
 	s.step(t, 0)
 	s.own(t, filepath.Base(s.clock()))
 	s.env = append(s.env, "LD_PRELOAD="+libraries[0], "FAKETIME_TIMESTAMP_FILE="+s.clock(), "FAKETIME_NO_CACHE=1",
-		"FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DISABLE_SHM=1")
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DISABLE_SHM=1", "NO_FAKE_STAT=1")
 	s.faked = true
 }
 
@@ -153,9 +167,9 @@ func (s *server) isOff(t *testing.T, by time.Duration) bool {
 	return right > looks/2
 }
 
-// faults are those that the server can have.
-func (s *server) faults() []string {
-	return slices.DeleteFunc(faultsOf(s.product), func(fault string) bool {
-		return fault == faultFull && !s.confined || strings.HasPrefix(fault, clockFault) && !s.faked
+// possible are the faults that can happen here.
+func (l *laboratory) possible() []string {
+	return slices.DeleteFunc(faultsOf(l.place.Product), func(fault string) bool {
+		return fault == faultFull && !l.disk.confined || strings.HasPrefix(fault, clockFault) && !l.server.faked
 	})
 }

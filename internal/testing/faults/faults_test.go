@@ -86,6 +86,7 @@ const (
 	faultKillClient = "kill client"
 	faultStopClient = "stop client"
 	faultTerminate  = "terminate sessions"
+	faultCancel     = "cancel calls"
 	faultReset      = "reset"
 	faultSlow       = "slow"
 	faultSilence    = "silence"
@@ -109,10 +110,10 @@ const (
 
 func faultsOf(product string) []string {
 	if product == sqlite {
-		return []string{faultNone, faultKillClient, faultStopClient, faultHasty}
+		return []string{faultNone, faultKillClient, faultStopClient, faultHasty, faultFull}
 	}
 	return []string{
-		faultKillServer, faultNone, faultStopServer, faultTerminate, faultKillClient, faultReset, faultStopClient, faultCut, faultSlow,
+		faultKillServer, faultNone, faultStopServer, faultTerminate, faultCancel, faultKillClient, faultReset, faultStopClient, faultCut, faultSlow,
 		faultHasty, faultSilence, faultExhaust, faultFull, faultAhead, faultBack, faultForward,
 	}
 }
@@ -128,6 +129,7 @@ type laboratory struct {
 	t      *testing.T
 	place  place
 	server *server // nil: SQLite has none
+	disk   *disk
 	random *rand.Rand
 	seed   uint64
 	kinds  []string // of faults
@@ -201,11 +203,14 @@ func newLaboratory(t *testing.T, product string, seed uint64) *laboratory {
 	t.Helper()
 	l := &laboratory{t: t, place: place{Product: product}, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
 	if product == sqlite {
-		l.place.DSN, l.kinds = "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), faultsOf(product)
+		l.disk = &disk{folder: t.TempDir()}
+		l.disk.confine(t, product)
+		l.place.DSN = "sqlite:" + filepath.Join(l.disk.folder, "applock.db")
 	} else {
 		l.server = newServer(t, product)
-		l.place.DSN, l.kinds = l.server.dsn, l.server.faults()
+		l.place.DSN, l.disk = l.server.dsn, &l.server.disk
 	}
+	l.kinds = l.possible()
 	if _, err := migrate.Up(t.Context(), testclient.Open(t, l.place.DSN, "", nil), migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +253,7 @@ func (l *laboratory) round(i int) {
 	fault := l.kinds[i%len(l.kinds)]
 	told := l.place
 	told.Level = isolation[(i+i/len(l.kinds))%len(isolation)]
-	told.Hasty = fault == faultHasty
+	told.Hasty, told.Killed = fault == faultHasty, fault == faultCancel
 	if fault == faultAhead {
 		l.server.set(l.t, ahead)
 	}
@@ -336,8 +341,13 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 		_ = victim.command.Process.Signal(syscall.SIGCONT)
 	case faultTerminate:
 		for range 5 {
-			l.terminate()
+			l.terminate(true)
 			pause(l.t.Context(), long/5)
+		}
+	case faultCancel:
+		for range 50 {
+			l.terminate(false)
+			pause(l.t.Context(), long/50)
 		}
 	case faultReset:
 		for range 5 {
@@ -360,9 +370,12 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 	case faultExhaust:
 		l.exhaust(between, long)
 	case faultFull:
-		l.server.fill(l.t)
+		l.disk.fill(l.t)
+		if l.place.Product == postgres {
+			l.server.useLog(l.t)
+		}
 		pause(l.t.Context(), long)
-		l.server.spill(l.t)
+		l.disk.spill(l.t)
 	case faultBack:
 		l.step(back)
 	case faultForward:
@@ -379,41 +392,49 @@ func (l *laboratory) step(by time.Duration) {
 	}
 }
 
-// terminate ends all sessions but its own.
-func (l *laboratory) terminate() {
+// terminate ends all sessions but its own, or what they are just doing.
+func (l *laboratory) terminate(sessions bool) {
 	l.t.Helper()
+	if err := l.sendTermination(sessions); err != nil {
+		l.t.Fatalf("%v\n%s", err, l.server.lastWords())
+	}
+}
+
+func (l *laboratory) sendTermination(sessions bool) error {
+	postgresBy, mysqlBy := "pg_cancel_backend", "KILL QUERY "
+	if sessions {
+		postgresBy, mysqlBy = "pg_terminate_backend", "KILL "
+	}
 	admin, err := openAdmin(l.place.Product, l.place.DSN)
 	if err != nil {
-		l.t.Fatal(err)
+		return err
 	}
 	defer func() { _ = admin.Close() }()
 	if l.place.Product == postgres {
-		_, err = admin.ExecContext(l.t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+		_, err = admin.ExecContext(l.t.Context(), "SELECT "+postgresBy+"(pid) FROM pg_stat_activity "+
 			"WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		return
+		return err
 	}
 	rows, err := admin.QueryContext(l.t.Context(), "SELECT id FROM information_schema.processlist WHERE db IS NOT NULL AND id <> connection_id()")
 	if err != nil {
-		l.t.Fatal(err)
+		return err
 	}
 	defer func() { _ = rows.Close() }()
 	var ids []int64
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {
-			l.t.Fatal(err)
+			return err
 		}
 		ids = append(ids, id)
 	}
 	if err := rows.Err(); err != nil {
-		l.t.Fatal(err)
+		return err
 	}
 	for _, id := range ids {
-		_, _ = admin.ExecContext(l.t.Context(), fmt.Sprint("KILL ", id)) // it may have gone
+		_, _ = admin.ExecContext(l.t.Context(), fmt.Sprint(mysqlBy, id)) // it may have gone
 	}
+	return nil
 }
 
 // exhaust takes all connections that the server has, after the clients have lost theirs.

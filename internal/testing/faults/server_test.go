@@ -31,13 +31,11 @@ type server struct {
 	product string
 	dsn     string
 	options []string
-	folder  string
 	account *syscall.SysProcAttr
 	env     []string
 	command *exec.Cmd
-
-	confined bool // to a disk of its own
-	faked    bool // is its clock
+	disk
+	faked bool // is its clock
 }
 
 // newServer makes a server and starts it. It ends with the test.
@@ -62,7 +60,7 @@ func newServer(t *testing.T, product string) *server {
 	}
 	parsed.Host = net.JoinHostPort(parsed.Hostname(), port)
 	s.dsn = parsed.String()
-	t.Cleanup(func() { s.kill() })
+	t.Cleanup(s.end)
 	s.start(t)
 	s.await(t)
 	return s
@@ -86,7 +84,7 @@ func (s *server) copyOf(t *testing.T, pid string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.folder) })
-	s.confine(t)
+	s.confine(t, s.product)
 	s.account = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
 		s.account.Credential = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
@@ -233,10 +231,15 @@ func (s *server) await(t *testing.T) {
 		}
 		pause(ctx, 50*time.Millisecond)
 		if ctx.Err() != nil {
-			log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
-			t.Fatalf("the server of %s does not answer: %v\n%s", s.product, err, log[max(0, len(log)-2000):])
+			t.Fatalf("the server of %s does not answer: %v\n%s", s.product, err, s.lastWords())
 		}
 	}
+}
+
+// lastWords is the end of the server's log.
+func (s *server) lastWords() string {
+	log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
+	return string(log[max(0, len(log)-4000):])
 }
 
 // ended reports whether the process is a zombie.
@@ -273,7 +276,25 @@ func (s *server) signal(signal syscall.Signal) {
 
 // kill ends the server as a crash does.
 func (s *server) kill() {
-	_ = syscall.Kill(s.command.Process.Pid, syscall.SIGSTOP) // so that it starts no more
+	pid := s.command.Process.Pid
+	_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it starts no more
 	s.signal(syscall.SIGKILL)
 	_ = s.command.Wait() // it was killed
+	for _, left := range []string{"faketime_shm_", "sem.faketime_sem_"} {
+		_ = os.Remove(filepath.Join("/dev/shm", left+strconv.Itoa(pid))) // libfaketime's; it is not always there
+	}
+}
+
+// end leaves nothing: PostgreSQL itself removes what it has in shared memory, if it has the time.
+func (s *server) end() {
+	if s.product == postgres {
+		_ = syscall.Kill(s.command.Process.Pid, syscall.SIGQUIT)
+		for range 100 {
+			if s.ended() {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	s.kill()
 }

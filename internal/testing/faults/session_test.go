@@ -5,6 +5,7 @@ package faults_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +68,7 @@ type place struct {
 	DSN     string
 	Level   string // of isolation; empty: the product's own
 	Hasty   bool   // statements have a millisecond
+	Killed  bool   // are statements, now and then
 }
 
 // calls is who can make a call, in a transaction or not. It fills in the answer.
@@ -173,20 +175,48 @@ func (b *bare) call(ctx context.Context, o *operation) error {
 		return errNotSent
 	}
 	defer func() { _ = conn.Close() }()
-	return statement{conn, b.product}.call(ctx, o)
+	err = statement{conn, b.product}.call(ctx, o)
+	if err != nil && b.product != postgres { // what a procedure may have left open: procedures/README.md, On MySQL and MariaDB
+		_, ended := conn.ExecContext(ctx, "ROLLBACK")
+		giveUp(conn, ended)
+	}
+	return err
 }
 
-func (b *bare) begin(ctx context.Context) (calls, func(bool) error, error) {
-	tx, err := b.pool.BeginTx(ctx, nil)
+// giveUp closes a connection whose transaction was not ended: a rollback can be killed, too.
+func giveUp(conn *sql.Conn, ended error) {
+	if ended != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
+
+// beginOn begins a transaction on a connection of the pool, and returns it and how it ends.
+func beginOn(ctx context.Context, pool *sql.DB) (*sql.Tx, func(commit bool) error, error) {
+	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return statement{tx, b.product}, func(commit bool) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		giveUp(conn, err)
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return tx, func(commit bool) error {
+		end := tx.Rollback
 		if commit {
-			return tx.Commit()
+			end = tx.Commit
 		}
-		return tx.Rollback()
+		err := end()
+		giveUp(conn, err)
+		_ = conn.Close()
+		return err
 	}, nil
+}
+
+func (b *bare) begin(ctx context.Context) (calls, func(bool) error, error) {
+	tx, end, err := beginOn(ctx, b.pool)
+	return statement{tx, b.product}, end, err
 }
 
 // statement is a call by SQL.
@@ -373,16 +403,11 @@ func (f *facade) begin(ctx context.Context) (calls, func(bool) error, error) {
 			return tx.Rollback(ctx)
 		}, nil
 	}
-	tx, err := f.pool.BeginTx(ctx, nil)
+	tx, end, err := beginOn(ctx, f.pool)
 	if err != nil {
 		return nil, nil, err
 	}
-	return verbs{f.client.WithSQLTx(tx)}, func(commit bool) error {
-		if commit {
-			return tx.Commit()
-		}
-		return tx.Rollback()
-	}, nil
+	return verbs{f.client.WithSQLTx(tx)}, end, nil
 }
 
 func (f *facade) call(ctx context.Context, o *operation) error { return verbs{f.client}.call(ctx, o) }

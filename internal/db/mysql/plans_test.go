@@ -175,10 +175,15 @@ func TestInboxReadsTheOperatorsEvents(t *testing.T) {
 				}
 				const inbox = "CALL inbox_appl_locks('JDOE', ?, ?)"
 				mustQuery(t, conn, inbox, seen, history.maxRows) // then its text is in the caches
-				before := handledReads(t, conn)
-				answers := mustQuery(t, conn, inbox, seen, history.maxRows)
-				if reads := handledReads(t, conn) - before; len(answers) != history.answers || reads > history.reads {
-					t.Errorf("%s: %d answers, %d rows read, want %d, at most %d", history.what, len(answers), reads, history.answers, history.reads)
+				answers, reads := 0, 0
+				untilUndisturbed(t, conn, 5, func() bool {
+					before := handledReads(t, conn)
+					answers = len(mustQuery(t, conn, inbox, seen, history.maxRows))
+					reads = handledReads(t, conn) - before
+					return reads <= history.reads
+				})
+				if answers != history.answers || reads > history.reads {
+					t.Errorf("%s: %d answers, %d rows read, want %d, at most %d", history.what, answers, reads, history.answers, history.reads)
 				}
 			}
 		}
@@ -231,21 +236,49 @@ func TestWorkOfAnOperation(t *testing.T) {
 	})
 }
 
-// requireWork tries again what others disturb: after DDL anywhere in the server it reads the routines again. Work that has
-// grown is never as little as it should be.
 func requireWork(t *testing.T, conn contract.Querier, product string, step stepOfWork) {
 	t.Helper()
 	want := cmp.Or(step.work[product], step.work["both"])
 	var got string
-	for range 20 {
+	untilUndisturbed(t, conn, 20, func() bool {
 		for _, statement := range step.before {
 			mustQuery(t, conn, statement)
 		}
-		if got = workOf(t, conn, step.statement); got == want {
-			return
-		}
+		got = workOf(t, conn, step.statement)
+		return got == want
+	})
+	if got != want {
+		t.Errorf("%s\n got %s\nwant %s", step.statement, got, want)
 	}
-	t.Errorf("%s\n got %s\nwant %s", step.statement, got, want)
+}
+
+// untilUndisturbed counts again what others disturb, until it is as it should be or was counted so many times undisturbed: after a change of any
+// routine of the server every session reads its routines again, each by one key. How often it was disturbed does not matter, and what
+// has grown is never as little as it should be.
+func untilUndisturbed(t *testing.T, conn contract.Querier, times int, count func() (done bool)) {
+	t.Helper()
+	for changes := routineChanges(t, conn); times > 0 && !count(); {
+		now := routineChanges(t, conn)
+		if now == changes {
+			times--
+		}
+		changes = now
+	}
+}
+
+// routineChanges counts the statements of all sessions that have the server forget the routines it knows.
+func routineChanges(t *testing.T, conn contract.Querier) int {
+	t.Helper()
+	changes := 0
+	for _, row := range mustQuery(t, conn, `SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_create_procedure', 'Com_create_function',
+			'Com_alter_procedure', 'Com_alter_function', 'Com_drop_procedure', 'Com_drop_function', 'Com_drop_db')`) {
+		count, err := strconv.Atoi(fmt.Sprint(row["Value"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes += count
+	}
+	return changes
 }
 
 // workOf says what a statement makes the server do, without what counting costs.

@@ -160,7 +160,7 @@ func average(values []float64) float64 {
 func milliseconds(times ...time.Duration) []float64 {
 	values := make([]float64, len(times))
 	for i, each := range times {
-		values[i] = math.Round(float64(each)/float64(time.Microsecond)) / 1000
+		values[i] = float64(each) / float64(time.Millisecond)
 	}
 	return values
 }

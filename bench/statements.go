@@ -98,8 +98,9 @@ func postgresStatements() statements {
 		page: `SELECT * FROM applock.appl_lock
 			WHERE (object_type, object_id) > ($1, $2) AND expires_ts > clock_timestamp() ORDER BY object_type, object_id LIMIT $3`,
 		hold: `INSERT INTO applock.appl_lock ` + lockColumns + `
-			SELECT 'bench', n::text, 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + $2::int * interval '1 hour'
-			FROM generate_series($1::int, $1::int + $3::int - 1) AS n, (SELECT clock_timestamp() AS now_ts) AS t`,
+			SELECT 'bench', n::text, 'JDOE', '', 1, t.taken_ts, t.taken_ts, t.now_ts + $2::int * interval '1 hour'
+			FROM generate_series($1::int, $1::int + $3::int - 1) AS n,
+				(SELECT clock_timestamp() AS now_ts, clock_timestamp() + least($2::int, 0) * interval '1 hour' AS taken_ts) AS t`,
 		waiters:     "SELECT count(*) FROM applock.appl_lock_waiter",
 		waiting:     "SELECT client_id FROM applock.appl_lock_waiter LIMIT 1",
 		connections: "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'",
@@ -157,8 +158,8 @@ func mysqlStatements() statements {
 		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
 			WHERE object_type = ? AND object_id > ? AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
 		hold: `INSERT INTO appl_lock ` + lockColumns + `
-			SELECT 'bench', ? + n.id, 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? HOUR
-			FROM (
+			SELECT 'bench', ? + n.id, 'JDOE', '', 1, LEAST(t.now_ts, t.expires_ts), LEAST(t.now_ts, t.expires_ts), t.expires_ts
+			FROM (SELECT UTC_TIMESTAMP(6) AS now_ts, UTC_TIMESTAMP(6) + INTERVAL ? HOUR AS expires_ts) AS t, (
 				SELECT 10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d AS id
 				FROM bench_digit AS a, bench_digit AS b, bench_digit AS c, bench_digit AS f, bench_digit AS e
 			) AS n
@@ -193,8 +194,8 @@ func sqliteStatements() statements {
 			WHERE (object_type, object_id) > (?, ?) AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
 		hold: `WITH RECURSIVE n (id) AS (SELECT ?1 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?1 + ?3)
 			INSERT INTO appl_lock ` + lockColumns + `
-			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.now_ts, t.now_ts, t.now_ts + ?2 * 3600000000
-			FROM n, (SELECT unixepoch() * 1000000 AS now_ts) AS t`,
+			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.taken_ts, t.taken_ts, t.now_ts + ?2 * 3600000000
+			FROM n, (SELECT unixepoch() * 1000000 AS now_ts, unixepoch() * 1000000 + min(?2, 0) * 3600000000 AS taken_ts) AS t`,
 		waiters: "SELECT count(*) FROM appl_lock_waiter",
 		waiting: "SELECT client_id FROM appl_lock_waiter LIMIT 1",
 		sizes:   "SELECT sum(pgsize), 0 FROM dbstat WHERE name = ?",

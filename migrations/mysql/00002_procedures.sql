@@ -2531,8 +2531,9 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event; within a transaction
---            the plain read fixes the caller's snapshot.
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event, and each waits for the
+--            disk; call it in a transaction at READ COMMITTED, and all of them wait once. Within a transaction the plain read
+--            fixes the caller's snapshot.
 
 CREATE PROCEDURE purge_appl_locks_core(
     IN p_older_than_seconds BIGINT,

@@ -15,8 +15,9 @@
 --            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
 --            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
 -- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event; within a transaction
---            the plain read fixes the caller's snapshot.
+--            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event, and each waits for the
+--            disk; call it in a transaction at READ COMMITTED, and all of them wait once. Within a transaction the plain read
+--            fixes the caller's snapshot.
 
 DELIMITER $$
 

@@ -7,9 +7,19 @@ import (
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// PurgeApplLocks calls purge_appl_locks_row.
+// PurgeApplLocks calls purge_appl_locks_row in a transaction: without one the procedure commits row by row, and each commit waits for the disk.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
 	var result db.PurgeApplLocksResult
+	if d.tx == nil {
+		err := d.InTx(ctx, func(tx db.Driver) (err error) {
+			result, err = tx.PurgeApplLocks(ctx, params)
+			return err
+		})
+		if err != nil {
+			return db.PurgeApplLocksResult{}, err
+		}
+		return result, nil
+	}
 	err := d.call(ctx, func(q *queries.Queries) error {
 		return q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
 			OlderThanSeconds: params.OlderThanSeconds,

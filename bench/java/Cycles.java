@@ -26,8 +26,9 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 
 /**
  * Takes and releases locks for a while, in so many threads with an object each, and prints how often a second, as JSON: with our
- * procedures, with ShedLock, with Spring's JdbcLockRegistry, and as a row that is inserted and deleted. They take turns, and the
- * first turn of each, in which Java compiles, does not count. The environment has the database, and the arguments are:
+ * procedures, with the least that procedures can be, with ShedLock, with Spring's JdbcLockRegistry, and as a row that is inserted and
+ * deleted. They take turns, and the first turn of each, in which Java compiles, does not count. The environment has the database, and
+ * the arguments are:
  * PRODUCT ROUNDS MILLISECONDS THREADS...
  */
 public class Cycles {
@@ -73,7 +74,8 @@ public class Cycles {
         repository.start();
         JdbcLockRegistry spring = new JdbcLockRegistry(repository);
         Map<String, Once> contenders = new LinkedHashMap<>();
-        contenders.put("our procedures", ourProcedures(pool, product));
+        contenders.put("our procedures", ourProcedures(pool, product, "java"));
+        contenders.put("procedures of one UPDATE", theLeast(pool, product));
         contenders.put("ShedLock", thread -> shedLock
                 .lock(new LockConfiguration(Instant.now(), "cycle" + thread, Duration.ofMinutes(1), Duration.ZERO))
                 .orElseThrow().unlock());
@@ -102,13 +104,13 @@ public class Cycles {
     }
 
     /** The procedures in the form whose answer is a row, which costs less than OUT parameters, as applock-java calls them. */
-    static Once ourProcedures(HikariDataSource pool, String product) {
+    static Once ourProcedures(HikariDataSource pool, String product, String type) {
         String call = product.equals("postgres") ? "SELECT * FROM applock." : "CALL ";
         return thread -> {
             long fence;
             try (Connection connection = pool.getConnection();
                     PreparedStatement get = connection.prepareStatement(call + "get_appl_lock_row(?, ?, ?, ?, ?)")) {
-                get.setString(1, "java");
+                get.setString(1, type);
                 get.setString(2, Integer.toString(thread));
                 get.setString(3, "JDOE");
                 get.setString(4, "CS");
@@ -121,13 +123,31 @@ public class Cycles {
             }
             try (Connection connection = pool.getConnection();
                     PreparedStatement release = connection.prepareStatement(call + "release_appl_lock_row(?, ?, ?, ?, NULL, NULL)")) {
-                release.setString(1, "java");
+                release.setString(1, type);
                 release.setString(2, Integer.toString(thread));
                 release.setString(3, "JDOE");
                 release.setLong(4, fence);
                 try (var answer = release.executeQuery()) {
                     answer.next();
                     expectYes(answer.getString("p_return_cd"));
+                }
+            }
+        };
+    }
+
+    /** What no lock that procedures keep can do without. The rows of as many threads as the pool has connections are made first. */
+    static Once theLeast(HikariDataSource pool, String product) throws Exception {
+        Once makesTheRow = ourProcedures(pool, product, "least");
+        for (int thread = 0; thread < pool.getMaximumPoolSize(); thread++) {
+            makesTheRow.run(thread);
+        }
+        String call = product.equals("postgres") ? "SELECT " : "CALL ";
+        return thread -> {
+            for (String procedure : List.of("bench_take", "bench_give")) {
+                try (Connection connection = pool.getConnection();
+                        PreparedStatement prepared = connection.prepareStatement(call + procedure + "('least', ?)")) {
+                    prepared.setString(1, Integer.toString(thread));
+                    prepared.execute();
                 }
             }
         };

@@ -15,8 +15,10 @@ import (
 const DefaultPurgeAge = 30 * 24 * time.Hour
 
 // DefaultPurgeBatch is how many rows one transaction of Purge removes, unless a request says otherwise. It is small, because
-// whoever gets a lock of an SQLite file meanwhile waits for the end of the transaction.
-const DefaultPurgeBatch = 100
+// whoever gets a lock meanwhile waits for a processor, or on SQLite for the end of the transaction: beside batches of 100 the slowest
+// hundredth of the gets took more than twice as long as alone on MariaDB and MySQL. It is not smaller, because each batch is an event of the
+// history. Where nobody gets locks a greater batch is faster.
+const DefaultPurgeBatch = 50
 
 // PurgeRequest removes the rows of objects that have been free for long. No live lock is ever touched.
 type PurgeRequest struct {

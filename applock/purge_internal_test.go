@@ -34,11 +34,12 @@ func (p *purgedInBatches) PurgeApplLocks(_ context.Context, params db.PurgeApplL
 func TestPurgeRests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := &purgedInBatches{rows: 1050, took: time.Second}
+		const rows = 10*DefaultPurgeBatch + 5
+		server := &purgedInBatches{rows: rows, took: time.Second}
 		o := operations{driver: server, logger: slog.New(slog.DiscardHandler)}
 		began := time.Now()
 		purged, err := o.purge(t.Context(), PurgeRequest{})
-		if purged != 1050 || err != nil {
+		if purged != rows || err != nil {
 			t.Errorf("%d rows, %v", purged, err)
 		}
 		if len(server.asked) != 11 || server.asked[0] != DefaultPurgeBatch {
@@ -48,7 +49,7 @@ func TestPurgeRests(t *testing.T) {
 			t.Errorf("eleven batches took %s of work and %s in all", server.working, lasted)
 		}
 
-		server.rows = 1000
+		server.rows = rows
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		began = time.Now()

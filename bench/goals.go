@@ -158,14 +158,15 @@ func (g goal) key() string { return g.row + "/" + g.product + "/" + g.baseline }
 func reasons() map[string]string {
 	// 8 connections, in turns on one server, medians of seven rounds, the ratio to insert and delete in the same round.
 	least := "procedures that do nothing but one UPDATE by primary key each have a line of their own below, in the same run: no lock that " +
-		"procedures keep can be faster than that. In a run for this alone it was 0.84 with PostgreSQL, 0.71 with MariaDB and 0.73 with MySQL, where get " +
-		"and release had 0.67, 0.44 and 0.49 (commit e95aafe: 0.56, 0.48 and 0.52; the one before 702a25f 0.67, 0.42 and 0.47). A lock without " +
-		"procedures, by statements of its client, could be faster, and other languages could not call it. "
-	// Processor time of the server with 8 connections, by leaving out one thing at a time.
-	program := least + "Of the server's processor time, MariaDB takes 440 µs for a get and a release and 240 for those two UPDATEs: the read that " +
-		"refuses without a lock and decides takes 35 and as much again for what it computes, that of the type's policy 10 to 25, an answer of eight " +
-		"columns 10, the checks and the limit of waiting in a release 45, and the rest is the instructions of the programs, none of them more than " +
-		"a hundredth. Leaving out all checks and limits of a get together saved 4 %"
+		"procedures keep can be faster than that. A lock without procedures, by statements of its client, could be faster, and other languages " +
+		"could not call it. "
+	// Processor time of the session, one connection, by leaving out one thing after the other: median of 21 rounds.
+	program := least + "Step by step, as processor time of the session for a get of what is free, MariaDB and MySQL: two procedures, one in the other, with one " +
+		"UPDATE 93 and 154 µs; the read before it, which refuses without a lock, 40 and 36 more; an answer of eight columns 13 and 10; all columns assigned 8 and " +
+		"14; the row compared again as it is changed 4 and 13; the fence, the ttl and the checks of arguments 13 and 7; the limit of waiting and its handler 9 and " +
+		"18. The policy of the type is 24 with MySQL. It is not the work itself: of two SELECTs in a procedure the first takes 18 µs and the second 5, of two " +
+		"UPDATEs 24 and 8 with MariaDB, 41 and 14 with MySQL: most likely each kind of statement in a call brings its code into the caches of the processor again, " +
+		"so that only a call of fewer kinds would cost less: without the read a refusal would wait for a lock"
 	oneSelect := "a procedure that does nothing but one SELECT by primary key has a line of its own below, in the same run. A refused get " +
 		"took 51 µs of the server's processor with MariaDB and 54 with MySQL before commit 712ce36, of these the read by which it refuses 26 and 41, and the answer of eight " +
 		"columns 11 and 13. That commit, by turns with 8 connections: 20,904 and 24,773 refusals a second with MariaDB, 20,094 and 21,507 with " +
@@ -181,14 +182,15 @@ func reasons() map[string]string {
 		"with a search_path and a lock_timeout of its own 102,000, a refused get 192,000: its one statement is 55,000 of them, and " +
 		"checks, trims and answer are the rest. All in one statement came to the same. Only a function in C, or one with neither setting, " +
 		"whose operators mean what the caller's search_path says, would cost less"
-	twoFunctions := least + "Counted in instructions of the server: insert and delete 132,000, get and release 515,000, of which 205,000 are two functions " +
+	// 8 connections, durable, ten rounds by turns on one server, statements by pgx without the façade, commit 3340aa8.
+	twoFunctions := least + "Piece by piece, as the ratio to insert and delete in one run: the least 0.83; with the parameters, the fence and the answers " +
+		"of get and release 0.72; with the read that refuses 0.71; with the look whether anybody waits 0.69; with the policy of the type 0.68; with the checks " +
+		"of arguments 0.65; get and release themselves 0.65. Where no commit waits for the disk: 0.81, 0.61, 0.56, 0.54, 0.52, 0.50 and 0.49. Counted in " +
+		"instructions of the server: insert and delete 132,000, get and release 515,000, of which 205,000 are two functions " +
 		"that do nothing; they are four statements for two, and 187 bytes of log. Where the processor and not the disk is what there is too little of, " +
 		"that a lease's release does not wait for its flush saves nothing"
-	flushes := "each takes and releases by two commits, which wait for the disk twice, and that is most of the time of both; a lease, " +
-		"whose release waits for no flush on PostgreSQL, is the line to compare"
-	inJava := "each takes and releases by two commits, which wait for the disk twice. To be 1.3 times as fast as ShedLock with 8 threads it would have to " +
-		"reach 0.67 of insert and delete, and for JdbcLockRegistry 0.52, by the run of 23 November 2026, in which the least reached 0.72; with one thread it is 1.47 " +
-		"and 1.68 times as fast. For " + program
+	bare := "it sends bare statements of its own, and calls no procedure. What limits a lock in procedures: "
+	byStatements, inJava := bare+twoFunctions, bare+program
 	opening := "a refused get is one statement with one probe of the primary key, as the select is, prepared once; what is left is to compute " +
 		"the time in it, twice, to bind three values for two, and to read four columns for one"
 	message := "beside two commits there is a message, which the server's own process passes on once the release is committed, and the get, " +
@@ -205,18 +207,17 @@ func reasons() map[string]string {
 	stacks := "a waiter has a goroutine, whose stack its first attempt has made 8 KB, and which the runtime makes smaller when less than a quarter " +
 		"is in use: at 5 KB each on average that is half of it, and 3.8 KB each is heap. The least would be waiters without goroutines, which is " +
 		"not what Acquire is"
-	oneCore := "the purge is one more connection at work, and its commits share the disk and the processor with those of the gets. Of 1,000,000 rows, in the large " +
-		"run below, it was 0.73 with PostgreSQL and 4.2 with SQLite, at a load of 40"
+	oneCore := "the purge is one more connection at work, and its commits share the disk and the processor with those of the gets"
 	all := map[string]string{
 		cyclesRow + "/" + productPostgres + "/insert and delete": twoFunctions,
 		leaseRow + "/" + productPostgres + "/insert and delete":  twoFunctions,
 		cyclesRow + "/" + productMariaDB + "/insert and delete":  program,
 		cyclesRow + "/" + productMySQL + "/insert and delete":    program,
-		cyclesRow + "/" + productPostgres + "/pglock":            flushes,
-		cyclesRow + "/" + productPostgres + "/goose's locker":    flushes,
+		cyclesRow + "/" + productPostgres + "/pglock":            byStatements,
+		cyclesRow + "/" + productPostgres + "/goose's locker":    byStatements,
 		cyclesRow + "/" + productMariaDB + "/goose's locker":     inJava,
-		inJavaRow + "/" + productPostgres + "/ShedLock":          flushes,
-		inJavaRow + "/" + productPostgres + "/JdbcLockRegistry":  flushes,
+		inJavaRow + "/" + productPostgres + "/ShedLock":          byStatements,
+		inJavaRow + "/" + productPostgres + "/JdbcLockRegistry":  byStatements,
 		inJavaRow + "/" + productMariaDB + "/ShedLock":           inJava,
 		inJavaRow + "/" + productMariaDB + "/JdbcLockRegistry":   inJava,
 		refusalRow + "/" + productPostgres + "/" + lookUpName:    function,

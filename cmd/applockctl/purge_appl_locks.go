@@ -22,13 +22,14 @@ func (a *app) purgeCommand() *cobra.Command {
 	olderThan := duration(applock.DefaultPurgeAge)
 	batch := number{value: applock.DefaultPurgeBatch, max: applock.MaxPageSize}
 	command := &cobra.Command{
-		Use:   "purge [--older-than 30d] [--batch 100]",
+		Use:   "purge [--older-than 30d] [--batch 50]",
 		Short: "Remove the rows of objects that have been free for long",
 		Long: `Removes the rows of objects that have been free for long, and prints how many. No live lock is ever
 touched. Meant for cron; any number may run at once.
 
 Rows are removed in batches, each a transaction and final by itself: after an error or Ctrl-C the
-next purge goes on from there. --timeout is for each batch. A terminal sees the progress.`,
+next purge goes on from there. Small batches let gets go on beside them; where nobody gets locks, a
+greater --batch is faster. --timeout is for each batch. A terminal sees the progress.`,
 		Example: `  applockctl purge
   applockctl purge --older-than 1d12h --batch 5000`,
 		Args:                  noArguments,

@@ -161,6 +161,9 @@ func (b *bench) purge(ctx context.Context, p *place) (err error) {
 			return err
 		}
 		f := figure{Product: p.product, Name: purgeRow, Unit: "ms", Baseline: "without"}
+		if b.stale == huge().stale {
+			f.Name = largePurgeFigure
+		}
 		b.report.compare(f, []float64{percentile(during, 99)}, []float64{percentile(without, 99)})
 		f.Name = "gets during a purge, p50"
 		b.report.compare(f, []float64{median(during)}, []float64{median(without)})

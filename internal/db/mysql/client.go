@@ -23,7 +23,12 @@ func (d *Driver) call(
 		return connectError(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	err = operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
+	return d.callOn(conn, operation, read)
+}
+
+// callOn runs the query on a connection of the pool, which is closed if a transaction may have been left open on it.
+func (d *Driver) callOn(conn *sql.Conn, operation func(*queries.Queries) error, read func(row *sql.Rows) error) error {
+	err := operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
 	if leavesTransaction(err) {
 		giveUp(conn)
 	}
@@ -47,16 +52,12 @@ func (d *Driver) callToRenew(
 	if err != nil {
 		return connectError(ctx, err)
 	}
-	err = operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
-	if leavesTransaction(err) {
-		giveUp(conn)
-	}
-	if err != nil {
+	if err = d.callOn(conn, operation, read); err != nil {
 		d.renewing.Drop(conn)
 	} else {
 		d.renewing.Put(conn)
 	}
-	return interpretError(err)
+	return err
 }
 
 // callClient lets the generated code read what a CALL answers, which sqlc takes for a statement without

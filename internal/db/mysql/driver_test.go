@@ -66,6 +66,14 @@ func newPlace(t testing.TB, product string) contract.Place {
 	return placeOn(t, testdb.MySQL(t, product), nil)
 }
 
+// oneConnection opens a pool of one connection, which has the settings that change makes; nil changes nothing.
+func oneConnection(t testing.TB, dsn string, change func(config *driver.Config)) *sql.DB {
+	t.Helper()
+	handle := testdb.OpenMySQL(t, dsn, change)
+	handle.SetMaxOpenConns(1)
+	return handle
+}
+
 // lentPlaces returns a lender of places of a product, to the tests below one test; nil changes nothing.
 func lentPlaces(owner testing.TB, product string, change func(config *driver.Config)) func(t testing.TB) contract.Place {
 	create := func(t testing.TB) contract.Place { return placeOn(t, testdb.MySQL(t, product), change) }

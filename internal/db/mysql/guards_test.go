@@ -65,11 +65,24 @@ func value(t *testing.T, client contract.Querier, statement string, args ...any)
 // status returns a counter of the session.
 func status(t *testing.T, client contract.Querier, name string) int {
 	t.Helper()
-	count, err := strconv.Atoi(fmt.Sprint(mustQuery(t, client, "SHOW SESSION STATUS LIKE '"+name+"'")[0]["Value"]))
-	if err != nil {
-		t.Fatal(err)
+	return counters(t, client, "SESSION", name)[name]
+}
+
+// counters returns some of the session's, or of the whole server's: the scope is SESSION or GLOBAL.
+func counters(t *testing.T, client contract.Querier, scope string, names ...string) map[string]int {
+	t.Helper()
+	values := map[string]int{}
+	for _, row := range mustQuery(t, client, "SHOW "+scope+" STATUS WHERE Variable_name IN ('"+strings.Join(names, "', '")+"')") {
+		count, err := strconv.Atoi(fmt.Sprint(row["Value"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[fmt.Sprint(row["Variable_name"])] = count
 	}
-	return count
+	if len(values) != len(names) {
+		t.Fatalf("the counters are %v, want all of %q", values, names)
+	}
+	return values
 }
 
 func numberOf(err error) uint16 {

@@ -141,8 +141,7 @@ func TestPlainGoose(t *testing.T) {
 		for name, mode := range map[string]string{"no mode": "", "other syntax": otherSyntax} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), inMode(mode))
-				handle.SetMaxOpenConns(1)
+				handle := oneConnection(t, testdb.MySQL(t, product), inMode(mode))
 				fsys, err := mysqlmigrations.Migrations()
 				if err != nil {
 					t.Fatal(err)

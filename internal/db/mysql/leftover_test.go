@@ -29,8 +29,7 @@ func TestNoTransactionIsLeft(t *testing.T) {
 			onBoth(t, func(t *testing.T, product string) {
 				t.Helper()
 				place := newPlace(t, product)
-				handle := testdb.OpenMySQL(t, place.DSN, nil)
-				handle.SetMaxOpenConns(1)
+				handle := oneConnection(t, place.DSN, nil)
 				own := testclient.MySQL(t, handle).Driver()
 				if err := getIn(t, own, "1"); err != nil {
 					t.Fatal(err)

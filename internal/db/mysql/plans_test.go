@@ -270,12 +270,8 @@ func untilUndisturbed(t *testing.T, conn contract.Querier, times int, count func
 func routineChanges(t *testing.T, conn contract.Querier) int {
 	t.Helper()
 	changes := 0
-	for _, row := range mustQuery(t, conn, `SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_create_procedure', 'Com_create_function',
-			'Com_alter_procedure', 'Com_alter_function', 'Com_drop_procedure', 'Com_drop_function', 'Com_drop_db')`) {
-		count, err := strconv.Atoi(fmt.Sprint(row["Value"]))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, count := range counters(t, conn, "GLOBAL", "Com_create_procedure", "Com_create_function", "Com_alter_procedure", "Com_alter_function",
+		"Com_drop_procedure", "Com_drop_function", "Com_drop_db") {
 		changes += count
 	}
 	return changes
@@ -284,17 +280,7 @@ func routineChanges(t *testing.T, conn contract.Querier) int {
 // workOf says what a statement makes the server do, without what counting costs.
 func workOf(t *testing.T, conn contract.Querier, statement string) string {
 	t.Helper()
-	counts := func() map[string]int {
-		now := map[string]int{}
-		for _, row := range mustQuery(t, conn, "SHOW SESSION STATUS WHERE Variable_name IN ('"+strings.Join(counted(), "', '")+"')") {
-			count, err := strconv.Atoi(fmt.Sprint(row["Value"]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			now[fmt.Sprint(row["Variable_name"])] = count
-		}
-		return now
-	}
+	counts := func() map[string]int { return counters(t, conn, "SESSION", counted()...) }
 	idle := counts()
 	before := counts()
 	mustQuery(t, conn, statement)

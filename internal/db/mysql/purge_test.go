@@ -5,9 +5,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: a batch of a purge is one transaction, which waits for the disk once, not one for each row. Method: the second of three batches cannot
@@ -16,22 +13,17 @@ func TestPurgeCommitsByBatches(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), nil)
-		handle.SetMaxOpenConns(1)
-		client := testclient.MySQL(t, handle)
-		if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		fillBoth(t, handle, 300)
-		mustQuery(t, handle, `UPDATE appl_lock SET acquired_ts = UTC_TIMESTAMP(6) - INTERVAL 90 DAY, lock_ts = UTC_TIMESTAMP(6) - INTERVAL 90 DAY,
+		place := newPlace(t, product)
+		fillBoth(t, place.SQL, 300)
+		mustQuery(t, place.SQL, `UPDATE appl_lock SET acquired_ts = UTC_TIMESTAMP(6) - INTERVAL 90 DAY, lock_ts = UTC_TIMESTAMP(6) - INTERVAL 90 DAY,
 			expires_ts = UTC_TIMESTAMP(6) - INTERVAL 89 DAY`)
-		mustQuery(t, handle, `CREATE TRIGGER refuse BEFORE DELETE ON appl_lock FOR EACH ROW
+		mustQuery(t, place.SQL, `CREATE TRIGGER refuse BEFORE DELETE ON appl_lock FOR EACH ROW
 			IF OLD.object_id = '00150' THEN SIGNAL SQLSTATE '45000'; END IF`)
-		purged, err := client.Purge(t.Context(), applock.PurgeRequest{OlderThan: 30 * 24 * time.Hour, Batch: 100})
+		purged, err := place.Client.Purge(t.Context(), applock.PurgeRequest{OlderThan: 30 * 24 * time.Hour, Batch: 100})
 		if err == nil || purged.Purged != 100 {
 			t.Errorf("%d rows purged, %v, want 100 and an error", purged.Purged, err)
 		}
-		if left := value(t, handle, "SELECT COUNT(*) FROM appl_lock"); left != "200" {
+		if left := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock"); left != "200" {
 			t.Errorf("%s rows are left, want 200", left)
 		}
 	})

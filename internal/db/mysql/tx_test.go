@@ -15,7 +15,6 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // commits is a connector whose connections answer COMMIT in another way.
@@ -119,8 +118,7 @@ func TestInTxIsReadCommitted(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		handle := testdb.OpenMySQL(t, place.DSN, nil)
-		handle.SetMaxOpenConns(1)
+		handle := oneConnection(t, place.DSN, nil)
 		mustQuery(t, handle, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
 		own := testclient.MySQL(t, handle).Driver()
 		err := own.InTx(t.Context(), func(d db.Driver) error {
@@ -168,8 +166,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		handle := testdb.OpenMySQL(t, place.DSN, nil)
-		handle.SetMaxOpenConns(1)
+		handle := oneConnection(t, place.DSN, nil)
 		id := value(t, handle, "SELECT CONNECTION_ID()")
 		cause := errors.New("cause")
 		err := testclient.MySQL(t, handle).Driver().InTx(t.Context(), func(d db.Driver) error {

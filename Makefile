@@ -148,7 +148,8 @@ test-faults: ## Compare histories with a model of a lock, while servers are kill
 CLUSTERS := patroni pgpool groupreplication replication galera
 test-cluster-patroni test-cluster-pgpool: CLUSTERED := postgres
 test-cluster-patroni test-cluster-pgpool: INSTALLED := internal/testing/clusters/install
-test-cluster-groupreplication test-cluster-replication: CLUSTERED := mysql
+test-cluster-groupreplication: CLUSTERED := mysql
+test-cluster-replication: CLUSTERED := mysql,mariadb
 test-cluster-galera: CLUSTERED := galera
 
 .PHONY: test-clusters
@@ -186,6 +187,10 @@ test-schedules: ## Simulate SCHEDULES schedules of the leases in virtual time, a
 	@for first in $$(seq $(SCHEDULES_FROM) $(PORTION) $$(($(SCHEDULES_FROM) + $(SCHEDULES) - 1))); do \
 		echo "seeds $$first to $$((first + $(PORTION) - 1))"; \
 		(cd applock && APPLOCK_SCHEDULES=$$first:$$((first + $(PORTION))) ../bin/schedules.test -test.run='^TestSchedules$$' -test.timeout=2h) || exit 1; done
+	$(MAKE) test-mutants
+
+.PHONY: test-mutants
+test-mutants: ## See that the tests of the leases notice mistakes in the engine: a minute.
 	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock
 
 .PHONY: bench

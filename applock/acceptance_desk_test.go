@@ -88,8 +88,9 @@ type customer struct {
 	exists                       bool
 	owner                        applock.Owner
 	acquiredAt, lockedAt, endsAt time.Time
-	// ends is endsAt by the clock of the model. released is true after a release, whose time the database does not
-	// tell: then endsAt is as good as deskTolerance.
+	ttl                          time.Duration
+	// ends is when the object became or becomes free, by the clock of the model. released is true after a release, which leaves
+	// endsAt as it was.
 	ends     time.Duration
 	released bool
 }
@@ -97,13 +98,13 @@ type customer struct {
 func (c *customer) lock() applock.Lock {
 	return applock.Lock{
 		Object: c.object, Owner: c.owner, Fence: c.fence,
-		AcquiredAt: c.acquiredAt, LockedAt: c.lockedAt, ExpiresAt: c.endsAt,
+		AcquiredAt: c.acquiredAt, LockedAt: c.lockedAt, ExpiresAt: c.endsAt, TTL: c.ttl,
 	}
 }
 
 // ttlOr returns a TTL that was asked for, and that of the grant otherwise.
 func (c *customer) ttlOr(ttl time.Duration) time.Duration {
-	return cmp.Or(ttl, c.endsAt.Sub(c.lockedAt).Round(time.Second))
+	return cmp.Or(ttl, c.ttl)
 }
 
 // desk runs operations in the database and in the model.
@@ -319,12 +320,14 @@ func (d *desk) transfer(c *customer, from string, to applock.Owner) {
 // granted brings the model up to date.
 func (d *desk) granted(c *customer, grant applock.Grant, ttl time.Duration) {
 	ttl = cmp.Or(ttl, applock.DefaultTTL)
-	c.lockedAt = grant.ExpiresAt.Add(-ttl)
-	if earliest := c.acquiredAt.Add(time.Microsecond); grant.Outcome == applock.OutcomeRenewed && c.lockedAt.Before(earliest) {
-		c.lockedAt = earliest // a renewal at the very time of the grant counts as later
+	began := grant.ExpiresAt.Add(-ttl)
+	if earliest := c.lockedAt.Add(time.Microsecond); c.exists && began.Before(earliest) {
+		c.lockedAt = earliest // which grows with each of them
+	} else {
+		c.lockedAt = began
 	}
 	if grant.Outcome != applock.OutcomeRenewed {
-		c.acquiredAt = c.lockedAt
+		c.acquiredAt = began
 		c.former, c.fence = c.fence, grant.Fence
 	}
 	owner := grant.Owner
@@ -332,7 +335,7 @@ func (d *desk) granted(c *customer, grant applock.Grant, ttl time.Duration) {
 		owner.Department = cmp.Or(owner.Department, c.owner.Department)
 	}
 	c.exists, c.released, c.owner = true, false, owner
-	c.endsAt, c.ends = grant.ExpiresAt, d.clock+ttl
+	c.endsAt, c.ends, c.ttl = grant.ExpiresAt, d.clock+ttl, ttl
 }
 
 func (d *desk) release(c *customer, operator string, fence applock.Fence) {
@@ -350,12 +353,15 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 		if released.Outcome == applock.OutcomeReleased || err != nil {
 			d.fail(c, "got %v, %v, want false", released, err)
 		}
+		if c.exists && !c.released && c.owner.Operator == operator && (fence == 0 || fence == c.fence) {
+			c.released, c.ends = true, d.clock // what had expired is released, too
+		}
 	case c.owner.Operator == operator && (fence == 0 || fence == c.fence):
 		d.outcome("release RELEASED" + kind)
 		if released.Outcome != applock.OutcomeReleased || err != nil {
 			d.fail(c, "got %v, %v, want true", released, err)
 		}
-		c.released, c.ends, c.endsAt = true, d.clock, d.now()
+		c.released, c.ends = true, d.clock
 	default:
 		var endsAt time.Time // which a release does not tell
 		if c.owner.Operator == operator {
@@ -516,7 +522,7 @@ func (d *desk) near(moment time.Duration) bool {
 // backdate moves the timestamps of all rows.
 func (d *desk) backdate(passed time.Duration) {
 	interval := fmt.Sprintf(d.place.interval, passed.Microseconds())
-	statement := fmt.Sprintf("UPDATE %[1]s SET acquired_ts = acquired_ts - %[2]s, lock_ts = lock_ts - %[2]s, expires_ts = expires_ts - %[2]s",
+	statement := fmt.Sprintf("UPDATE %[1]s SET acquired_ts = acquired_ts - %[2]s, lock_ts = lock_ts - %[2]s, expires_ts = expires_ts - %[2]s, released_ts = released_ts - %[2]s",
 		d.place.locks, interval)
 	if _, err := d.place.handle.ExecContext(d.t.Context(), statement); err != nil {
 		d.t.Fatalf("%s: %v", d.where(), err)
@@ -608,22 +614,7 @@ func (d *desk) compareTable() {
 	for _, c := range want {
 		row := rows[c.object]
 		delete(rows, c.object)
-		isMarked := c.released && !row.LockedAt.Before(row.ExpiresAt) // what tells a released row from one that has expired
-		ended := row.ExpiresAt
-		if isMarked {
-			ended = row.LockedAt
-		}
-		if c.released && ended.Sub(c.endsAt).Abs() < deskTolerance {
-			row.ExpiresAt = c.endsAt
-		}
-		lock := c.lock()
-		if c.released && d.place.forgetsOwner {
-			lock.Owner = applock.Owner{}
-		}
-		if isMarked {
-			lock.LockedAt = row.LockedAt
-		}
-		if !equalLocks(row, lock) {
+		if lock := c.lock(); !equalLocks(row, lock) {
 			d.t.Errorf("%s: %s: got %+v, want %+v (released %t)", d.where(), c.object, row, lock, c.released)
 		}
 	}

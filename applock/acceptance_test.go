@@ -89,8 +89,6 @@ type realDialect struct {
 	// now is the time of the database's clock in microseconds since 1970, microseconds (%s) that of a column, and
 	// interval (%d) a number of microseconds to subtract from a column.
 	now, microseconds, interval string
-	// forgetsOwner is true where a row that has been released has no owner.
-	forgetsOwner bool
 }
 
 var (
@@ -112,7 +110,6 @@ var (
 		now:          "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
 		microseconds: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 		interval:     "INTERVAL %d MICROSECOND",
-		forgetsOwner: true,
 	}
 )
 

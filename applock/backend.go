@@ -37,9 +37,8 @@ type Backend interface {
 	// when the grant was not there any more.
 	Release(ctx context.Context, grant Grant) error
 
-	// Renew makes each grant last until its TTL from now, never shorter than it does where calls can be delayed, and
-	// returns what became of each, in any order. One that
-	// is missing in the answer could not be asked about now; it is neither renewed nor lost.
+	// Renew makes each grant last until its TTL from now, and never shorter than it did. It returns what became of each
+	// grant, in any order. One that is missing in the answer could not be asked about now; it is neither renewed nor lost.
 	Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error)
 }
 

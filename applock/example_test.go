@@ -336,7 +336,21 @@ func ExampleClient_Take() {
 	// that grant has ended: true
 }
 
-// Each heartbeat of a program asks for news of its operator, behind the last event that it has seen.
+// An administrator removes old events once a month. What tells of purges stays for 400 days.
+func ExampleClient_PurgeHistory() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	result, err := client.PurgeHistory(ctx, applock.PurgeHistoryRequest{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Purged, "events are gone")
+	// Output:
+	// 0 events are gone
+}
+
+// Each heartbeat of a program asks for news of its operator, from where the last answer ended.
 func ExampleClient_Inbox() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
@@ -352,23 +366,21 @@ func ExampleClient_Inbox() {
 		log.Fatal(err)
 	}
 
-	var seen int64
+	var position applock.InboxPosition
 	for range 2 {
-		notices, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE", After: seen})
+		inbox, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE", Position: position})
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, notice := range notices {
+		for _, notice := range inbox.Notices {
 			fmt.Printf("%s %s %s %q\n", notice.Kind, notice.Object, notice.Other, notice.Reason)
-			seen = max(seen, notice.Event)
 		}
+		position = inbox.Next
 		fmt.Println("that is all")
 	}
 	// Output:
 	// TAKEN customer:42 BOSS "the customer is on the telephone"
-	// EXPIRING customer:43  ""
 	// that is all
-	// EXPIRING customer:43  ""
 	// that is all
 }
 

@@ -40,3 +40,6 @@ func (l *Leases) AcquireAllBy(
 		return take(ctx, objects, claims[0].owner, claims[0].term())
 	})
 }
+
+// Table returns what the client's leases are kept on.
+func (c *Client) Table() Backend { return &table{operations: c.operations, clientID: uniqueName()} }

@@ -2,7 +2,6 @@ package applock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -26,8 +25,8 @@ type GetRequest struct {
 	// would keep open, it is refused.
 	MaxWait time.Duration
 	// New refuses what would be a renewal: the answer is a *HeldError with the operator itself as the holder, and nothing is
-	// changed. So of two runs of a job under one name one gets the lock. In a caller's transaction, which it would have
-	// to roll back, it is refused.
+	// changed. So of two runs of a job under one name one gets the lock. After ErrOutcomeUnknown a repeated call is refused if the
+	// first one took the lock: look with Inquire, or give each attempt an operator of its own.
 	New bool
 }
 
@@ -57,7 +56,7 @@ type Grant struct {
 // Only while another open transaction is changing this very lock does it wait for the outcome, at most
 // 1 s; on SQLite it waits for any writer of the file, at most 5 s. On MySQL a refusal in a transaction
 // keeps the lock's row to itself until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a
-// broken connection: repeat the call, which renews what the first one may have taken.
+// broken connection: repeat the call, which renews what the first one may have taken (not with New).
 //
 // With a MaxWait it tries again until that is over, and a call that is under way then may take 2 s more. The error is a
 // *HeldError if somebody was seen to hold the object; otherwise ErrBusy, ErrUnreachable or ErrOutcomeUnknown tells what
@@ -81,17 +80,10 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if request.MaxWait > 0 && c.operations.inTx {
 		return Grant{}, &InvalidError{Argument: "MaxWait", Reason: "must be zero in a transaction"}
 	}
-	if request.New && c.operations.inTx {
-		return Grant{}, &InvalidError{Argument: "New", Reason: "must be false in a transaction: a refusal would have to roll it back"}
-	}
-	call := c.operations.get
-	if request.New {
-		call = c.operations.getNew
-	}
 	if request.MaxWait == 0 {
-		return call(ctx, params)
+		return c.operations.get(ctx, params)
 	}
-	return c.getWithin(ctx, params, request.MaxWait, call)
+	return c.getWithin(ctx, params, request.MaxWait)
 }
 
 // lastCall is how long a get may take that is under way when its wait is over: longer than it waits for a row.
@@ -100,14 +92,13 @@ const lastCall = 2 * time.Second
 // getWithin asks at once, which renews what the operator has already, and then waits in turn. No connection is held meanwhile.
 func (c *Client) getWithin(
 	ctx context.Context, params db.GetApplLockParams, maxWait time.Duration,
-	call func(context.Context, db.GetApplLockParams) (Grant, error),
 ) (grant Grant, err error) {
 	limit := time.Now().Add(maxWait)
 	get := func(limit time.Time) error { // by ctx: a call that the end of the wait breaks off has an unknown outcome
 		calling, cancel := context.WithDeadline(ctx, limit.Add(lastCall))
 		defer cancel()
 		var err error
-		grant, err = call(calling, params)
+		grant, err = c.operations.get(calling, params)
 		return err
 	}
 	err = get(limit)
@@ -128,47 +119,6 @@ func (c *Client) getWithin(
 		return get(limit)
 	})
 	return grant, err
-}
-
-// errRenewal ends a transaction whose get would have been a renewal.
-var errRenewal = errors.New("the operator holds the object already")
-
-// getNew is get without renewals: only the answer tells one, and then it is rolled back, as if it had never been. Should
-// the grant that was in the way have ended before it could be looked at, it begins again.
-func (o operations) getNew(ctx context.Context, params db.GetApplLockParams) (Grant, error) {
-	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	for range repetitions {
-		var grant Grant
-		var held *HeldError
-		err := o.inOwnTx(ctx, func(inTx operations) error {
-			var err error
-			grant, err = inTx.get(ctx, params)
-			if errors.As(err, &held) {
-				return nil // the history may have been told of the refusal
-			}
-			if err == nil && grant.Outcome == OutcomeRenewed {
-				return errRenewal
-			}
-			return err
-		})
-		if err == nil && held != nil {
-			return Grant{}, held
-		}
-		if err == nil {
-			return grant, nil
-		}
-		if !errors.Is(err, errRenewal) {
-			return Grant{}, err
-		}
-		lock, err := o.inquire(ctx, InquireRequest{Object: object})
-		if err == nil {
-			return Grant{}, &HeldError{Object: object, Holder: holderOf(lock)}
-		}
-		if !errors.Is(err, ErrNotHeld) {
-			return Grant{}, err
-		}
-	}
-	return Grant{}, ErrContention
 }
 
 // holderOf tells who holds a live lock.
@@ -192,6 +142,7 @@ func (r GetRequest) params() (db.GetApplLockParams, error) {
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
 		TTLSeconds:   ttl,
+		NewFL:        r.New,
 	}, err
 }
 
@@ -232,7 +183,7 @@ func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams
 		slog.String("operator", params.OperatorID),
 		slog.Int64("fence", result.Fence),
 		slog.String("outcome", string(result.Outcome)))
-	if result.LockFL != db.Yes {
+	if result.OkFL != db.Yes {
 		return Grant{}, &HeldError{Object: object, Holder: Holder{
 			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 			ExpiresAt: result.ExpiresTS,

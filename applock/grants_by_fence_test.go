@@ -42,7 +42,7 @@ func TestGetNew(t *testing.T) {
 		again.TTL, again.Owner.Department = 48*time.Hour, "NIGHT"
 		_, err = client.Get(t.Context(), again)
 		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Fence != first.Fence || held.Holder.Operator != "HOST" || !held.Holder.ExpiresAt.Equal(before.ExpiresAt) {
+		if !errors.As(err, &held) || held.Holder.Operator != "HOST" || !held.Holder.ExpiresAt.Equal(before.ExpiresAt) {
 			t.Errorf("the second run: %v", err)
 		}
 		after, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
@@ -128,21 +128,33 @@ func TestGetNewAtOnce(t *testing.T) {
 	})
 }
 
-// Goal: in a caller's transaction, which a refusal would have to roll back, New is misuse. Method: a client on one.
+// Goal: New works in a caller's transaction: a refusal leaves it open, and a grant is as final as it. Method: both in one that commits.
 func TestGetNewInATransaction(t *testing.T) {
 	t.Parallel()
 	place := newRealPlace(t, onSQLite)
+	job := func(id string) applock.GetRequest {
+		return applock.GetRequest{Object: applock.Object{Type: "job", ID: id}, Owner: applock.Owner{Operator: "HOST"}, New: true}
+	}
+	if _, err := place.client.Get(t.Context(), job("1")); err != nil {
+		t.Fatal(err)
+	}
 	tx, err := place.handle.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	_, err = place.client.WithSQLTx(tx).Get(t.Context(), applock.GetRequest{
-		Object: applock.Object{Type: "job", ID: "1"}, Owner: applock.Owner{Operator: "HOST"}, New: true,
-	})
-	var invalid *applock.InvalidError
-	if !errors.As(err, &invalid) || invalid.Argument != "New" {
-		t.Errorf("in a transaction: %v", err)
+	client := place.client.WithSQLTx(tx)
+	if _, err := client.Get(t.Context(), job("1")); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("the second run: %v", err)
+	}
+	if _, err := client.Get(t.Context(), job("2")); err != nil {
+		t.Errorf("another job: %v", err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: job("2").Object}); err != nil {
+		t.Errorf("after the commit: %v", err)
 	}
 }
 

@@ -1,9 +1,11 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -12,8 +14,8 @@ import (
 // NoticeKind is what a notice tells. More kinds may come.
 type NoticeKind string
 
-// The kinds of notices. The first three are events of the history, which are told once; the others are how it is now, and are
-// told by each call.
+// The kinds of notices. The first three are events of the history, which are told once; the last is how it is now, and is told by
+// each call.
 const (
 	// NoticeTaken is a lock that another operator has taken from this one, or has handed on: Other has it now.
 	NoticeTaken NoticeKind = "TAKEN"
@@ -23,59 +25,69 @@ const (
 	NoticeReleased NoticeKind = "RELEASED"
 	// NoticeAwaited is a lock of this operator that Other waits for.
 	NoticeAwaited NoticeKind = "AWAITED"
-	// NoticeExpiring is a lock of this operator that ends within the hour.
-	NoticeExpiring NoticeKind = "EXPIRING"
 )
 
 // Notice is what an operator should know about one object.
 type Notice struct {
 	Kind NoticeKind
-	// Event is the ID of the event, zero for NoticeAwaited and NoticeExpiring.
+	// Event is the ID of the event, zero for NoticeAwaited.
 	Event  int64
 	Object Object
-	// Other is the other operator, as the kind says; empty for NoticeExpiring. Who has released has no department here.
+	// Other is the other operator, as the kind says. The one who has released has no department here.
 	Other Owner
-	// At is when it happened, since when Other waits, or when the lock ends.
+	// At is when it happened, or since when Other waits.
 	At time.Time
-	// Left is how long this operator's lock lasts, in whole seconds by the database's clock, for NoticeAwaited and NoticeExpiring.
+	// Left is how long this operator's lock lasts, in whole seconds by the database's clock, for NoticeAwaited.
 	Left time.Duration
 	// Reason is what the history has; empty for none.
 	Reason string
 }
 
+// InboxPosition is what an inbox has told already. The zero value is nothing. A program that ends keeps both fields for the next
+// time.
+type InboxPosition struct {
+	// After is the ID of an event: it and all before it have been told, and no event before it can still appear.
+	After int64
+	// Told are the IDs of those behind After that have been told.
+	Told []int64
+}
+
 // InboxRequest asks what concerns an operator.
 type InboxRequest struct {
 	Operator string
-	// After is the greatest Event that the operator has seen; zero is none.
-	After int64
+	// Position is the Next of the call before; the zero value is the beginning.
+	Position InboxPosition
 	// PageSize limits the notices: 1 to MaxPageSize, zero is DefaultPageSize.
 	PageSize int
 }
 
+// InboxResult is the answer of Inbox.
+type InboxResult struct {
+	Notices []Notice
+	// Next is the Position of the next call.
+	Next InboxPosition
+}
+
 // Inbox returns what concerns an operator, in one call, such as one in each heartbeat: first what others have done with its
-// locks since the event After, in that order; then who waits for what it holds, who waits longest first; then what ends within
-// the hour, what ends first first. The next call is after the greatest Event of this one. What the operator has done itself is
-// no news.
+// locks since the Position, in that order; then who waits for what it holds, the longest wait first. What the operator has done
+// itself is no news. An hour before a lock ends, List with ExpiresWithin tells that.
 //
-// PageSize notices may not be all: then come the rest of the events with the next call, and List and Waiters have all that is now.
-// An event is numbered before its transaction commits: one that commits after a later one was read is left out. The renewal of
-// a lock that is lost tells so in any case. The call reads every lock and every waiter once, like a List of the operator's locks.
-func (c *Client) Inbox(ctx context.Context, request InboxRequest) ([]Notice, error) {
+// PageSize notices may not be all: then come the rest of the events with the next call, and Waiters has all who wait. Events are
+// numbered before their transactions commit, and may appear in another order. Inbox misses none of them: on PostgreSQL and SQLite
+// however long a transaction takes; on MySQL, MariaDB and Db2 up to 15 minutes. Inbox reads events and waiters by index, however many
+// locks there are.
+func (c *Client) Inbox(ctx context.Context, request InboxRequest) (InboxResult, error) {
 	params, err := request.params()
 	if err != nil {
-		return nil, fmt.Errorf("inbox: %w", err)
+		return InboxResult{}, fmt.Errorf("inbox: %w", err)
 	}
 	o := c.operations
 	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Notice, error) { return o.driver.InboxApplLocks(ctx, params) })
 	if err != nil {
-		return nil, fmt.Errorf("inbox: %w", o.readError(err))
+		return InboxResult{}, fmt.Errorf("inbox: %w", o.readError(err))
 	}
 	o.log(ctx, "inbox_appl_locks", slog.String("operator", params.OperatorID), slog.Int("rows", len(rows)))
-	notices := make([]Notice, len(rows))
-	for i, row := range rows {
-		notices[i] = noticeOf(row)
-	}
-	return notices, nil
+	return request.Position.told(rows, pageSize(request.PageSize)), nil
 }
 
 func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
@@ -83,11 +95,46 @@ func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
 	if err != nil {
 		return db.InboxApplLocksParams{}, err
 	}
-	if r.After < 0 {
-		return db.InboxApplLocksParams{}, &InvalidError{Argument: "After", Reason: "must not be negative"}
+	if r.Position.After < 0 {
+		return db.InboxApplLocksParams{}, &InvalidError{Argument: "Position.After", Reason: "must not be negative"}
 	}
 	rows, err := checkRows("PageSize", r.PageSize)
-	return db.InboxApplLocksParams{OperatorID: operator, AfterEventID: r.After, MaxRows: rows}, err
+	// What has been told takes a place in the answer.
+	rows = min(rows+int64(len(r.Position.Told)), MaxPageSize)
+	return db.InboxApplLocksParams{OperatorID: operator, AfterEventID: r.Position.After, MaxRows: rows}, err
+}
+
+func pageSize(rows int) int { return cmp.Or(rows, DefaultPageSize) }
+
+// told leaves out what has been told, and all behind the first most notices.
+func (p InboxPosition) told(rows []db.Notice, most int) InboxResult {
+	result := InboxResult{Next: p}
+	var events []int64
+	cut := false
+	for _, row := range rows {
+		switch {
+		case row.EventID != 0 && slices.Contains(p.Told, row.EventID):
+			events = append(events, row.EventID)
+			continue
+		case len(result.Notices) == most:
+			cut = cut || row.EventID != 0
+			continue
+		case row.EventID != 0:
+			events = append(events, row.EventID)
+		}
+		result.Notices = append(result.Notices, noticeOf(row))
+	}
+	if len(rows) == 0 {
+		return result
+	}
+	result.Next.After = max(p.After, rows[0].SafeEventID)
+	if cut { // an event that is left out is told by the next call
+		result.Next.After = max(p.After, min(result.Next.After, slices.Max(events)))
+	}
+	result.Next.Told = slices.DeleteFunc(append(slices.Clone(p.Told), events...), func(event int64) bool { return event <= result.Next.After })
+	slices.Sort(result.Next.Told)
+	result.Next.Told = slices.Compact(result.Next.Told)
+	return result
 }
 
 func noticeOf(row db.Notice) Notice {

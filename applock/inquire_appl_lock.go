@@ -38,8 +38,8 @@ func (o operations) inquire(ctx context.Context, request InquireRequest) (Lock, 
 		slog.String("object", object.String()),
 		slog.String("operator", result.Lock.OperatorID),
 		slog.Int64("fence", result.Lock.Fence),
-		slog.String("outcome", string(result.ReturnCD)))
-	if result.ReturnCD != db.Yes {
+		slog.String("outcome", string(result.OkFL)))
+	if result.OkFL != db.Yes {
 		return Lock{}, ErrNotHeld
 	}
 	return lockOf(result.Lock), nil
@@ -53,6 +53,7 @@ func lockOf(row db.Lock) Lock {
 		AcquiredAt: row.AcquiredTS,
 		LockedAt:   row.LockTS,
 		ExpiresAt:  row.ExpiresTS,
+		TTL:        time.Duration(row.TTLSeconds) * time.Second,
 		Left:       time.Duration(row.SecondsLeft) * time.Second,
 		Note:       row.Note,
 	}

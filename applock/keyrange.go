@@ -42,7 +42,7 @@ func checkKeys(objectType, objectID, prefix string) (keyRange, error) {
 func checkPrefix(prefix string) (keyRange, error) {
 	objectType, id, typeEnds := strings.Cut(prefix, ":")
 	if !typeEnds {
-		_, err := checkOptionalText("Prefix", objectType, MaxObjectTypeLength)
+		_, err := checkName("Prefix", objectType, MaxObjectTypeLength)
 		return keyRange{begin: objectType}, err
 	}
 	keys := keyRange{begin: id}
@@ -50,7 +50,7 @@ func checkPrefix(prefix string) (keyRange, error) {
 	if keys.objectType, err = checkObjectType("Prefix", objectType); err != nil {
 		return keyRange{}, err
 	}
-	_, err = checkOptionalText("Prefix", id, MaxObjectIDLength)
+	_, err = checkName("Prefix", id, MaxObjectIDLength)
 	return keys, err
 }
 
@@ -95,16 +95,10 @@ func (k keyRange) contains(object Object) bool {
 // endsAt reports whether no object behind this one is selected.
 func (k keyRange) endsAt(object Object) bool {
 	part := k.part(object)
-	rest, inside := strings.CutPrefix(part, k.begin)
-	switch {
-	case !inside:
+	if !strings.HasPrefix(part, k.begin) {
 		return part > k.begin
-	case k.exact:
-		// "42" itself, or such as "42a". But "42\t" comes before "42" where a text is compared as if blanks followed it.
-		return rest == "" || strings.TrimLeft(rest, " ") > " "
-	default:
-		return false
 	}
+	return k.exact
 }
 
 // part is what of an object is compared with begin.
@@ -116,8 +110,7 @@ func (k keyRange) part(object Object) string {
 }
 
 // sortsBefore returns a text of at most maxLength characters that sorts before all that begin with prefix, and behind
-// nearly all that sort before them. The prefix itself does not: where a text is compared as if blanks followed it, "42\t"
-// comes before "42".
+// nearly all that sort before them.
 func sortsBefore(prefix string, maxLength int) string {
 	last, size := utf8.DecodeLastRuneInString(prefix)
 	if last <= 1 {

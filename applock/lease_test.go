@@ -20,6 +20,14 @@ func openLocker(ctx context.Context, dsn string) (applock.Locker, func() error, 
 	return client, client.Close, nil
 }
 
+func openTable(ctx context.Context, dsn string) (applock.Backend, func() error, error) {
+	client, err := open.ByDSN(ctx, dsn, open.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return client.Table(), client.Close, nil
+}
+
 // The contract of leases, on the table.
 func TestLeases(t *testing.T) {
 	t.Parallel()
@@ -49,6 +57,7 @@ func exerciseLeases(t *testing.T, dsn string) {
 	locktest.Exercise(t, locktest.Backend{
 		Place:  func(testing.TB) string { return dsn },
 		Open:   openLocker,
+		Direct: openTable,
 		Fences: true,
 		Owners: true,
 		Losses: map[string]func(t testing.TB, dsn string, object applock.Object){

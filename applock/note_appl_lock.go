@@ -70,7 +70,7 @@ func (o operations) note(ctx context.Context, request NoteRequest) error {
 		slog.Int64("fence", params.Fence),
 		slog.String("outcome", string(result.Outcome)))
 	switch {
-	case result.ReturnCD == db.Yes:
+	case result.OkFL == db.Yes:
 		return nil
 	case result.Outcome == db.Free:
 		return ErrNotHeld

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/applock/applock/internal/db"
@@ -77,7 +78,7 @@ func (o Owner) trim(field string) (Owner, error) {
 	if err != nil {
 		return Owner{}, err
 	}
-	department, err := checkOptionalText(field+".Department", o.Department, MaxDepartmentLength)
+	department, err := checkName(field+".Department", o.Department, MaxDepartmentLength)
 	return Owner{Operator: operator, Department: department}, err
 }
 
@@ -117,6 +118,8 @@ type Lock struct {
 	LockedAt time.Time
 	// ExpiresAt is when the lock ends unless it is renewed.
 	ExpiresAt time.Time
+	// TTL is what the last get, renewal or transfer asked for, after the type's Policy. List tells it; Inquire does not.
+	TTL time.Duration
 	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
 	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
 	Left time.Duration
@@ -133,11 +136,20 @@ func checkObjectType(argument, value string) (string, error) {
 	return objectType, err
 }
 
-// checkText returns value without trailing blanks. It must not be empty.
+// checkText returns the name of something without trailing blanks. It must not be empty.
 func checkText(argument, value string, maxLength int) (string, error) {
-	trimmed, err := checkOptionalText(argument, value, maxLength)
+	trimmed, err := checkName(argument, value, maxLength)
 	if err == nil && trimmed == "" {
 		err = &InvalidError{Argument: argument, Reason: "must not be empty"}
+	}
+	return trimmed, err
+}
+
+// checkName is checkOptionalText for a type, an id, an operator or a department.
+func checkName(argument, value string, maxLength int) (string, error) {
+	trimmed, err := checkOptionalText(argument, value, maxLength)
+	if err == nil && strings.ContainsFunc(trimmed, unicode.IsControl) {
+		err = &InvalidError{Argument: argument, Reason: "must not contain a control character"}
 	}
 	return trimmed, err
 }

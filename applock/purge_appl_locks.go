@@ -37,7 +37,7 @@ type PurgeResult struct {
 	Purged int64
 }
 
-// Purge removes rows batch by batch until none is left, and rests after each for as long as it took: the other half of the time
+// Purge removes rows batch by batch until none is left, but no event of the history (PurgeHistory does), and rests after each for as long as it took: the other half of the time
 // is everybody else's. Each batch is final by itself: after an error or a cancelled ctx the result tells what was removed, and
 // the next Purge goes on from there. Any number of purges may run at once.
 func (c *Client) Purge(ctx context.Context, request PurgeRequest) (PurgeResult, error) {
@@ -58,21 +58,31 @@ func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int
 		return 0, err
 	}
 	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
+	return o.purgeBatches(ctx, "purge_appl_locks", batch, request.Progress, func() (int64, error) {
+		result, err := o.driver.PurgeApplLocks(ctx, params)
+		return result.Purged, err
+	})
+}
+
+// purgeBatches calls a purge of one batch until one is not full.
+func (o operations) purgeBatches(
+	ctx context.Context, operation string, batch int64, progress func(purged int64), purge func() (int64, error),
+) (purged int64, err error) {
 	for {
 		began := time.Now()
-		result, err := retryIfUnchanged(ctx, o, func() (db.PurgeApplLocksResult, error) { return o.driver.PurgeApplLocks(ctx, params) })
+		removed, err := retryIfUnchanged(ctx, o, purge)
 		if err != nil {
 			return purged, o.changeError(err)
 		}
-		purged += result.Purged
-		o.log(ctx, "purge_appl_locks", slog.Int64("purged", purged))
-		if result.Purged == batch {
+		purged += removed
+		o.log(ctx, operation, slog.Int64("purged", purged))
+		if removed == batch {
 			sleep(ctx, time.Since(began))
 		}
-		if request.Progress != nil {
-			request.Progress(purged)
+		if progress != nil {
+			progress(purged)
 		}
-		if result.Purged < batch {
+		if removed < batch {
 			return purged, nil
 		}
 	}

@@ -94,7 +94,7 @@ func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams
 		slog.String("operator", params.OperatorID),
 		slog.Int64("fence", params.Fence),
 		slog.String("outcome", string(result.Outcome)))
-	if result.ReturnCD != db.Yes {
+	if result.OkFL != db.Yes {
 		return ReleaseResult{}, &HeldError{Object: object, Holder: Holder{
 			Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 		}}

@@ -3,6 +3,7 @@
 package applock_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -11,35 +12,37 @@ import (
 	"testing"
 )
 
-// mutant is a mistake in the lease engine: one text of a file for another.
-type mutant struct{ file, is, becomes string }
+// mutant is a mistake in the lease engine: one text of a file for another. by is the test that notices it, TestSchedules if it is empty.
+type mutant struct{ file, is, becomes, by string }
 
-// Goal: TestSchedules would notice a lease engine that breaks its promises. Method: each of these mistakes is made in a copy, which go test compiles
-// in the place of the file, and some of the schedules must fail.
+// Goal: the tests notice a lease engine that breaks its promises. Method: each of these mistakes is made in a copy, which go test compiles in
+// the place of the file, and some of the first schedules, or the test that is named, must fail.
 func TestSchedulesCatchMutants(t *testing.T) {
 	t.Parallel()
 	for name, mutant := range map[string]mutant{
-		"GrantByTheServersClock":   {"lease.go", "\th.trust(started, term)\n", "\th.trust(grant.ExpiresAt.Add(-term), term)\n"},
-		"RenewalByTheServersClock": {"lease.go", "\th.trust(asked, term)\n", "\th.trust(answer.ExpiresAt.Add(-term), term)\n"},
-		"TrustFromTheAnswerOn":     {"lease.go", "\th.trust(started, term)\n", "\th.trust(h.began, term)\n"},
-		"TrustForTooLong":          {"lease.go", "return term - min(term/10, maxMargin)", "return term + min(term/10, maxMargin)"},
-		"LostIsRenewed":            {"renewal.go", "\tcase answer.Lost != nil:\n", "\tcase answer.Lost != nil && l == nil:\n"},
-		"UnknownTakeIsForgotten":   {"acquire.go", "\t\tif errors.Is(got.err, ErrOutcomeUnknown) {\n", "\t\tif errors.Is(got.err, ErrOutcomeUnknown) && l == nil {\n"},
+		"GrantByTheServersClock":   {file: "lease.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(grant.ExpiresAt.Add(-term), term)\n"},
+		"RenewalByTheServersClock": {file: "lease.go", is: "\th.trust(asked, term)\n", becomes: "\th.trust(answer.ExpiresAt.Add(-term), term)\n"},
+		"TrustFromTheAnswerOn":     {file: "lease.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(h.began, term)\n"},
+		"TrustForTooLong":          {file: "lease.go", is: "return term - min(term/10, maxMargin)", becomes: "return term + min(term/10, maxMargin)"},
+		"LostIsRenewed":            {file: "renewal.go", is: "\tcase answer.Lost != nil:\n", becomes: "\tcase answer.Lost != nil && l == nil:\n"},
+		"UnknownTakeIsForgotten":   {file: "acquire.go", is: "\t\tif errors.Is(got.err, ErrOutcomeUnknown) {\n", becomes: "\t\tif errors.Is(got.err, ErrOutcomeUnknown) && l == nil {\n"},
+		"OutageEndsAWait":          {file: "queue.go", is: " || isBusy(err) || isOutage(err) }\n", becomes: " || isBusy(err) }\n", by: "TestGetWaitsThroughAnOutage"},
 		"UnknownRenewalIsRenewed": {
-			"renewal.go", "\tif err != nil {\n\t\treturn err\n\t}\n\tterms := make",
-			"\tif err != nil {\n\t\tfor _, renewal := range batch.renewals {\n\t\t\tanswers = append(answers, Renewed{Object: renewal.Grant.Object})\n\t\t}\n\t}\n\tterms := make",
+			file: "renewal.go", is: "\tif err != nil {\n\t\treturn err\n\t}\n\tterms := make",
+			becomes: "\tif err != nil {\n\t\tfor _, renewal := range batch.renewals {\n\t\t\tanswers = append(answers, Renewed{Object: renewal.Grant.Object})\n\t\t}\n\t}\n\tterms := make",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay(t, mutant), "-count=1", "-run=^TestSchedules$", ".")
+			by := cmp.Or(mutant.by, "TestSchedules")
+			command := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay(t, mutant), "-count=1", "-run=^"+by+"$", ".")
 			command.Env = append(os.Environ(), schedulesVariable+"=0:1000")
 			output, err := command.CombinedOutput()
 			if err == nil {
-				t.Fatal("a thousand schedules pass")
+				t.Fatalf("%s passes", by)
 			}
-			first := strings.Index(string(output), "--- FAIL: TestSchedules/seed=")
+			first := strings.Index(string(output), "--- FAIL: "+by)
 			if first < 0 {
-				t.Fatalf("no schedule has failed, but something else: %v\n%s", err, output)
+				t.Fatalf("%s has not failed, but something else: %v\n%s", by, err, output)
 			}
 			lines := strings.SplitN(string(output[first:]), "\n", 3)
 			t.Log(strings.Join(lines[:2], "\n"))

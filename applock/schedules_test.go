@@ -37,6 +37,7 @@ const (
 // Goal: whatever a few programs do at a time, and whatever happens to their calls, the leases keep their promises:
 //   - when a grant begins, no lease on a former one is trusted any more;
 //   - a lease is trusted no longer than the backend keeps its grant, and ends by MaxHold;
+//   - a lease whose grant a supervisor has ended is trusted no longer than its ttl from then on: no answer renews it;
 //   - it ends with a cause that is ErrNotHeld, and is ErrLost with a *LostError when it was lost;
 //   - those who wait in one program are served in the order of their calls;
 //   - each caller gets its lease, or is told why not; nobody waits for an object that stays free, and nobody is told that
@@ -227,6 +228,8 @@ type schedule struct {
 	// ended are the grants that a supervisor has ended, or that are transferred, and start is when each began.
 	ended map[applock.Fence]bool
 	start map[applock.Fence]time.Time
+	// seized is when a supervisor ended a grant.
+	seized map[applock.Fence]time.Time
 	// excused are given operators one of whose calls may have left a lock, for the next one to re-enter, and those who were
 	// handed a lock by a transfer.
 	excused map[string]bool
@@ -254,7 +257,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	c := newChance(seed, "schedule")
 	s := &schedule{
 		t: t, seed: seed, weather: newWeather(c).withServer(newChance(seed, "server")), backend: fakebackend.New(), began: time.Now(),
-		live: map[*applock.Lease]struct{}{}, ended: map[applock.Fence]bool{}, start: map[applock.Fence]time.Time{}, excused: map[string]bool{},
+		live: map[*applock.Lease]struct{}{}, ended: map[applock.Fence]bool{}, start: map[applock.Fence]time.Time{}, seized: map[applock.Fence]time.Time{}, excused: map[string]bool{},
 		letGo: map[ownHolder]time.Time{},
 	}
 	for id := range 1 + c.IntN(3) {
@@ -413,6 +416,7 @@ func (s *schedule) supervise(ctx context.Context) {
 		}
 		s.mutex.Lock()
 		s.ended[grant.Fence] = true
+		s.seized[grant.Fence] = time.Now()
 		s.mutex.Unlock()
 		s.backend.End(object)
 	}
@@ -624,11 +628,13 @@ func (a *actor) hold(ctx context.Context, lease *applock.Lease, request applock.
 	a.watch(lease, &limit)
 	for range a.IntN(4) {
 		a.checkTrust(lease)
+		a.checkSeized(lease, request.TTL)
 		select {
 		case <-lease.Context().Done():
 		case <-time.After(a.upTo(oneOf(a.chance, time.Second, 10*time.Second))):
 		}
 		a.checkTrust(lease)
+		a.checkSeized(lease, request.TTL)
 		switch {
 		case a.hits(20):
 			a.reenter(ctx, lease)
@@ -658,6 +664,17 @@ func (a *actor) checkTrust(lease *applock.Lease) {
 	if grant.Fence != lease.Fence() || grant.ExpiresAt.Before(deadline) {
 		a.t.Errorf("%s is trusted until %s, and the backend has fence %d, want %d, until %s",
 			lease.Object(), deadline.Sub(a.began), grant.Fence, lease.Fence(), grant.ExpiresAt.Sub(a.began))
+	}
+}
+
+// checkSeized looks at a lease whose grant a supervisor has ended. A lease without a ttl is not renewed, and only looked at now and then.
+func (a *actor) checkSeized(lease *applock.Lease, ttl time.Duration) {
+	a.mutex.Lock()
+	seized, isSeized := a.seized[lease.Fence()]
+	a.mutex.Unlock()
+	if deadline := lease.Deadline(); isSeized && ttl > 0 && lease.Context().Err() == nil && deadline.After(seized.Add(ttl)) {
+		a.t.Errorf("%s is trusted until %s, although its grant of %s was ended at %s",
+			lease.Object(), deadline.Sub(a.began), ttl, seized.Sub(a.began))
 	}
 }
 

@@ -98,7 +98,7 @@ func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Ta
 	}
 	old := Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID}
 	left := time.Duration(result.SecondsLeft) * time.Second
-	if result.ReturnCD != db.Yes {
+	if result.OkFL != db.Yes {
 		return Taken{}, &HeldError{Object: object, Holder: Holder{Owner: old, ExpiresAt: result.ExpiresTS, Left: left}}
 	}
 	return Taken{

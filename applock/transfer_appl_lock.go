@@ -85,7 +85,7 @@ func (o operations) transfer(ctx context.Context, request TransferRequest) (Gran
 	if result.Outcome == db.Free {
 		return Grant{}, ErrNotHeld
 	}
-	if result.ReturnCD != db.Yes {
+	if result.OkFL != db.Yes {
 		return Grant{}, &HeldError{Object: object, Holder: Holder{
 			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 			ExpiresAt: result.ExpiresTS,

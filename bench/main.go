@@ -48,6 +48,7 @@ type options struct {
 	round, limit  time.Duration
 	smoke, huge   bool
 	only          *regexp.Regexp
+	other         string
 	from, file    string
 	page, profile string
 }
@@ -62,6 +63,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.BoolVar(&o.smoke, "smoke", false, "measure so little that it only shows that everything works")
 	flags.BoolVar(&o.huge, "huge", false, "up to ten million rows and cycles; takes hours, and 20 GB of disk")
 	only := flags.String("only", "", "a regular expression for what to measure, such as ^hand-off/postgres$")
+	flags.StringVar(&o.other, "against", "", "compare the procedures with those of another checkout, in this folder, and measure nothing else")
 	flags.StringVar(&o.from, "from", "", "measure nothing, and read the values from this file of -json")
 	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
 	flags.StringVar(&o.page, "report", "", "write the page to this file, and its charts and values to the folder of its name")
@@ -107,7 +109,7 @@ func measure(ctx context.Context, o options, getenv func(string) string, complai
 	if err != nil {
 		return nil, err
 	}
-	b := bench{extent: full(), only: o.only, complaints: complaints}
+	b := bench{extent: full(), only: o.only, complaints: complaints, other: o.other}
 	if o.huge {
 		b.extent = huge()
 	}
@@ -204,6 +206,7 @@ type bench struct {
 	places     []*place
 	directory  string // for what is built and fetched
 	only       *regexp.Regexp
+	other      string // a checkout
 	complaints io.Writer
 	report     report
 }
@@ -218,6 +221,9 @@ type measurement struct {
 
 // measurements are all there are. A new one is a line here; its goal, if it has one, is a line in goals.
 func (b *bench) measurements() []measurement {
+	if b.other != "" {
+		return []measurement{{"against", b.against, true}}
+	}
 	return []measurement{
 		{"cycles", b.cycles, false},
 		{"calls", b.calls, true},

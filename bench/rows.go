@@ -114,7 +114,7 @@ func (b *bench) listPage(ctx context.Context, p *place, driver db.Driver, rows i
 	for range max(b.polls, b.rounds) {
 		after := strconv.Itoa(rand.IntN(rows / 2))
 		began := time.Now()
-		page, err := driver.ListApplLocks(ctx, db.ListApplLocksParams{AfterType: "bench", AfterID: after, MaxRows: pageSize})
+		page, err := driver.ApplLockLive(ctx, db.ApplLockLiveParams{AfterType: "bench", AfterID: after, MaxRows: pageSize})
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ type statements struct {
 const (
 	holdAtMost = 100_000
 	// lockColumns are what hold fills.
-	lockColumns = "(object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)"
+	lockColumns = "(object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)"
 )
 
 func statementsOf(product string) statements {
@@ -84,11 +84,11 @@ func postgresStatements() statements {
 		least: []string{
 			leastFunction("bench_take", `UPDATE appl_lock
 				SET operator_id = 'JDOE', fence = fence + 1, acquired_ts = clock_timestamp(), lock_ts = clock_timestamp(),
-					expires_ts = clock_timestamp() + interval '7 days'
-				WHERE object_type = p_type AND object_id = p_id AND expires_ts <= clock_timestamp();
+					expires_ts = clock_timestamp() + interval '7 days', released_ts = NULL
+				WHERE object_type = p_type AND object_id = p_id AND (released_ts IS NOT NULL OR expires_ts <= clock_timestamp());
 				RETURN 'Y';`),
-			leastFunction("bench_give", `UPDATE appl_lock SET expires_ts = 'epoch'
-				WHERE object_type = p_type AND object_id = p_id AND operator_id = 'JDOE' AND expires_ts > clock_timestamp();
+			leastFunction("bench_give", `UPDATE appl_lock SET released_ts = clock_timestamp()
+				WHERE object_type = p_type AND object_id = p_id AND operator_id = 'JDOE' AND released_ts IS NULL;
 				RETURN 'Y';`),
 			leastFunction("bench_look", "RETURN (SELECT operator_id FROM appl_lock WHERE object_type = p_type AND object_id = p_id);"),
 		},
@@ -96,9 +96,9 @@ func postgresStatements() statements {
 		leastGive: "SELECT bench_give($1, $2)",
 		leastLook: "SELECT bench_look($1, $2)",
 		page: `SELECT * FROM applock.appl_lock
-			WHERE (object_type, object_id) > ($1, $2) AND expires_ts > clock_timestamp() ORDER BY object_type, object_id LIMIT $3`,
+			WHERE (object_type, object_id) > ($1, $2) AND released_ts IS NULL AND expires_ts > statement_timestamp() ORDER BY object_type, object_id LIMIT $3`,
 		hold: `INSERT INTO applock.appl_lock ` + lockColumns + `
-			SELECT 'bench', n::text, 'JDOE', '', 1, t.taken_ts, t.taken_ts, t.now_ts + $2::int * interval '1 hour'
+			SELECT 'bench', n::text, 'JDOE', '', 1, t.taken_ts, t.taken_ts, greatest($2::int, 1) * 3600, t.now_ts + $2::int * interval '1 hour'
 			FROM generate_series($1::int, $1::int + $3::int - 1) AS n,
 				(SELECT clock_timestamp() AS now_ts, clock_timestamp() + least($2::int, 0) * interval '1 hour' AS taken_ts) AS t`,
 		waiters:     "SELECT count(*) FROM applock.appl_lock_waiter",
@@ -144,11 +144,11 @@ func mysqlStatements() statements {
 		least: []string{
 			leastProcedure("bench_take", `UPDATE appl_lock
 				SET operator_id = 'JDOE', fence = fence + 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
-					expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7 DAY
-				WHERE object_type = p_type AND object_id = p_id AND expires_ts <= UTC_TIMESTAMP(6);
+					expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7 DAY, released_ts = NULL
+				WHERE object_type = p_type AND object_id = p_id AND (released_ts IS NOT NULL OR expires_ts <= UTC_TIMESTAMP(6));
 				SELECT 'Y';`),
-			leastProcedure("bench_give", `UPDATE appl_lock SET operator_id = '', expires_ts = UTC_TIMESTAMP(6)
-				WHERE object_type = p_type AND object_id = p_id AND operator_id = 'JDOE' AND expires_ts > UTC_TIMESTAMP(6);
+			leastProcedure("bench_give", `UPDATE appl_lock SET released_ts = UTC_TIMESTAMP(6)
+				WHERE object_type = p_type AND object_id = p_id AND operator_id = 'JDOE' AND released_ts IS NULL;
 				SELECT 'Y';`),
 			leastProcedure("bench_look", "SELECT operator_id FROM appl_lock WHERE object_type = p_type AND object_id = p_id;"),
 		},
@@ -156,9 +156,10 @@ func mysqlStatements() statements {
 		leastGive: "CALL bench_give(?, ?)",
 		leastLook: "CALL bench_look(?, ?)",
 		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
-			WHERE object_type = ? AND object_id > ? AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
+			WHERE object_type = ? AND object_id > ? AND released_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
 		hold: `INSERT INTO appl_lock ` + lockColumns + `
-			SELECT 'bench', ? + n.id, 'JDOE', '', 1, LEAST(t.now_ts, t.expires_ts), LEAST(t.now_ts, t.expires_ts), t.expires_ts
+			SELECT 'bench', ? + n.id, 'JDOE', '', 1, LEAST(t.now_ts, t.expires_ts), LEAST(t.now_ts, t.expires_ts),
+				GREATEST(TIMESTAMPDIFF(SECOND, t.now_ts, t.expires_ts), 3600), t.expires_ts
 			FROM (SELECT UTC_TIMESTAMP(6) AS now_ts, UTC_TIMESTAMP(6) + INTERVAL ? HOUR AS expires_ts) AS t, (
 				SELECT 10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d AS id
 				FROM bench_digit AS a, bench_digit AS b, bench_digit AS c, bench_digit AS f, bench_digit AS e
@@ -191,10 +192,10 @@ func sqliteStatements() statements {
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = ?",
 		holder:      "SELECT operator_id FROM appl_lock WHERE object_type = ? AND object_id = ?",
 		page: `SELECT * FROM appl_lock
-			WHERE (object_type, object_id) > (?, ?) AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
+			WHERE (object_type, object_id) > (?, ?) AND released_ts IS NULL AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
 		hold: `WITH RECURSIVE n (id) AS (SELECT ?1 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?1 + ?3)
 			INSERT INTO appl_lock ` + lockColumns + `
-			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.taken_ts, t.taken_ts, t.now_ts + ?2 * 3600000000
+			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.taken_ts, t.taken_ts, max(?2, 1) * 3600, t.now_ts + ?2 * 3600000000
 			FROM n, (SELECT unixepoch() * 1000000 AS now_ts, unixepoch() * 1000000 + min(?2, 0) * 3600000000 AS taken_ts) AS t`,
 		waiters: "SELECT count(*) FROM appl_lock_waiter",
 		waiting: "SELECT client_id FROM appl_lock_waiter LIMIT 1",

@@ -156,7 +156,7 @@ func (p place) advance(ctx context.Context, duration time.Duration) error {
 	if p.product == onPostgres {
 		interval = fmt.Sprintf("INTERVAL '%d microseconds'", duration.Microseconds())
 	}
-	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts"}, {"since_ts", "until_ts", "expires_ts"}, {"event_ts"}}
+	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts", "released_ts"}, {"since_ts", "until_ts", "expires_ts"}, {"event_ts"}}
 	for i, times := range columns {
 		table := p.tables()[i] // the others have none
 		var changes []string

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,8 +115,61 @@ func tail(text string) string {
 	return text[max(0, len(text)-most):]
 }
 
-// executor is the player's way of calling.
+// executor is the player's way of calling and of reading the views.
 func (p *process) executor() scenario.Executor {
+	call, read := p.caller(), contract.Views(p.read)
+	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
+		answer, err := call(ctx, operation, args)
+		if errors.Is(err, scenario.ErrNotOffered) && slices.Contains([]string{"list", "waiters", "events", "policies", "stats"}, operation) {
+			return read(ctx, operation, args)
+		}
+		return answer, err
+	}
+}
+
+// read reads a view. An order of its own a caller writes a SELECT of its own for.
+func (p *process) read(_ context.Context, view db.View, args scenario.Args) ([]map[string]any, error) {
+	var fields []any
+	for name, value := range args {
+		switch {
+		case slices.Contains([]string{"order", "newest_first", "older_than_seconds", "expires_within_seconds"}, name):
+			return nil, scenario.ErrNotOffered
+		case !strings.HasPrefix(name, "after_"):
+			fields = append(fields, name, value)
+		}
+	}
+	if args["after_type"]+args["after_event_id"] != "" {
+		for _, column := range pageKey(view) {
+			fields = append(fields, "after_"+column, args["after_"+strings.TrimPrefix(column, "object_")]) // after_type is that of object_type
+		}
+	}
+	rows, err := p.call(view.Name, fields, nil)
+	if err != nil {
+		return nil, err
+	}
+	var result []map[string]any
+	for _, row := range rows {
+		converted, err := typed(view.Columns, row)
+		if err != nil {
+			return nil, err
+		}
+		result = append(result, converted)
+	}
+	return result, nil
+}
+
+// pageKey is what pages of a view go by. A waiter's department does not tell it from others.
+func pageKey(view db.View) []string {
+	var key []string
+	for _, column := range view.Columns[:view.Key] {
+		if view.Name != "appl_lock_waiting" || column.Name != "department_id" {
+			key = append(key, column.Name)
+		}
+	}
+	return key
+}
+
+func (p *process) caller() scenario.Executor {
 	return contract.Procedures(func(_ context.Context, called db.Operation, values []any) ([]map[string]any, error) {
 		if called.Name == "renew_appl_locks" {
 			grants, err := grantFields(values[0])
@@ -130,7 +184,7 @@ func (p *process) executor() scenario.Executor {
 		}
 		var result []map[string]any
 		for _, row := range rows {
-			converted, err := typed(called, row)
+			converted, err := typed(answered(called), row)
 			if err != nil {
 				return nil, err
 			}
@@ -174,12 +228,16 @@ func grantFields(document any) ([]any, error) {
 	return fields, nil
 }
 
-// typed gives the values of a row the names and the types of the contract.
-func typed(called db.Operation, row []string) (map[string]any, error) {
-	columns := called.Columns
-	if !called.ResultSet() {
-		columns = called.RowParameters()
+// answered is what a row of an operation has.
+func answered(called db.Operation) []db.Parameter {
+	if called.ResultSet() {
+		return called.Columns
 	}
+	return called.RowParameters()
+}
+
+// typed gives the values of a row the names and the types of the contract.
+func typed(columns []db.Parameter, row []string) (map[string]any, error) {
 	if len(row) != len(columns) {
 		return nil, fmt.Errorf("%d columns, want %d: %q", len(row), len(columns), row)
 	}

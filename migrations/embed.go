@@ -4,7 +4,7 @@ package migrations
 
 import "embed"
 
-// FS has a folder for each dialect; db2/zos has the texts for another platform of the same dialect.
+// FS has a folder for each dialect; db2/zos has the tables for another platform of the same dialect.
 //
 //go:embed postgres/*.sql mysql/*.sql db2/*.sql db2/zos/*.sql sqlite/*.sql
 var FS embed.FS

@@ -108,7 +108,7 @@ type formShown struct {
 	Reason string
 	// Problem is what was wrong with the form.
 	Problem string
-	Waiters []waiting
+	Waiters []applock.Waiter
 }
 
 func (v verb) shown(d deed) formShown {

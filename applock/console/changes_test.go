@@ -197,7 +197,7 @@ func TestClientsAreAskedForTheirViewers(t *testing.T) {
 // nothingHeld is a database without locks.
 type nothingHeld struct{ db.Driver }
 
-func (nothingHeld) ListApplLocks(context.Context, db.ListApplLocksParams) ([]db.Lock, error) {
+func (nothingHeld) ApplLockLive(context.Context, db.ApplLockLiveParams) ([]db.Lock, error) {
 	return nil, nil
 }
 

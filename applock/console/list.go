@@ -1,13 +1,9 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/applock/applock/applock"
 )
@@ -17,30 +13,44 @@ const rowsOfPage = 100
 
 // The orders of the list.
 const (
-	byObject   = "object"
-	byOperator = "operator"
-	bySince    = "since"
-	byLeft     = "left"
+	byObject  = "object"
+	byLeft    = "left"
+	byAge     = "age"
+	byWaiters = "waiters"
 )
+
+// ordered returns the façade's word for an order.
+func ordered(order string) applock.ListOrder {
+	switch order {
+	case byLeft:
+		return applock.ByTimeLeft
+	case byAge:
+		return applock.ByAge
+	case byWaiters:
+		return applock.ByWaiters
+	default:
+		return applock.ByObject
+	}
+}
 
 // filter is what the address of a list says, as it says it.
 type filter struct {
 	Type, Prefix, Operator, Department string
-	NoDepartment, Waiting              bool
+	NoDepartment                       bool
 	Older, Within                      string
 	Sort                               string
-	// After is the last object of the page before, and Behind what that page is sorted by, of that object.
-	After, Behind string
+	// After is the last object of the page before.
+	After string
 }
 
 func filterOf(query url.Values) filter {
 	f := filter{
 		Type: query.Get("type"), Prefix: query.Get("prefix"), Operator: query.Get("operator"), Department: query.Get("department"),
-		NoDepartment: query.Get("no-department") != "", Waiting: query.Get("waiting") != "",
-		Older: query.Get("older"), Within: query.Get("within"), Sort: query.Get("sort"),
-		After: query.Get("after"), Behind: query.Get("behind"),
+		NoDepartment: query.Get("no-department") != "",
+		Older:        query.Get("older"), Within: query.Get("within"), Sort: query.Get("sort"),
+		After: query.Get("after"),
 	}
-	if !slices.Contains([]string{byOperator, bySince, byLeft}, f.Sort) {
+	if ordered(f.Sort) == applock.ByObject || f.Prefix != "" { // what begins alike is sorted by object
 		f.Sort = byObject
 	}
 	return f
@@ -56,10 +66,8 @@ func (f filter) query() url.Values {
 			query.Set(name, value)
 		}
 	}
-	for name, on := range map[string]bool{"no-department": f.NoDepartment, "waiting": f.Waiting} {
-		if on {
-			query.Set(name, "1")
-		}
+	if f.NoDepartment {
+		query.Set("no-department", "1")
 	}
 	if f.Sort != byObject {
 		query.Set("sort", f.Sort)
@@ -76,18 +84,10 @@ func (f filter) Sorted(order string) string {
 // First is the address of the first page.
 func (f filter) First() string { return f.Sorted(f.Sort) }
 
-// Next is the address of the page behind a lock.
-func (f filter) Next(last applock.Lock) string {
+// Next is the address of the page behind an object.
+func (f filter) Next(last applock.Object) string {
 	query := f.query()
-	query.Set("after", last.Object.String())
-	switch f.Sort {
-	case byOperator:
-		query.Set("behind", last.Owner.Operator)
-	case bySince:
-		query.Set("behind", last.AcquiredAt.UTC().Format(time.RFC3339Nano))
-	case byLeft:
-		query.Set("behind", last.ExpiresAt.UTC().Format(time.RFC3339Nano))
-	}
+	query.Set("after", last.String())
 	return "./?" + query.Encode()
 }
 
@@ -109,52 +109,11 @@ func (f filter) request() (applock.ListRequest, error) {
 	if r.ExpiresWithin, err = parseSpan("ExpiresWithin", f.Within); err != nil {
 		return r, err
 	}
-	r.PageSize = rowsOfPage + 1
-	if f.Sort != byObject || f.Waiting || r.OlderThan > 0 || r.ExpiresWithin > 0 {
-		r.PageSize = applock.MaxPageSize // the choice is made here, and few may pass
-	}
+	r.PageSize, r.Order = rowsOfPage+1, ordered(f.Sort)
 	if f.After != "" && f.Sort == byObject {
 		r.After, err = applock.ParseObject(f.After)
 	}
 	return r, err
-}
-
-// behind returns what a page begins behind: a lock with no more than the order compares. It is nil for the first page, and
-// where the database begins there.
-func (f filter) behind() (*applock.Lock, error) {
-	if f.After == "" || f.Sort == byObject {
-		return nil, nil
-	}
-	object, err := applock.ParseObject(f.After)
-	if err != nil {
-		return nil, err
-	}
-	last := &applock.Lock{Object: object, Owner: applock.Owner{Operator: f.Behind}}
-	if f.Sort == byOperator {
-		return last, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, f.Behind)
-	if err != nil {
-		return nil, &applock.InvalidError{Argument: "After", Reason: "is not what this page has written"}
-	}
-	last.AcquiredAt, last.ExpiresAt = at, at
-	return last, nil
-}
-
-// comparing returns the order of locks by its name.
-func comparing(order string) func(a, b applock.Lock) int {
-	return func(a, b applock.Lock) int {
-		first := 0
-		switch order {
-		case byOperator:
-			first = strings.Compare(a.Owner.Operator, b.Owner.Operator)
-		case bySince:
-			first = a.AcquiredAt.Compare(b.AcquiredAt)
-		case byLeft:
-			first = a.ExpiresAt.Compare(b.ExpiresAt)
-		}
-		return cmp.Or(first, strings.Compare(a.Object.Type, b.Object.Type), strings.Compare(a.Object.ID, b.Object.ID))
-	}
 }
 
 // row is a lock of the list. Waiters are counted where the list asks for them.
@@ -169,6 +128,8 @@ type listed struct {
 	Rows   []row
 	// More is the address of the next page, empty where there is none.
 	More string
+	// Cut is true where there are more locks and no next page.
+	Cut bool
 }
 
 func (c *console) listPage(r *http.Request) (view, error) {
@@ -177,7 +138,7 @@ func (c *console) listPage(r *http.Request) (view, error) {
 	if f.First() == (filter{Within: "1h", Sort: byLeft}).First() {
 		v.title, v.here = c.texts["title.expiring"], expiringSoon
 	}
-	if f.Waiting {
+	if f.Sort == byWaiters {
 		v.live = topicLocks + " " + topicWaiters
 	}
 	page, err := c.readList(r.Context(), f)
@@ -192,32 +153,21 @@ func (c *console) readList(ctx context.Context, f filter) (listed, error) {
 	if err != nil {
 		return page, err
 	}
-	last, err := f.behind()
-	if err != nil {
-		return page, err
-	}
 	var waiting map[applock.Object]int
-	if f.Waiting {
+	if f.Sort == byWaiters {
 		if waiting, err = c.countWaiters(ctx, request); err != nil {
 			return page, err
 		}
 	}
-	best := bestOf{most: rowsOfPage + 1, compare: comparing(f.Sort)}
 	for lock, err := range clientOf(ctx).List(ctx, request) {
 		if err != nil {
 			return page, err
 		}
-		if f.Waiting && waiting[lock.Object] == 0 || last != nil && best.compare(lock, *last) <= 0 {
-			continue
-		}
-		best.add(lock)
-		if f.Sort == byObject && best.full() {
-			break
-		}
-	}
-	for i, lock := range best.locks {
-		if i == rowsOfPage {
-			page.More = f.Next(best.locks[i-1])
+		if len(page.Rows) == rowsOfPage {
+			page.Cut = f.Sort != byObject
+			if !page.Cut {
+				page.More = f.Next(page.Rows[rowsOfPage-1].Object)
+			}
 			break
 		}
 		page.Rows = append(page.Rows, row{Lock: lock, Waiters: waiting[lock.Object]})
@@ -236,24 +186,4 @@ func (c *console) countWaiters(ctx context.Context, list applock.ListRequest) (m
 		waiting[waiter.Object]++
 	}
 	return waiting, nil
-}
-
-// bestOf keeps the first locks in an order, however many there are.
-type bestOf struct {
-	most    int
-	compare func(a, b applock.Lock) int
-	locks   []applock.Lock
-}
-
-func (b *bestOf) full() bool { return len(b.locks) == b.most }
-
-func (b *bestOf) add(lock applock.Lock) {
-	at, _ := slices.BinarySearchFunc(b.locks, lock, b.compare)
-	if at == b.most {
-		return
-	}
-	if b.full() {
-		b.locks = b.locks[:b.most-1]
-	}
-	b.locks = slices.Insert(b.locks, at, lock)
 }

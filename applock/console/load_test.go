@@ -49,8 +49,8 @@ func TestPageIsOneQuery(t *testing.T) {
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)
-		SELECT 'customer', lpad(i::text, 5, '0'), 'jdoe', 'sales', i, now(), now(), now() + interval '1 day' FROM generate_series(1, 10000) AS i`); err != nil {
+	if _, err := pool.Exec(t.Context(), `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
+		SELECT 'customer', lpad(i::text, 5, '0'), 'jdoe', 'sales', i, now(), now(), 86400, now() + interval '1 day' FROM generate_series(1, 10000) AS i`); err != nil {
 		t.Fatal(err)
 	}
 	config := supervisor()

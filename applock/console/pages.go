@@ -7,32 +7,20 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/applock/applock/applock"
 )
 
-// waiting is a waiter, with how long he has waited by the database's clock.
-type waiting struct {
-	applock.Waiter
-	For time.Duration
-}
-
-func waitingOf(waiter applock.Waiter) waiting {
-	now := waiter.ExpiresAt.Add(-waiter.Left)
-	return waiting{Waiter: waiter, For: max(0, now.Sub(waiter.Since))}
-}
-
 // readWaiters returns those who have waited longest, no more than a page has, and how many there are.
-func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []waiting, all int, err error) {
+func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, all int, err error) {
 	request.PageSize = applock.MaxPageSize
 	for waiter, err := range clientOf(ctx).Waiters(ctx, request) {
 		if err != nil {
 			return nil, 0, err
 		}
 		all++
-		at, _ := slices.BinarySearchFunc(longest, waiter, func(a waiting, b applock.Waiter) int { return a.Since.Compare(b.Since) })
-		longest = slices.Insert(longest, at, waitingOf(waiter))
+		at, _ := slices.BinarySearchFunc(longest, waiter, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
+		longest = slices.Insert(longest, at, waiter)
 		longest = longest[:min(len(longest), rowsOfPage)]
 	}
 	return longest, all, nil
@@ -40,18 +28,16 @@ func (c *console) readWaiters(ctx context.Context, request applock.WaitersReques
 
 // readEvents returns the newest events, the newest first, no more than a page has.
 func (c *console) readEvents(ctx context.Context, request applock.EventsRequest) ([]applock.Event, error) {
-	request.PageSize = applock.MaxPageSize
+	request.PageSize, request.NewestFirst = rowsOfPage, true
 	var newest []applock.Event
 	for event, err := range clientOf(ctx).Events(ctx, request) {
 		if err != nil {
 			return nil, err
 		}
-		if len(newest) == rowsOfPage {
-			newest = newest[1:]
+		if newest = append(newest, event); len(newest) == rowsOfPage {
+			break
 		}
-		newest = append(newest, event)
 	}
-	slices.Reverse(newest)
 	return newest, nil
 }
 
@@ -60,7 +46,7 @@ type objectShown struct {
 	Object applock.Object
 	// Lock is nil where nobody holds it.
 	Lock    *applock.Lock
-	Waiters []waiting
+	Waiters []applock.Waiter
 	Events  []applock.Event
 	// Verbs are those that who asks may do.
 	Verbs []string
@@ -100,7 +86,7 @@ type deskShown struct {
 	Operator string
 	Rows     []row
 	More     string
-	Waits    []waiting
+	Waits    []applock.Waiter
 	Events   []applock.Event
 	Verbs    []string
 }
@@ -130,7 +116,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 // queueShown is the page of those who wait.
 type queueShown struct {
 	Type    string
-	Waiters []waiting
+	Waiters []applock.Waiter
 	All     int
 }
 

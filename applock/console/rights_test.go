@@ -227,7 +227,7 @@ func TestRightsOfTheDatabase(t *testing.T) {
 	auditor := deskOn(roleClient(t, owner, dsn, "auditor"), config)
 	auditor.console.own.rights.believeAll()
 	grant := deskOn(owner, config).get(t, "customer:42", "JDOE", time.Hour)
-	for _, page := range []string{"/", "/?waiting=1&sort=left", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
+	for _, page := range []string{"/", "/?sort=waiters", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
 		auditor.see(t, page, http.StatusOK)
 	}
 	for _, verb := range verbNames() {

@@ -248,7 +248,7 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 	name := url.QueryEscape(object.String())
 	pages := map[string]string{}
 	for _, address := range []string{
-		"/", "/?waiting=1&sort=left", "/object?name=" + name, "/operator?name=" + url.QueryEscape(attack), "/waiters", "/statistics",
+		"/", "/?sort=waiters", "/object?name=" + name, "/operator?name=" + url.QueryEscape(attack), "/waiters", "/statistics",
 		"/transfer?name=" + name, "/take?name=" + name, "/release?name=" + name, "/note?name=" + name,
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)
@@ -292,7 +292,7 @@ func TestParametersDoNotRun(t *testing.T) {
 	d := newDesk(t, supervisor())
 	d.get(t, "customer:42", "JDOE", time.Hour)
 	parameters := []string{
-		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "behind", "name", "id", "topics", "seen",
+		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "id", "topics", "seen",
 	}
 	for _, page := range []string{"/", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/transfer-desk", "/answer", "/nonsense"} {
 		for _, parameter := range parameters {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,10 @@ func TestContract(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
 			locktest.Exercise(t, locktest.Backend{
-				Place: func(t testing.TB) string { return newPlace(t, product) },
-				Open:  open,
+				Place:   func(t testing.TB) string { return newPlace(t, product) },
+				Open:    open,
+				Direct:  direct,
+				Endless: true,
 				Losses: map[string]func(t testing.TB, place string, object applock.Object){
 					"KilledSession": killHolder,
 				},
@@ -42,6 +45,14 @@ func newPlace(t testing.TB, product string) string {
 func configOf(place string) getlock.Config {
 	namespace, dsn, _ := strings.Cut(place, " ")
 	return getlock.Config{DSN: dsn, Namespace: namespace}
+}
+
+func direct(_ context.Context, place string) (applock.Backend, func() error, error) {
+	backend, err := getlock.NewBackend(configOf(place))
+	if err != nil {
+		return nil, nil, err
+	}
+	return backend, backend.(io.Closer).Close, nil
 }
 
 func open(_ context.Context, place string) (applock.Locker, func() error, error) {

@@ -75,15 +75,24 @@ type Config struct {
 // New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
 // It returns ErrInvalid for a configuration that cannot be used.
 func New(config Config) (*applock.Leases, error) {
+	server, common, err := configured(config)
+	if err != nil {
+		return nil, fmt.Errorf("getlock: %w", err)
+	}
+	return sessions.New(server, common), nil
+}
+
+// configured returns the server, and what is not MySQL's, or ErrInvalid.
+func configured(config Config) (*server, sessions.Config, error) {
 	common, err := sessions.Config{
 		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger, Events: config.Events,
 	}.Checked()
 	if err != nil {
-		return nil, fmt.Errorf("getlock: %w", err)
+		return nil, common, err
 	}
 	conn, err := mysqldriver.ParseDSN(config.DSN)
 	if err != nil {
-		return nil, fmt.Errorf("getlock: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
+		return nil, common, &applock.InvalidError{Argument: "dsn", Reason: err.Error()}
 	}
 	conn.InterpolateParams = true // one round trip
 	if conn.ConnectionAttributes == "" {
@@ -91,9 +100,9 @@ func New(config Config) (*applock.Leases, error) {
 	}
 	connector, err := mysql.NewConnector(conn)
 	if err != nil {
-		return nil, fmt.Errorf("getlock: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
+		return nil, common, &applock.InvalidError{Argument: "dsn", Reason: err.Error()}
 	}
-	return sessions.New(&server{connector: connector, namespace: common.Namespace}, common), nil
+	return &server{connector: connector, namespace: common.Namespace}, common, nil
 }
 
 // programName is how the holder shows in performance_schema.session_connect_attrs.

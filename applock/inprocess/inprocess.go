@@ -16,8 +16,10 @@ import (
 
 // New returns leases that are kept in memory. Each call returns locks of their own.
 func New() *applock.Leases {
-	return applock.NewLeases(&backend{grants: map[applock.Object]applock.Grant{}}, applock.LeasesConfig{})
+	return applock.NewLeases(newBackend(), applock.LeasesConfig{})
 }
+
+func newBackend() *backend { return &backend{grants: map[applock.Object]applock.Grant{}} }
 
 // backend is a table in memory. It needs no poller: whoever releases is in the same Leases as those who wait.
 type backend struct {
@@ -67,7 +69,9 @@ func (b *backend) Renew(_ context.Context, renewals []applock.Renewal) ([]apploc
 		answers[i] = applock.Renewed{Object: object, Lost: b.lost(renewal.Grant)}
 		if answers[i].Lost == nil {
 			grant := b.grants[object]
-			grant.ExpiresAt = time.Now().Add(renewal.TTL).UTC()
+			if expires := time.Now().Add(renewal.TTL).UTC(); expires.After(grant.ExpiresAt) {
+				grant.ExpiresAt = expires
+			}
 			b.grants[object] = grant
 			answers[i].ExpiresAt = grant.ExpiresAt
 		}

@@ -19,11 +19,16 @@ func open(context.Context, string) (applock.Locker, func() error, error) {
 	return leases, leases.Close, nil
 }
 
+func direct(context.Context, string) (applock.Backend, func() error, error) {
+	return inprocess.NewBackend(), func() error { return nil }, nil
+}
+
 func TestContract(t *testing.T) {
 	t.Parallel()
 	locktest.Exercise(t, locktest.Backend{
 		Place:     func(testing.TB) string { return "" },
 		Open:      open,
+		Direct:    direct,
 		OneClient: true,
 		Fences:    true,
 		Owners:    true,

@@ -3,8 +3,10 @@ package locktest
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,9 +16,24 @@ import (
 	"github.com/applock/applock/applock"
 )
 
+// clientRules are those whose checks use the backend as programs do.
+func clientRules() []rule {
+	return []rule{
+		{"ExclusionOfClients", "never two clients hold an object at a time", exclusionOfClients},
+		{"Keys", "objects that differ in anything but trailing blanks are different ones", keys},
+		{"RefusalNamesTheHolder", "a refusal comes at once and says who has the object", refusalNamesTheHolder},
+		{"WaitersAreServed", "a release serves who waits, also in another client", waitersAreServed},
+		{"CancelledWaiter", "a cancelled waiter gets the cause, and leaves nothing", cancelledWaiter},
+		{"CancelledAtAnyMoment", "a call that is cancelled at any moment leaves nothing", cancelledAtAnyMoment},
+		{"Expiry", "a lease ends at MaxHold, and the object is somebody else's then", expiry},
+		{"Renewal", "a renewed lease lasts longer, and can be released", renewal},
+		{"Close", "Close frees what was held, and ends who waits", closing},
+	}
+}
+
 // Goal: never two at a time. Method: goroutines of several clients count in two steps, which loses counts unless each is
 // alone.
-func exclusionOfClients(t *testing.T, backend Backend) {
+func exclusionOfClients(t *trial, backend Backend) {
 	const goroutines, clients, rounds = 12, 4, 4
 	place := newPlace(t, backend)
 	lockers := []applock.Locker{place.locker}
@@ -24,8 +41,6 @@ func exclusionOfClients(t *testing.T, backend Backend) {
 		lockers = append(lockers, place.open(t))
 	}
 	var counter, inside atomic.Int64
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	count := func(context.Context, *applock.Lease) error {
 		if others := inside.Add(1) - 1; others > 0 {
 			t.Errorf("%d others are inside", others)
@@ -40,7 +55,7 @@ func exclusionOfClients(t *testing.T, backend Backend) {
 	for i := range goroutines {
 		group.Go(func() {
 			for range rounds {
-				if err := lockers[i%clients].Do(ctx, request(place.object(1)), count); err != nil {
+				if err := lockers[i%clients].Do(t.Context(), request(place.object(1)), count); err != nil {
 					t.Error(err)
 					return
 				}
@@ -55,7 +70,7 @@ func exclusionOfClients(t *testing.T, backend Backend) {
 
 // Goal: objects that differ in anything are different ones; trailing blanks do not count, as everywhere. Method: hold
 // them all at once; then the same by other spellings.
-func keys(t *testing.T, backend Backend) {
+func keys(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	kind := place.kind
 	long := strings.Repeat("x", applock.MaxObjectIDLength-1)
@@ -98,7 +113,7 @@ func keys(t *testing.T, backend Backend) {
 
 // Goal: a refusal says who has the object, and comes at once. Method: a held object, by the same client and by another;
 // then the object is free.
-func refusalNamesTheHolder(t *testing.T, backend Backend) {
+func refusalNamesTheHolder(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
@@ -114,7 +129,7 @@ func refusalNamesTheHolder(t *testing.T, backend Backend) {
 }
 
 // Goal: a release serves who waits. Method: a waiter in the same client, and one in another.
-func waitersAreServed(t *testing.T, backend Backend) {
+func waitersAreServed(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
 		holder := mustAcquire(t, place.locker, request(place.object(1)))
@@ -134,7 +149,7 @@ func waitersAreServed(t *testing.T, backend Backend) {
 
 // Goal: who is cancelled while waiting hears why, and leaves nothing behind. Method: cancel a waiter; then nobody is
 // listed, and nobody else has the object after the release.
-func cancelledWaiter(t *testing.T, backend Backend) {
+func cancelledWaiter(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	cause := errors.New("the user has left")
@@ -153,7 +168,7 @@ func cancelledWaiter(t *testing.T, backend Backend) {
 
 // Goal: the same at any moment, also while the call is under way. Method: deadlines of random length on an object that is
 // being released; in the end it is free, and nobody is listed.
-func cancelledAtAnyMoment(t *testing.T, backend Backend) {
+func cancelledAtAnyMoment(t *trial, backend Backend) {
 	const rounds, longest = 30, 10 * time.Millisecond
 	place := newPlace(t, backend)
 	other := place.open(t)
@@ -181,7 +196,7 @@ func cancelledAtAnyMoment(t *testing.T, backend Backend) {
 
 // Goal: the lease ends at MaxHold whatever its holder does, with a signal, and the object is somebody else's then. Method:
 // a holder that does not release, and a waiter from another client; the late release says so and does no harm.
-func expiry(t *testing.T, backend Backend) {
+func expiry(t *trial, backend Backend) {
 	const short = 500 * time.Millisecond
 	place := newPlace(t, backend)
 	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: short})
@@ -199,12 +214,13 @@ func expiry(t *testing.T, backend Backend) {
 
 // Goal: a renewed grant is the same grant, and lasts longer where the backend tells. Method: Renew, with a TTL and without;
 // afterwards others are refused, and a release frees the object.
-func renewal(t *testing.T, backend Backend) {
+func renewal(t *trial, backend Backend) {
 	const rounding = time.Second // of what the backend tells
 	place := newPlace(t, backend)
 	for _, ttl := range []time.Duration{0, longTTL} {
 		lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: ttl})
 		before, trusted := lease.ExpiresAt(), lease.Deadline()
+		time.Sleep(lookAgain) // in virtual time, too, the renewal is later
 		if err := lease.Renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -221,56 +237,41 @@ func renewal(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: a loss is seen, and a former holder cannot release what is somebody else's now. Method: each way of losing; a new
-// holder; then the former one renews and releases.
-func loss(t *testing.T, backend Backend) {
-	for name, lose := range backend.Losses {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			place := newPlace(t, backend)
-			lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: longTTL})
-			lose(t, place.name, place.object(1))
-			next := mustAcquire(t, place.open(t), request(place.object(1)))
-			err := lease.Renew(t.Context())
-			var lost *applock.LostError
-			if !errors.As(err, &lost) || lost.Object != place.object(1) || errors.Is(err, applock.ErrHeld) {
-				t.Errorf("renew after the loss: %v, want a *LostError", err)
-			}
-			requireLost(t, lease)
-			if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) || errors.Is(err, applock.ErrHeld) {
-				t.Errorf("release after the loss: %v, want ErrLost", err)
-			}
-			if err := next.Renew(t.Context()); err != nil {
-				t.Errorf("the new holder: %v", err)
-			}
-			mustRelease(t, next)
-			requireFree(t, place.locker, place.object(1))
+// lossRules are a rule for each way in which the backend can lose a grant. Goal: a loss is seen, and a former holder cannot
+// release what is somebody else's now. Method: a new holder; then the former one renews and releases.
+func lossRules(backend Backend) (rules []rule) {
+	for _, name := range slices.Sorted(maps.Keys(backend.Losses)) {
+		rules = append(rules, rule{
+			"Loss/" + name, "the holder hears of a loss, and cannot end the grant of the next one",
+			func(t *trial, backend Backend) { loss(t, backend, backend.Losses[name]) },
 		})
 	}
+	return rules
 }
 
-// Goal: later grants have greater fences. Method: grants of several clients in a row.
-func fences(t *testing.T, backend Backend) {
+func loss(t *trial, backend Backend, lose func(t testing.TB, place string, object applock.Object)) {
 	place := newPlace(t, backend)
-	other := place.open(t)
-	last := applock.Fence(0)
-	for range 5 {
-		for _, locker := range []applock.Locker{place.locker, other} {
-			lease := mustAcquire(t, locker, request(place.object(1)))
-			switch {
-			case !backend.Fences && lease.Fence() != 0:
-				t.Errorf("fence %d on a backend without fences", lease.Fence())
-			case backend.Fences && lease.Fence() <= last:
-				t.Errorf("fence %d after %d", lease.Fence(), last)
-			}
-			last = lease.Fence()
-			mustRelease(t, lease)
-		}
+	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: longTTL})
+	lose(t, place.name, place.object(1))
+	next := mustAcquire(t, place.open(t), request(place.object(1)))
+	err := lease.Renew(t.Context())
+	var lost *applock.LostError
+	if !errors.As(err, &lost) || lost.Object != place.object(1) || errors.Is(err, applock.ErrHeld) {
+		t.Errorf("renew after the loss: %v, want a *LostError", err)
 	}
+	requireLost(t, lease)
+	if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) || errors.Is(err, applock.ErrHeld) {
+		t.Errorf("release after the loss: %v, want ErrLost", err)
+	}
+	if err := next.Renew(t.Context()); err != nil {
+		t.Errorf("the new holder: %v", err)
+	}
+	mustRelease(t, next)
+	requireFree(t, place.locker, place.object(1))
 }
 
 // Goal: Close frees what was held, and ends who waits. Method: a client with a lease and a waiter.
-func closing(t *testing.T, backend Backend) {
+func closing(t *trial, backend Backend) {
 	name := backend.Place(t)
 	locker, closeClient, err := backend.Open(context.WithoutCancel(t.Context()), name)
 	if err != nil {

@@ -4,12 +4,15 @@
 //	func TestMain(m *testing.M) { locktest.Main(m, open) }
 //
 //	func TestContract(t *testing.T) {
-//		locktest.Exercise(t, locktest.Backend{Place: newPlace, Open: open, ...})
+//		locktest.Exercise(t, locktest.Backend{Place: newPlace, Open: open, Direct: direct, ...})
 //	}
 //
+// Exercise has one sub-test for each rule of [applock.Backend]. Some call the backend itself, by Direct: Leases would hide that a
+// renewal changes nothing. The others use it as programs do, by Open. A failure names its rule and says it in words. Each
+// sub-test has a deadline of its own, so a call that never returns fails the rule that it was made for.
+//
 // What [applock.Leases] does on any backend is not tested here: its timing, its queues and what it makes of failures are
-// tested once, in virtual time, beside it. The tests wait for conditions, and for as long as it takes: a slow or busy
-// machine does not make them fail.
+// tested once, in virtual time, beside it. The sub-tests wait for conditions: a slow or busy machine does not make them fail.
 package locktest
 
 import (
@@ -26,11 +29,15 @@ type Backend struct {
 	Place func(t testing.TB) string
 	// Open opens a place. Each call is one more client, as another process would be.
 	Open Open
+	// Direct opens a place without Leases: it returns the backend that Open's clients use. Each call is one more program.
+	Direct Direct
 	// OneClient is true where locks do not reach beyond one Locker: all clients of a place are the same then, and there
 	// are no other processes.
 	OneClient bool
 	// OneProcess is true where other processes cannot open a place of the tests.
 	OneProcess bool
+	// Endless is true where a grant lasts until it is released or its session ends, whatever its TTL.
+	Endless bool
 	// Fences is true where later grants of an object have greater fences.
 	Fences bool
 	// Owners is true where a refusal by another client tells the operator who holds the object.
@@ -48,34 +55,27 @@ type Backend struct {
 // Open opens a place. closeClient ends the client; its error fails the test.
 type Open func(ctx context.Context, place string) (locker applock.Locker, closeClient func() error, err error)
 
-// Exercise runs all tests.
+// Direct opens the backend of a place. closeBackend ends it; its error fails the test.
+type Direct func(ctx context.Context, place string) (backend applock.Backend, closeBackend func() error, err error)
+
+// Exercise checks all rules, each in a sub-test of its name, in parallel. It fails where Place, Open or Direct is missing.
 func Exercise(t *testing.T, backend Backend) {
 	t.Helper()
-	tests := map[string]func(t *testing.T, backend Backend){
-		"ExclusionOfClients":    exclusionOfClients,
-		"Keys":                  keys,
-		"RefusalNamesTheHolder": refusalNamesTheHolder,
-		"WaitersAreServed":      waitersAreServed,
-		"CancelledWaiter":       cancelledWaiter,
-		"CancelledAtAnyMoment":  cancelledAtAnyMoment,
-		"Expiry":                expiry,
-		"Renewal":               renewal,
-		"Loss":                  loss,
-		"Fences":                fences,
-		"Close":                 closing,
+	if backend.Place == nil || backend.Open == nil || backend.Direct == nil {
+		t.Fatal("locktest needs Place, Open and Direct")
 	}
-	if !backend.OneProcess {
-		tests["ManyLeases"] = manyLeases
-		tests["LeavesNothing"] = leavesNothing
-	}
-	if !backend.OneProcess && !backend.OneClient {
-		tests["ExclusionOfProcesses"] = exclusionOfProcesses
-		tests["KilledHolder"] = killedHolder
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+	for _, rule := range rulesOf(backend) {
+		t.Run(rule.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, backend)
+			rule.judge(t, backend, limitOf(t))
 		})
 	}
+}
+
+// rulesOf returns the rules that a backend of this kind must obey.
+func rulesOf(backend Backend) []rule {
+	rules := directRules(backend)
+	rules = append(rules, clientRules()...)
+	rules = append(rules, lossRules(backend)...)
+	return append(rules, processRules(backend)...)
 }

@@ -15,8 +15,6 @@ const (
 	// longHold and longTTL are longer than any stall of a machine.
 	longHold = time.Hour
 	longTTL  = time.Minute
-	// patience ends a test that would never end.
-	patience = 5 * time.Minute
 	// lookAgain is how often a test looks whether a condition has come true.
 	lookAgain = 5 * time.Millisecond
 )
@@ -71,9 +69,7 @@ func request(object applock.Object) applock.AcquireRequest {
 // mustAcquire acquires or ends the test.
 func mustAcquire(t testing.TB, locker applock.Locker, request applock.AcquireRequest) *applock.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	lease, err := locker.Acquire(ctx, request)
+	lease, err := locker.Acquire(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +103,7 @@ func requireLost(t testing.TB, lease *applock.Lease) {
 	t.Helper()
 	select {
 	case <-lease.Context().Done():
-	case <-time.After(patience):
+	case <-t.Context().Done():
 		t.Fatal("the context of a lost lease has not ended")
 	}
 	cause := context.Cause(lease.Context())
@@ -139,8 +135,10 @@ func (p place) requireNothingLeft(t testing.TB) {
 // eventually wants a condition to come true.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(patience); !condition(); time.Sleep(lookAgain) {
-		if time.Now().After(limit) {
+	for !condition() {
+		select {
+		case <-time.After(lookAgain):
+		case <-t.Context().Done():
 			t.Fatalf("not so in the end: %s", what)
 		}
 	}
@@ -177,7 +175,7 @@ func ended(t testing.TB, result <-chan acquired) acquired {
 	select {
 	case got := <-result:
 		return got
-	case <-time.After(patience):
+	case <-t.Context().Done():
 		t.Fatal("the waiter goes on waiting")
 	}
 	return acquired{}

@@ -36,6 +36,9 @@ const (
 
 	jobMany = "many"
 
+	// processLimit ends a process that nobody has killed.
+	processLimit = 5 * time.Minute
+
 	processes       = 4
 	roundsPerWorker = 10
 )
@@ -54,7 +57,7 @@ func Main(m *testing.M, open Open) {
 }
 
 func work(job string, open Open) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), processLimit)
 	defer cancel()
 	if job == jobLeave {
 		return leave(ctx, open)
@@ -217,9 +220,26 @@ func (p place) process(t testing.TB, job, counter string) *exec.Cmd {
 	return command
 }
 
+// processRules are those whose checks start other processes.
+func processRules(backend Backend) (rules []rule) {
+	if backend.OneProcess {
+		return nil
+	}
+	rules = []rule{
+		{"ManyLeases", "neither a lease nor a waiter occupies a connection", manyLeases},
+		{"LeavesNothing", "a closed client leaves no goroutine and no connection", leavesNothing},
+	}
+	if !backend.OneClient {
+		rules = append(rules,
+			rule{"ExclusionOfProcesses", "never two processes hold an object at a time", exclusionOfProcesses},
+			rule{"KilledHolder", "the object of a killed process becomes free", killedHolder})
+	}
+	return rules
+}
+
 // Goal: never two processes at a time. Method: four of them count in a file in two steps, which loses counts unless each
 // is alone.
-func exclusionOfProcesses(t *testing.T, backend Backend) {
+func exclusionOfProcesses(t *trial, backend Backend) {
 	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	counter := filepath.Join(t.TempDir(), "counter")
 	if err := os.WriteFile(counter, []byte("0"), 0o600); err != nil {
@@ -243,7 +263,7 @@ func exclusionOfProcesses(t *testing.T, backend Backend) {
 
 // Goal: the object of a holder that crashes is free as soon as the backend sees it, or after its TTL. Method: kill a
 // process that holds a lease with a TTL, and let the TTL pass where that is needed.
-func killedHolder(t *testing.T, backend Backend) {
+func killedHolder(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	command := place.process(t, jobHold, "")
 	output, err := command.StdoutPipe()
@@ -271,7 +291,7 @@ func killedHolder(t *testing.T, backend Backend) {
 
 // Goal: neither a lease nor a waiter occupies a connection. Method: a process with many of each counts its sockets, where
 // /proc tells them.
-func manyLeases(t *testing.T, backend Backend) {
+func manyLeases(t *trial, backend Backend) {
 	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	if err := place.process(t, jobMany, "").Run(); err != nil {
 		t.Errorf("a process with many leases: %v", err)
@@ -280,7 +300,7 @@ func manyLeases(t *testing.T, backend Backend) {
 
 // Goal: a closed client leaves no goroutine and no connection. Method: a process that uses one in all ways, closes it and
 // looks.
-func leavesNothing(t *testing.T, backend Backend) {
+func leavesNothing(t *trial, backend Backend) {
 	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	if err := place.process(t, jobLeave, "").Run(); err != nil {
 		t.Errorf("a process that should have had nothing left: %v", err)

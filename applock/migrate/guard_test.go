@@ -506,3 +506,35 @@ func TestWaysPastAGuard(t *testing.T) {
 		s.desk(t).does("TRUNCATE TABLE line")
 	})
 }
+
+// Goal: on PostgreSQL a guard does not let rows of a table that inherits from the guarded one be changed through that: it is refused until
+// the child has a guard as well, and then its rows are refused. Partitions need no guard of their own. Method: such tables.
+func TestGuardOfATableWithChildren(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s site) {
+		t.Helper()
+		if !s.forgets {
+			return // MySQL and MariaDB have no inheritance
+		}
+		s.paste(t, `CREATE TABLE doc (id VARCHAR(40), body VARCHAR(100));
+			CREATE TABLE doc_old () INHERITS (doc);
+			INSERT INTO doc_old VALUES ('1', 'old');
+			CREATE TABLE parted (id VARCHAR(40), body VARCHAR(100)) PARTITION BY LIST (id);
+			CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN ('1');
+			INSERT INTO parted VALUES ('1', 'old');`)
+		request := migrate.GuardScriptRequest{Dialect: s.dialect, Table: "doc", ObjectType: "document", IDColumn: "id"}
+		script, err := migrate.GuardScript(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if output, err := s.run(script); err == nil || !strings.Contains(output, `doc_old inherits from "doc": guard it first`) {
+			t.Errorf("a guard of a table with a child: %v\n%s", err, output)
+		}
+		s.desk(t).done("UPDATE doc SET body = 'new'")
+		s.guard(t, migrate.GuardScriptRequest{Table: "doc_old", ObjectType: "document", IDColumn: "id"})
+		s.guard(t, migrate.GuardScriptRequest{Table: "doc", ObjectType: "document", IDColumn: "id"})
+		s.desk(t).refused("UPDATE doc SET body = 'newer'")
+		s.guard(t, migrate.GuardScriptRequest{Table: "parted", ObjectType: "document", IDColumn: "id"})
+		s.desk(t).refused("UPDATE parted_1 SET body = 'newer'")
+	})
+}

@@ -158,6 +158,8 @@ const (
 	PartTables = migrate.PartTables
 	// PartRoutines are the procedures and functions, with their texts.
 	PartRoutines = migrate.PartRoutines
+	// PartViews are the views, with their columns and texts.
+	PartViews = migrate.PartViews
 	// PartOwners are the accounts with whose rights routines run.
 	PartOwners = migrate.PartOwners
 	// PartRights are the rights that nobody shall have.
@@ -208,7 +210,7 @@ func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (Statu
 			result.Newer.Contract = contractOf(ctx, client)
 			return nil
 		}
-		result.Findings, result.Compared = findings(found), target.Compares
+		result.Findings, result.Compared = findings(found), append(slices.Clone(target.Compares), PartViews)
 		return err
 	})
 	return result, err

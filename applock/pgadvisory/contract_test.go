@@ -3,6 +3,7 @@ package pgadvisory_test
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"strings"
 	"testing"
 
@@ -19,8 +20,10 @@ func TestMain(m *testing.M) { locktest.Main(m, open) }
 func TestContract(t *testing.T) {
 	t.Parallel()
 	locktest.Exercise(t, locktest.Backend{
-		Place: newPlace,
-		Open:  open,
+		Place:   newPlace,
+		Open:    open,
+		Direct:  direct,
+		Endless: true,
 		Losses: map[string]func(t testing.TB, place string, object applock.Object){
 			"KilledSession": killHolder,
 		},
@@ -36,6 +39,14 @@ func newPlace(t testing.TB) string {
 func configOf(place string) pgadvisory.Config {
 	namespace, dsn, _ := strings.Cut(place, " ")
 	return pgadvisory.Config{DSN: dsn, Namespace: namespace}
+}
+
+func direct(_ context.Context, place string) (applock.Backend, func() error, error) {
+	backend, err := pgadvisory.NewBackend(configOf(place))
+	if err != nil {
+		return nil, nil, err
+	}
+	return backend, backend.(io.Closer).Close, nil
 }
 
 func open(_ context.Context, place string) (applock.Locker, func() error, error) {

@@ -84,24 +84,33 @@ type Config struct {
 // New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
 // It returns ErrInvalid for a configuration that cannot be used.
 func New(config Config) (*applock.Leases, error) {
+	server, common, err := configured(config)
+	if err != nil {
+		return nil, fmt.Errorf("pgadvisory: %w", err)
+	}
+	return sessions.New(server, common), nil
+}
+
+// configured returns the server, and what is not PostgreSQL's, or ErrInvalid.
+func configured(config Config) (*server, sessions.Config, error) {
 	common, err := sessions.Config{
 		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger, Events: config.Events,
 	}.Checked()
 	if err != nil {
-		return nil, fmt.Errorf("pgadvisory: %w", err)
+		return nil, common, err
 	}
 	pool, err := pgxpool.ParseConfig(config.DSN)
 	if err != nil { // it repeats the DSN, which may hold a password
-		return nil, fmt.Errorf("pgadvisory: %w", &applock.InvalidError{
+		return nil, common, &applock.InvalidError{
 			Argument: "dsn", Reason: "is not postgres://USER:PASSWORD@HOST:PORT/DATABASE or a list of key=value",
-		})
+		}
 	}
 	if pool.ConnConfig.RuntimeParams["application_name"] == "" {
 		pool.ConnConfig.RuntimeParams["application_name"] = programName()
 	}
-	return sessions.New(&server{
+	return &server{
 		config: pool.ConnConfig, pooler: config.SessionPooler, namespace: common.Namespace, keys: config.Keys,
-	}, common), nil
+	}, common, nil
 }
 
 // programName is how the holder shows in pg_stat_activity, and in the refusals of others.

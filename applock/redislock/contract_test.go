@@ -23,6 +23,7 @@ func TestContract(t *testing.T) {
 	locktest.Exercise(t, locktest.Backend{
 		Place:  newPlace,
 		Open:   open,
+		Direct: direct,
 		Owners: true,
 		Losses: map[string]func(t testing.TB, place string, object applock.Object){
 			"DeletedKey": func(t testing.TB, place string, object applock.Object) {
@@ -66,6 +67,16 @@ func open(_ context.Context, place string) (applock.Locker, func() error, error)
 	// Losses that only a check tells of are not waited for as long as elsewhere.
 	leases := redislock.NewChecking(redislock.Config{Client: client, Namespace: namespace}, time.Second)
 	return leases, func() error { return errors.Join(leases.Close(), client.Close()) }, nil
+}
+
+func direct(_ context.Context, place string) (applock.Backend, func() error, error) {
+	namespace, dsn := split(place)
+	options, err := redis.ParseURL(dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := redis.NewClient(options)
+	return redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace}), client.Close, nil
 }
 
 func connect(t testing.TB, place string) *redis.Client {

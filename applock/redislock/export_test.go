@@ -1,5 +1,10 @@
 package redislock
 
+import "github.com/applock/applock/applock"
+
+// NewBackend returns what New keeps leases on.
+func NewBackend(config Config) applock.Backend { return newBackend(config) }
+
 // WholeMilliseconds is what the server is told.
 var WholeMilliseconds = wholeMilliseconds
 

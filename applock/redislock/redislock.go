@@ -94,15 +94,21 @@ func New(config Config) (*applock.Leases, error) {
 }
 
 func newLeases(config Config, interval time.Duration) *applock.Leases {
-	b := &backend{
+	return applock.NewLeases(newBackend(config), applock.LeasesConfig{
+		CheckInterval: interval, Logger: config.Logger, Events: config.Events,
+	})
+}
+
+func newBackend(config Config) *backend {
+	return &backend{
 		client:    config.Client,
 		locker:    bsm.New(config.Client),
 		release:   redis.NewScript(releaseScript),
 		takeover:  redis.NewScript(takeOverScript),
 		namespace: config.Namespace,
 		locks:     map[claim]*bsm.Lock{},
+		unknown:   map[claim]bool{},
 	}
-	return applock.NewLeases(b, applock.LeasesConfig{CheckInterval: interval, Logger: config.Logger, Events: config.Events})
 }
 
 // backend is applock's, on Redis. It remembers the locks of the grants it has given: with them goes what makes
@@ -116,12 +122,18 @@ type backend struct {
 
 	mutex sync.Mutex
 	locks map[claim]*bsm.Lock
+	// unknown are those whose Take had no answer. A Release of any other grant that is not in locks has nothing to do.
+	unknown map[claim]bool
 }
 
 // claim is what a grant on a backend without fences is known by.
 type claim struct {
 	object   applock.Object
 	operator string
+}
+
+func claimOf(grant applock.Grant) claim {
+	return claim{object: grant.Object, operator: grant.Owner.Operator}
 }
 
 var (
@@ -251,13 +263,23 @@ func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, 
 	case err == nil:
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
-		b.locks[claim{object: grant.Object, operator: grant.Owner.Operator}] = lock
+		of := claimOf(grant)
+		b.locks[of] = lock
+		delete(b.unknown, of)
 		return nil
 	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err):
 		return err
 	case isUnsent(err):
 		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
+	return b.unanswered(grant, err)
+}
+
+// unanswered notes that the grant may have been given.
+func (b *backend) unanswered(grant applock.Grant, err error) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.unknown[claimOf(grant)] = true
 	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
 }
 
@@ -288,7 +310,7 @@ func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string
 	case isUnsent(err):
 		return present, false, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
-	return present, false, fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
+	return present, false, b.unanswered(grant, err)
 }
 
 // adopt makes a grant of an operator, whose Take had no answer, this backend's, and reports whether there was one.
@@ -329,20 +351,25 @@ func wholeMilliseconds(ttl time.Duration) time.Duration {
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// Release is [applock.Backend.Release]. A grant whose Take had no answer is looked up by its operator.
+// Release is [applock.Backend.Release]. A grant whose Take had no answer is looked up by its operator. One that was found to be
+// lost is not: the operator's grant there is a later one.
 func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	lock := b.lockOf(grant)
+	lock, mayBe := b.lockOf(grant)
+	if lock == nil && !mayBe {
+		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
+	}
 	if lock == nil {
 		found, err := b.adopt(ctx, grant, callLimit)
 		if err != nil {
 			return err
 		}
 		if !found {
+			b.forget(grant, nil)
 			return applock.ErrNotHeld
 		}
-		lock = b.lockOf(grant)
+		lock, _ = b.lockOf(grant)
 	}
 	released, err := b.release.Run(
 		ctx, b.client, []string{lock.Key()}, lock.Token(), b.channel(), grant.Object.String(),
@@ -359,19 +386,22 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 
 var errGone = errors.New("the key has expired or was deleted")
 
-func (b *backend) lockOf(grant applock.Grant) *bsm.Lock {
+// lockOf returns the lock of a grant, nil where there is none, and whether there may be one that is not known.
+func (b *backend) lockOf(grant applock.Grant) (lock *bsm.Lock, mayBe bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	return b.locks[claim{object: grant.Object, operator: grant.Owner.Operator}]
+	of := claimOf(grant)
+	return b.locks[of], b.unknown[of]
 }
 
 // forget forgets the lock, unless there is a later one.
 func (b *backend) forget(grant applock.Grant, lock *bsm.Lock) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	of := claim{object: grant.Object, operator: grant.Owner.Operator}
+	of := claimOf(grant)
 	if b.locks[of] == lock {
 		delete(b.locks, of)
+		delete(b.unknown, of)
 	}
 }
 
@@ -397,7 +427,8 @@ func (b *backend) renew(ctx context.Context, renewals []applock.Renewal, states 
 	busy := make(chan struct{}, refreshers)
 	var group sync.WaitGroup
 	for i, renewal := range renewals {
-		present, lock := states[i], b.lockOf(renewal.Grant)
+		present := states[i]
+		lock, _ := b.lockOf(renewal.Grant)
 		switch {
 		case lock == nil || !present.found || present.value != lock.Token():
 			results[i] = &applock.Renewed{Object: renewal.Grant.Object, Lost: lossOf(renewal.Grant, present)}

@@ -80,12 +80,12 @@ func requireKeys(t testing.TB, place string, want int64, objects ...applock.Obje
 	}
 }
 
-// Goal: the key is the bytes of the object, and its value tells a reader who has it. Method: read it as anybody
-// would.
+// Goal: the key is the bytes of the object, and its value tells a reader who has it; a control character is refused, as in a
+// database. Method: read it as anybody would.
 func TestKeyAndValue(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
-	object := applock.Object{Type: "Küche {x}", ID: " a:b*?[\\]\r\n🔒"}
+	object := applock.Object{Type: "Küche {x}", ID: " a:b*?[\\]\"🔒"}
 	owner := applock.Owner{Operator: `JDOE"}`, Department: "<CS> & co"}
 	lease := mustAcquire(t, mustOpen(t, place), applock.AcquireRequest{Object: object, Owner: owner, MaxHold: time.Minute})
 	text, err := connect(t, place).Get(t.Context(), keyOf(place, object)).Result()
@@ -101,6 +101,12 @@ func TestKeyAndValue(t *testing.T) {
 	}
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
+	}
+	requireKeys(t, place, 0, object)
+	object.ID += "\r\n"
+	refused := applock.AcquireRequest{Object: object, Owner: owner, MaxHold: time.Minute}
+	if _, err := mustOpen(t, place).Acquire(t.Context(), refused); !errors.Is(err, applock.ErrInvalid) {
+		t.Errorf("a line break in an id: %v, want ErrInvalid", err)
 	}
 	requireKeys(t, place, 0, object)
 }
@@ -309,7 +315,8 @@ func TestAReleaseIsPublished(t *testing.T) {
 }
 
 // Goal: checking many leases takes few round trips, and writes nothing; only a TTL has to be renewed. Method: count the
-// commands of a few checks, which are spread over at most 8 moments of an interval; anew where a busy machine has lost a lease.
+// commands of a few checks, which are spread over at most 8 moments of an interval; anew where a busy machine has lost a lease, or
+// has repeated renewals whose answers came late: a backend that renews each lease does so in every attempt.
 func TestChecksAreCheap(t *testing.T) {
 	t.Parallel()
 	const attempts = 10
@@ -318,10 +325,10 @@ func TestChecksAreCheap(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("leases were lost in each of %d attempts", attempts)
+	t.Errorf("leases were lost, or renewed more often than checked, in each of %d attempts", attempts)
 }
 
-// checksAreCheap returns whether no lease was lost, which would be given back by commands of its own.
+// checksAreCheap returns whether no lease was lost, which would be given back by commands of its own, and renewals were fewer than checks.
 func checksAreCheap(t *testing.T) bool {
 	t.Helper()
 	place := newPlace(t)
@@ -347,10 +354,10 @@ func checksAreCheap(t *testing.T) bool {
 	if commands["get"] < 100*trips/16 || commands["evalsha"]+commands["eval"] > 0 {
 		t.Errorf("%d round trips: %v", trips, commands)
 	}
-	if laterCommands["evalsha"] == 0 || laterCommands["evalsha"] > laterTrips {
-		t.Errorf("%d renewals beside %d checks", laterCommands["evalsha"], laterTrips)
+	if laterCommands["evalsha"] == 0 {
+		t.Error("the lease with a TTL is not renewed")
 	}
-	return true
+	return laterCommands["evalsha"] <= laterTrips
 }
 
 // Goal: the end of a lease and the beginning of the next are exact to the millisecond, without a release. Method:

@@ -109,7 +109,7 @@ public class Cycles {
         return thread -> {
             long fence;
             try (Connection connection = pool.getConnection();
-                    PreparedStatement get = connection.prepareStatement(call + "get_appl_lock_row(?, ?, ?, ?, ?)")) {
+                    PreparedStatement get = connection.prepareStatement(call + "get_appl_lock_row(?, ?, ?, ?, ?, NULL)")) {
                 get.setString(1, type);
                 get.setString(2, Integer.toString(thread));
                 get.setString(3, "JDOE");
@@ -117,7 +117,7 @@ public class Cycles {
                 get.setLong(5, 60);
                 try (var answer = get.executeQuery()) {
                     answer.next();
-                    expectYes(answer.getString("p_lock_fl"));
+                    expectYes(answer.getString("p_ok_fl"));
                     fence = answer.getLong("p_fence");
                 }
             }
@@ -129,7 +129,7 @@ public class Cycles {
                 release.setLong(4, fence);
                 try (var answer = release.executeQuery()) {
                     answer.next();
-                    expectYes(answer.getString("p_return_cd"));
+                    expectYes(answer.getString("p_ok_fl"));
                 }
             }
         };

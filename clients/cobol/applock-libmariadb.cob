@@ -4,13 +4,14 @@
       *
       *     cobc -x program.cob applock-libmariadb.cob -lmariadb
       *
-      * The database decides; each CALL is one call of one procedure.
-      * The connection is the caller's, and so is the transaction.
+      * The database decides; each CALL is one call of one procedure,
+      * or reads one view. The connection is the caller's, and so is
+      * the transaction.
        IDENTIFICATION DIVISION.
        PROGRAM-ID. APPLOCK-LIBMARIADB.
        DATA DIVISION.
        WORKING-STORAGE SECTION.
-       01  STATEMENT-VERB          PIC X(5) VALUE "CALL ".
+       01  CALL-VERB               PIC X(16) VALUE "CALL".
        01  DEFAULT-SCHEMA          PIC X(64) VALUE SPACES.
        COPY "applock-work.cpy".
 
@@ -31,6 +32,43 @@
        PROCEDURE DIVISION.
            GOBACK.
        COPY "applock-operations.cpy".
+
+       ADD-SINCE.
+           STRING "event_ts>=UTC_TIMESTAMP(6)-INTERVAL "
+               FUNCTION TRIM(EDITED-NUMBER)
+               " SECOND" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+      * The server reads a range of the key only if it is written out.
+       ADD-BEHIND.
+           PERFORM VARYING KEY-NUMBER FROM 1 BY 1
+               UNTIL KEY-NUMBER = KEY-COLUMNS
+               STRING "(" DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+               PERFORM ADD-GREATER
+               STRING " OR " DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+               PERFORM ADD-KEY-COLUMN
+               STRING "=" DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+               PERFORM ADD-KEY-VALUE
+               STRING " AND " DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-PERFORM
+           PERFORM ADD-GREATER
+           PERFORM KEY-COLUMNS TIMES
+               SUBTRACT 1 FROM KEY-NUMBER
+               IF KEY-NUMBER > 0
+                   STRING ")" DELIMITED BY SIZE
+                       INTO STATEMENT WITH POINTER STATEMENT-END
+               END-IF
+           END-PERFORM.
+
+       ADD-GREATER.
+           PERFORM ADD-KEY-COLUMN
+           STRING ">" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           PERFORM ADD-KEY-VALUE.
 
        ESCAPE-BYTES.
            CALL "mysql_real_escape_string" USING

@@ -3,13 +3,14 @@
       *
       *     cobc -x program.cob applock-libpq.cob -lpq
       *
-      * The database decides; each CALL is one call of one procedure.
-      * The connection is the caller's, and so is the transaction.
+      * The database decides; each CALL is one call of one procedure,
+      * or reads one view. The connection is the caller's, and so is
+      * the transaction.
        IDENTIFICATION DIVISION.
        PROGRAM-ID. APPLOCK-LIBPQ.
        DATA DIVISION.
        WORKING-STORAGE SECTION.
-       01  STATEMENT-VERB          PIC X(14) VALUE "SELECT * FROM ".
+       01  CALL-VERB               PIC X(16) VALUE "SELECT * FROM".
        01  DEFAULT-SCHEMA          PIC X(64) VALUE "applock".
        COPY "applock-work.cpy".
 
@@ -25,6 +26,30 @@
        PROCEDURE DIVISION.
            GOBACK.
        COPY "applock-operations.cpy".
+
+       ADD-SINCE.
+           STRING "event_ts>=statement_timestamp()-"
+               FUNCTION TRIM(EDITED-NUMBER)
+               "*interval'1 second'" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+       ADD-BEHIND.
+           STRING "(" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           PERFORM VARYING KEY-NUMBER FROM 1 BY 1
+               UNTIL KEY-NUMBER > KEY-COLUMNS
+               PERFORM ADD-KEY-COLUMN
+               PERFORM ADD-KEY-COMMA
+           END-PERFORM
+           STRING ")>(" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           PERFORM VARYING KEY-NUMBER FROM 1 BY 1
+               UNTIL KEY-NUMBER > KEY-COLUMNS
+               PERFORM ADD-KEY-VALUE
+               PERFORM ADD-KEY-COMMA
+           END-PERFORM
+           STRING ")" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
 
       * The server refuses what is not in the connection's encoding.
        ESCAPE-BYTES.

@@ -8,6 +8,8 @@
            PERFORM ADD-OPERATOR-ID
            PERFORM ADD-DEPARTMENT-ID
            PERFORM ADD-TTL-SECONDS
+           MOVE IN-NEW-FL TO GIVEN-TEXT
+           PERFORM ADD-TEXT
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
@@ -115,20 +117,17 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * APPLOCK-FETCH gets the rows.
-       ENTRY "APPLOCK-LIST" USING APPLOCK.
-           MOVE "list_appl_locks" TO ROUTINE
-           PERFORM BEGIN-CALL
-           PERFORM ADD-OBJECT-TYPE
-           PERFORM ADD-OPERATOR-ID
-           PERFORM ADD-DEPARTMENT-ID
-           PERFORM ADD-AFTER-OBJECT
-           PERFORM ADD-MAX-ROWS
-           PERFORM CALL-FOR-ROWS
-           GOBACK.
-
        ENTRY "APPLOCK-PURGE" USING APPLOCK.
            MOVE "purge_appl_locks_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           MOVE IN-OLDER-THAN-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM ADD-MAX-ROWS
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+       ENTRY "APPLOCK-PURGE-HISTORY" USING APPLOCK.
+           MOVE "purge_appl_lock_history_row" TO ROUTINE
            PERFORM BEGIN-CALL
            MOVE IN-OLDER-THAN-SECONDS TO GIVEN-NUMBER
            PERFORM ADD-NUMBER
@@ -195,7 +194,8 @@
            PERFORM ADD-TO-GRANTS
            SET ADDRESS OF BYTES TO ADDRESS OF GRANTS
            MOVE GRANTS-LENGTH TO BYTES-LENGTH
-           PERFORM ADD-BYTES
+           PERFORM ADD-COMMA
+           PERFORM QUOTE-BYTES
            IF GRANTS-LENGTH = LENGTH OF GRANTS
                MOVE "54000" TO APPLOCK-SQLSTATE
                MOVE "too many grants" TO APPLOCK-MESSAGE
@@ -236,31 +236,6 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
-      * APPLOCK-FETCH gets the rows.
-       ENTRY "APPLOCK-WAITERS" USING APPLOCK.
-           MOVE "list_appl_lock_waiters" TO ROUTINE
-           PERFORM BEGIN-CALL
-           PERFORM ADD-OBJECT
-           PERFORM ADD-OPERATOR-ID
-           PERFORM ADD-DEPARTMENT-ID
-           PERFORM ADD-AFTER-OBJECT
-           MOVE IN-AFTER-OPERATOR-ID TO GIVEN-TEXT
-           PERFORM ADD-TEXT
-           MOVE IN-AFTER-CLIENT-ID TO GIVEN-TEXT
-           PERFORM ADD-TEXT
-           PERFORM ADD-MAX-ROWS
-           PERFORM CALL-FOR-ROWS
-           GOBACK.
-
-      * APPLOCK-FETCH gets the rows.
-       ENTRY "APPLOCK-STATS" USING APPLOCK.
-           MOVE "stats_appl_locks" TO ROUTINE
-           PERFORM BEGIN-CALL
-           PERFORM ADD-OBJECT-TYPE
-           PERFORM ADD-DEPARTMENT-ID
-           PERFORM CALL-FOR-ROWS
-           GOBACK.
-
       * Lays down what holds for IN-OBJECT-TYPE; a NULL is none.
        ENTRY "APPLOCK-SET-POLICY" USING APPLOCK.
            MOVE "set_appl_lock_policy_row" TO ROUTINE
@@ -286,25 +261,87 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * APPLOCK-FETCH gets the rows.
-       ENTRY "APPLOCK-POLICIES" USING APPLOCK.
-           MOVE "list_appl_lock_policies" TO ROUTINE
-           PERFORM BEGIN-CALL
-           PERFORM ADD-OBJECT-TYPE
-           PERFORM CALL-FOR-ROWS
+      * The views: one page in the order of the key, of the rows that
+      * have what is given, behind the row IN-AFTER-. APPLOCK-FETCH gets
+      * them.
+       ENTRY "APPLOCK-LIVE" USING APPLOCK.
+           MOVE "appl_lock_live" TO ROUTINE
+           PERFORM BEGIN-READ
+           PERFORM FILTER-OBJECT-TYPE
+           PERFORM FILTER-OPERATOR-ID
+           PERFORM FILTER-DEPARTMENT-ID
+           PERFORM KEY-OF-OBJECT
+           PERFORM READ-PAGE
            GOBACK.
 
-       ENTRY "APPLOCK-EVENTS" USING APPLOCK.
-           MOVE "list_appl_lock_events" TO ROUTINE
-           PERFORM BEGIN-CALL
-           PERFORM ADD-OBJECT
-           PERFORM ADD-OPERATOR-ID
-           MOVE IN-SINCE-SECONDS TO GIVEN-NUMBER
-           PERFORM ADD-NUMBER
-           MOVE IN-AFTER-EVENT-ID TO GIVEN-NUMBER
-           PERFORM ADD-NUMBER
-           PERFORM ADD-MAX-ROWS
-           PERFORM CALL-FOR-ROWS
+       ENTRY "APPLOCK-WAITING" USING APPLOCK.
+           MOVE "appl_lock_waiting" TO ROUTINE
+           PERFORM BEGIN-READ
+           PERFORM FILTER-OBJECT-TYPE
+           PERFORM FILTER-OBJECT-ID
+           PERFORM FILTER-OPERATOR-ID
+           PERFORM FILTER-DEPARTMENT-ID
+           PERFORM KEY-OF-OBJECT
+           MOVE "operator_id" TO FILTER-COLUMN
+           MOVE IN-AFTER-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           MOVE "client_id" TO FILTER-COLUMN
+           MOVE IN-AFTER-CLIENT-ID TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           PERFORM READ-PAGE
+           GOBACK.
+
+      * What IN-OPERATOR-ID did, lost or got, oldest first.
+       ENTRY "APPLOCK-HISTORY" USING APPLOCK.
+           MOVE "appl_lock_history" TO ROUTINE
+           PERFORM BEGIN-READ
+           PERFORM FILTER-OBJECT-TYPE
+           PERFORM FILTER-OBJECT-ID
+           MOVE IN-OPERATOR-ID TO GIVEN-TEXT
+           IF GIVEN-TEXT(1:1) NOT = LOW-VALUE
+               PERFORM ADD-WHERE
+               PERFORM QUOTE-TEXT
+               STRING " IN (actor_id,from_operator_id,to_operator_id)"
+                   DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-IF
+           IF NOT IN-SINCE-SECONDS-NULL
+               MOVE IN-SINCE-SECONDS TO EDITED-NUMBER
+               PERFORM ADD-WHERE
+               PERFORM ADD-SINCE
+           END-IF
+           MOVE "event_id" TO FILTER-COLUMN
+           MOVE LOW-VALUES TO GIVEN-TEXT
+           IF NOT IN-AFTER-EVENT-ID-NULL
+               MOVE IN-AFTER-EVENT-ID TO EDITED-NUMBER
+               MOVE FUNCTION TRIM(EDITED-NUMBER) TO GIVEN-TEXT
+           END-IF
+           PERFORM ADD-KEY
+           PERFORM READ-PAGE
+           GOBACK.
+
+       ENTRY "APPLOCK-POLICIES" USING APPLOCK.
+           MOVE "appl_lock_policies" TO ROUTINE
+           PERFORM BEGIN-READ
+           PERFORM FILTER-OBJECT-TYPE
+           MOVE "object_type" TO FILTER-COLUMN
+           MOVE IN-AFTER-TYPE TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           PERFORM READ-PAGE
+           GOBACK.
+
+       ENTRY "APPLOCK-STATS" USING APPLOCK.
+           MOVE "appl_lock_stats" TO ROUTINE
+           PERFORM BEGIN-READ
+           PERFORM FILTER-OBJECT-TYPE
+           PERFORM FILTER-DEPARTMENT-ID
+           MOVE "object_type" TO FILTER-COLUMN
+           MOVE IN-AFTER-TYPE TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           MOVE "department_id" TO FILTER-COLUMN
+           MOVE IN-AFTER-DEPARTMENT-ID TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           PERFORM READ-PAGE
            GOBACK.
 
       * APPLOCK-FETCH gets the rows.
@@ -380,14 +417,117 @@
            MOVE IN-MAX-ROWS TO GIVEN-NUMBER
            PERFORM ADD-NUMBER.
 
+       FILTER-OBJECT-TYPE.
+           MOVE "object_type" TO FILTER-COLUMN
+           MOVE IN-OBJECT-TYPE TO GIVEN-TEXT
+           PERFORM ADD-FILTER.
+
+       FILTER-OBJECT-ID.
+           MOVE "object_id" TO FILTER-COLUMN
+           MOVE IN-OBJECT-ID TO GIVEN-TEXT
+           PERFORM ADD-FILTER.
+
+       FILTER-OPERATOR-ID.
+           MOVE "operator_id" TO FILTER-COLUMN
+           MOVE IN-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-FILTER.
+
+       FILTER-DEPARTMENT-ID.
+           MOVE "department_id" TO FILTER-COLUMN
+           MOVE IN-DEPARTMENT-ID TO GIVEN-TEXT
+           PERFORM ADD-FILTER.
+
+       KEY-OF-OBJECT.
+           MOVE "object_type" TO FILTER-COLUMN
+           MOVE IN-AFTER-TYPE TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           MOVE "object_id" TO FILTER-COLUMN
+           MOVE IN-AFTER-ID TO GIVEN-TEXT
+           PERFORM ADD-KEY.
+
+       ADD-FILTER.
+           IF GIVEN-TEXT(1:1) NOT = LOW-VALUE
+               PERFORM ADD-WHERE
+               STRING FILTER-COLUMN DELIMITED BY SPACE
+                   "=" DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+               PERFORM QUOTE-TEXT
+           END-IF.
+
+       ADD-WHERE.
+           IF PARAMETERS = 0
+               STRING " WHERE " DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           ELSE
+               STRING " AND " DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-IF
+           ADD 1 TO PARAMETERS.
+
+       ADD-KEY.
+           ADD 1 TO KEY-COLUMNS
+           MOVE FILTER-COLUMN TO KEY-COLUMN(KEY-COLUMNS)
+           MOVE GIVEN-TEXT TO KEY-VALUE(KEY-COLUMNS).
+
+       ADD-KEY-COLUMN.
+           STRING KEY-COLUMN(KEY-NUMBER) DELIMITED BY SPACE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+      * What is NULL in a key is before everything, as an empty text is.
+       ADD-KEY-VALUE.
+           MOVE KEY-VALUE(KEY-NUMBER) TO GIVEN-TEXT
+           IF GIVEN-TEXT(1:1) = LOW-VALUE
+               MOVE SPACES TO GIVEN-TEXT
+           END-IF
+           PERFORM QUOTE-TEXT.
+
+       ADD-KEY-COMMA.
+           IF KEY-NUMBER < KEY-COLUMNS
+               STRING "," DELIMITED BY SIZE
+                   INTO STATEMENT WITH POINTER STATEMENT-END
+           END-IF.
+
+       READ-PAGE.
+           IF KEY-VALUE(1)(1:1) NOT = LOW-VALUE
+               PERFORM ADD-WHERE
+               PERFORM ADD-BEHIND
+           END-IF
+           STRING " ORDER BY " DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           PERFORM VARYING KEY-NUMBER FROM 1 BY 1
+               UNTIL KEY-NUMBER > KEY-COLUMNS
+               PERFORM ADD-KEY-COLUMN
+               PERFORM ADD-KEY-COMMA
+           END-PERFORM
+           MOVE 1000 TO EDITED-NUMBER
+           IF NOT IN-MAX-ROWS-NULL
+               MOVE IN-MAX-ROWS TO EDITED-NUMBER
+           END-IF
+           STRING " LIMIT " FUNCTION TRIM(EDITED-NUMBER)
+               DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END
+           PERFORM ASK-FOR-ROWS.
+
        BEGIN-CALL.
+           MOVE CALL-VERB TO STATEMENT-VERB
+           PERFORM BEGIN-STATEMENT
+           STRING "(" DELIMITED BY SIZE
+               INTO STATEMENT WITH POINTER STATEMENT-END.
+
+       BEGIN-READ.
+           MOVE "SELECT * FROM" TO STATEMENT-VERB
+           MOVE 0 TO KEY-COLUMNS
+           PERFORM BEGIN-STATEMENT.
+
+       BEGIN-STATEMENT.
            SET APPLOCK-OK TO TRUE
            MOVE SPACES TO APPLOCK-MESSAGE
            INITIALIZE APPLOCK-OUT
            PERFORM DROP-RESULT
            MOVE 0 TO PARAMETERS
            MOVE 1 TO STATEMENT-END
-           STRING STATEMENT-VERB DELIMITED BY SIZE
+           STRING STATEMENT-VERB DELIMITED BY "  "
+               " " DELIMITED BY SIZE
                INTO STATEMENT WITH POINTER STATEMENT-END
            MOVE APPLOCK-SCHEMA TO SCHEMA
            IF SCHEMA = SPACES
@@ -399,7 +539,6 @@
                    INTO STATEMENT WITH POINTER STATEMENT-END
            END-IF
            STRING ROUTINE DELIMITED BY SPACE
-               "(" DELIMITED BY SIZE
                INTO STATEMENT WITH POINTER STATEMENT-END.
 
        ADD-COMMA.
@@ -428,11 +567,15 @@
            IF GIVEN-TEXT(1:1) = LOW-VALUE
                PERFORM ADD-NULL
            ELSE
-               PERFORM MEASURE-TEXT
-               SET ADDRESS OF BYTES TO ADDRESS OF GIVEN-TEXT
-               MOVE TEXT-LENGTH TO BYTES-LENGTH
-               PERFORM ADD-BYTES
+               PERFORM ADD-COMMA
+               PERFORM QUOTE-TEXT
            END-IF.
+
+       QUOTE-TEXT.
+           PERFORM MEASURE-TEXT
+           SET ADDRESS OF BYTES TO ADDRESS OF GIVEN-TEXT
+           MOVE TEXT-LENGTH TO BYTES-LENGTH
+           PERFORM QUOTE-BYTES.
 
       * TEXT-LENGTH is that of GIVEN-TEXT without its trailing blanks.
        MEASURE-TEXT.
@@ -442,8 +585,7 @@
                SUBTRACT 1 FROM TEXT-LENGTH
            END-PERFORM.
 
-       ADD-BYTES.
-           PERFORM ADD-COMMA
+       QUOTE-BYTES.
            STRING "'" DELIMITED BY SIZE
                INTO STATEMENT WITH POINTER STATEMENT-END
            IF BYTES-LENGTH > 0
@@ -530,6 +672,9 @@
        CALL-FOR-ROWS.
            STRING ")" DELIMITED BY SIZE
                INTO STATEMENT WITH POINTER STATEMENT-END
+           PERFORM ASK-FOR-ROWS.
+
+       ASK-FOR-ROWS.
            IF APPLOCK-OK
                PERFORM SEND-STATEMENT
            END-IF
@@ -573,8 +718,7 @@
 
        KEEP-COLUMN.
            EVALUATE COLUMN-NAME
-               WHEN "lock_fl"
-               WHEN "return_cd"
+               WHEN "ok_fl"
                    MOVE COLUMN-TEXT TO OUT-FLAG
                WHEN "outcome"
                    MOVE COLUMN-TEXT TO OUT-OUTCOME
@@ -593,12 +737,21 @@
                    MOVE COLUMN-TEXT TO OUT-OLD-DEPARTMENT-ID
                WHEN "client_id"
                    MOVE COLUMN-TEXT TO OUT-CLIENT-ID
+               WHEN "holder_id"
+                   MOVE COLUMN-TEXT TO OUT-HOLDER-ID
+               WHEN "holder_department_id"
+                   MOVE COLUMN-TEXT TO OUT-HOLDER-DEPARTMENT-ID
+               WHEN "waited_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-WAITED-SECONDS
                WHEN "note"
                    MOVE COLUMN-TEXT TO OUT-NOTE
                WHEN "fence"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FENCE
                WHEN "seconds_left"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-SECONDS-LEFT
+               WHEN "ttl_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-TTL-SECONDS
                WHEN "free_in_us"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FREE-IN-US
                WHEN "purged"
@@ -643,6 +796,9 @@
                    MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
                WHEN "event_id"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EVENT-ID
+               WHEN "safe_event_id"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-SAFE-EVENT-ID
                WHEN "event"
                    MOVE COLUMN-TEXT TO OUT-EVENT
                WHEN "actor_id"

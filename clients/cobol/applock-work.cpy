@@ -2,12 +2,22 @@
       * applock-libmariadb.cob.
        01  ROUTINE                 PIC X(32).
        01  SCHEMA                  PIC X(64).
+       01  STATEMENT-VERB          PIC X(16).
        01  PARAMETERS              PIC S9(9) COMP-5.
        01  GIVEN-TEXT              PIC X(1024).
        01  TEXT-LENGTH             PIC S9(9) COMP-5.
        01  GIVEN-NUMBER            PIC S9(18) COMP-5.
            88  GIVEN-NUMBER-NULL   VALUE -999999999999999999.
-       01  EDITED-NUMBER           PIC -(18)9.
+       01  EDITED-NUMBER           PIC -(19)9.
+
+      * The key of a view, and of the row behind which a page begins.
+       01  FILTER-COLUMN           PIC X(16).
+       01  KEY-COLUMNS             PIC S9(9) COMP-5.
+       01  KEY-NUMBER              PIC S9(9) COMP-5.
+       01  VIEW-KEY.
+           05  KEY-PART            OCCURS 4.
+               10  KEY-COLUMN      PIC X(16).
+               10  KEY-VALUE       PIC X(1024).
 
       * The document of a renewal, which has room for 160 grants with
       * the longest names, and for thousands with usual ones.

@@ -55,6 +55,9 @@
                10  IN-TTL-SECONDS          PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-TTL-SECONDS-NULL VALUE -999999999999999999.
+      *        Y to refuse the operator's own live lock, too.
+               10  IN-NEW-FL               PIC X(4) VALUE LOW-VALUES.
+                   88  IN-NEW-FL-NULL      VALUE LOW-VALUES.
                10  IN-PERMITS              PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-PERMITS-NULL     VALUE -999999999999999999.
@@ -74,11 +77,13 @@
       *        Y to only tell what would be done.
                10  IN-DRY-RUN-FL           PIC X(4) VALUE LOW-VALUES.
                    88  IN-DRY-RUN-FL-NULL  VALUE LOW-VALUES.
-      *        The last row of the page before.
+      *        The last row of the page before, or OUT-SAFE-EVENT-ID.
                10  IN-AFTER-TYPE           PIC X(260) VALUE LOW-VALUES.
                    88  IN-AFTER-TYPE-NULL  VALUE LOW-VALUES.
                10  IN-AFTER-ID             PIC X(1024) VALUE LOW-VALUES.
                    88  IN-AFTER-ID-NULL    VALUE LOW-VALUES.
+               10  IN-AFTER-DEPARTMENT-ID  PIC X(260) VALUE LOW-VALUES.
+                   88  IN-AFTER-DEPARTMENT-ID-NULL VALUE LOW-VALUES.
                10  IN-AFTER-OPERATOR-ID    PIC X(260) VALUE LOW-VALUES.
                    88  IN-AFTER-OPERATOR-ID-NULL VALUE LOW-VALUES.
                10  IN-AFTER-CLIENT-ID      PIC X(260) VALUE LOW-VALUES.
@@ -91,7 +96,7 @@
       *    What an operation does not answer is blank or 0. A timestamp
       *    is text like 2026-11-22T12:41:07.123456Z.
            05  APPLOCK-OUT.
-      *        LOCK_FL and RETURN_CD.
+      *        OK_FL.
                10  OUT-FLAG                PIC X.
                    88  APPLOCK-YES         VALUE "Y".
                    88  APPLOCK-NO          VALUE "N".
@@ -104,8 +109,13 @@
                10  OUT-OLD-OPERATOR-ID     PIC X(256).
                10  OUT-OLD-DEPARTMENT-ID   PIC X(256).
                10  OUT-CLIENT-ID           PIC X(256).
+      *        Who holds what OUT-OPERATOR-ID waits for.
+               10  OUT-HOLDER-ID           PIC X(256).
+               10  OUT-HOLDER-DEPARTMENT-ID PIC X(256).
+               10  OUT-WAITED-SECONDS      PIC S9(18) COMP-5.
                10  OUT-FENCE               PIC S9(18) COMP-5.
                10  OUT-SECONDS-LEFT        PIC S9(18) COMP-5.
+               10  OUT-TTL-SECONDS         PIC S9(18) COMP-5.
                10  OUT-FREE-IN-US          PIC S9(18) COMP-5.
                10  OUT-PURGED              PIC S9(18) COMP-5.
                10  OUT-LIVE                PIC S9(18) COMP-5.
@@ -143,6 +153,7 @@
                10  OUT-KIND                PIC X(8).
                10  OUT-OTHER-OPERATOR-ID   PIC X(256).
                10  OUT-OTHER-DEPARTMENT-ID PIC X(256).
+               10  OUT-SAFE-EVENT-ID       PIC S9(18) COMP-5.
 
            05  APPLOCK-SQLSTATE            PIC X(5).
                88  APPLOCK-OK              VALUE "00000".

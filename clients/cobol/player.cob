@@ -34,7 +34,7 @@
        01  PUT-LENGTH              PIC 9(9) COMP-5.
        01  PUT-POSITION            PIC 9(9) COMP-5.
        01  PUT-NUMBER              PIC S9(18) COMP-5.
-       01  EDITED-NUMBER           PIC -(18)9.
+       01  EDITED-NUMBER           PIC -(19)9.
 
        01  HT                     PIC X VALUE X"09".
        01  LINE-FEED               PIC X VALUE X"0A".
@@ -82,9 +82,8 @@
                    PERFORM PLAY-TAKE
                WHEN "note_appl_lock"
                    PERFORM PLAY-NOTE
-               WHEN "list_appl_locks"
-                   PERFORM PLAY-LIST
                WHEN "purge_appl_locks"
+               WHEN "purge_appl_lock_history"
                    PERFORM PLAY-PURGE
                WHEN "assert_appl_lock"
                    PERFORM PLAY-ASSERT
@@ -102,20 +101,32 @@
                    PERFORM PLAY-RETRACT
                WHEN "poll_appl_locks"
                    PERFORM PLAY-POLL
-               WHEN "list_appl_lock_waiters"
-                   PERFORM PLAY-WAITERS
-               WHEN "stats_appl_locks"
-                   PERFORM PLAY-STATS
                WHEN "set_appl_lock_policy"
                    PERFORM PLAY-SET-POLICY
                WHEN "drop_appl_lock_policy"
                    PERFORM PLAY-DROP-POLICY
-               WHEN "list_appl_lock_policies"
-                   PERFORM PLAY-POLICIES
-               WHEN "list_appl_lock_events"
-                   PERFORM PLAY-EVENTS
                WHEN "inbox_appl_locks"
                    PERFORM PLAY-INBOX
+               WHEN "appl_lock_live"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-LIVE" USING APPLOCK
+                   PERFORM PUT-LIVE-LOCKS
+               WHEN "appl_lock_waiting"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-WAITING" USING APPLOCK
+                   PERFORM PUT-WAITERS
+               WHEN "appl_lock_history"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-HISTORY" USING APPLOCK
+                   PERFORM PUT-EVENTS
+               WHEN "appl_lock_policies"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-POLICIES" USING APPLOCK
+                   PERFORM PUT-POLICIES
+               WHEN "appl_lock_stats"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-STATS" USING APPLOCK
+                   PERFORM PUT-STATS
                WHEN OTHER
                    DISPLAY "unknown operation" UPON SYSERR
                    MOVE 1 TO RETURN-CODE
@@ -127,6 +138,7 @@
            MOVE FIELD(4) TO IN-OPERATOR-ID
            MOVE FIELD(5) TO IN-DEPARTMENT-ID
            PERFORM TAKE-TTL-SECONDS-FROM-6
+           MOVE FIELD(7) TO IN-NEW-FL
            CALL "APPLOCK-GET" USING APPLOCK
            IF APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -307,16 +319,43 @@
            END-IF
            PERFORM END-ANSWER.
 
-       PLAY-LIST.
-           MOVE FIELD(2) TO IN-OBJECT-TYPE
-           MOVE FIELD(3) TO IN-OPERATOR-ID
-           MOVE FIELD(4) TO IN-DEPARTMENT-ID
-           MOVE FIELD(5) TO IN-AFTER-TYPE
-           MOVE FIELD(6) TO IN-AFTER-ID
-           IF FIELD(7) NOT = LOW-VALUES
-               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-MAX-ROWS
-           END-IF
-           CALL "APPLOCK-LIST" USING APPLOCK
+      * Names and values in turn.
+       TAKE-FILTERS.
+           PERFORM TAKE-FILTER VARYING FIELD-NUMBER FROM 2 BY 2
+               UNTIL FIELD-NUMBER > FIELD-COUNT.
+
+       TAKE-FILTER.
+           MOVE FIELD(FIELD-NUMBER + 1) TO PUT-VALUE
+           EVALUATE FIELD(FIELD-NUMBER)
+               WHEN "object_type"
+                   MOVE PUT-VALUE TO IN-OBJECT-TYPE
+               WHEN "object_id"
+                   MOVE PUT-VALUE TO IN-OBJECT-ID
+               WHEN "operator_id"
+                   MOVE PUT-VALUE TO IN-OPERATOR-ID
+               WHEN "department_id"
+                   MOVE PUT-VALUE TO IN-DEPARTMENT-ID
+               WHEN "since_seconds"
+                   MOVE FUNCTION NUMVAL(PUT-VALUE) TO IN-SINCE-SECONDS
+               WHEN "max_rows"
+                   MOVE FUNCTION NUMVAL(PUT-VALUE) TO IN-MAX-ROWS
+               WHEN "after_object_type"
+                   MOVE PUT-VALUE TO IN-AFTER-TYPE
+               WHEN "after_object_id"
+                   MOVE PUT-VALUE TO IN-AFTER-ID
+               WHEN "after_operator_id"
+                   MOVE PUT-VALUE TO IN-AFTER-OPERATOR-ID
+               WHEN "after_client_id"
+                   MOVE PUT-VALUE TO IN-AFTER-CLIENT-ID
+               WHEN "after_event_id"
+                   MOVE FUNCTION NUMVAL(PUT-VALUE) TO IN-AFTER-EVENT-ID
+               WHEN OTHER
+                   DISPLAY "unknown filter" UPON SYSERR
+                   MOVE 1 TO RETURN-CODE
+                   STOP RUN
+           END-EVALUATE.
+
+       PUT-LIVE-LOCKS.
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -325,6 +364,8 @@
                PERFORM PUT-FENCE
                PERFORM PUT-LOCK-TIMES
                PERFORM PUT-SECONDS-LEFT
+               MOVE OUT-TTL-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
                PERFORM PUT-NOTE
                PERFORM END-ROW
                PERFORM FETCH-ROW
@@ -338,7 +379,11 @@
            IF FIELD(3) NOT = LOW-VALUES
                MOVE FUNCTION NUMVAL(FIELD(3)) TO IN-MAX-ROWS
            END-IF
-           CALL "APPLOCK-PURGE" USING APPLOCK
+           IF FIELD(1) = "purge_appl_locks"
+               CALL "APPLOCK-PURGE" USING APPLOCK
+           ELSE
+               CALL "APPLOCK-PURGE-HISTORY" USING APPLOCK
+           END-IF
            IF APPLOCK-OK
                PERFORM BEGIN-ROW
                MOVE OUT-PURGED TO PUT-NUMBER
@@ -427,18 +472,7 @@
            END-PERFORM
            PERFORM END-ANSWER.
 
-       PLAY-WAITERS.
-           PERFORM TAKE-OBJECT
-           MOVE FIELD(4) TO IN-OPERATOR-ID
-           MOVE FIELD(5) TO IN-DEPARTMENT-ID
-           MOVE FIELD(6) TO IN-AFTER-TYPE
-           MOVE FIELD(7) TO IN-AFTER-ID
-           MOVE FIELD(8) TO IN-AFTER-OPERATOR-ID
-           MOVE FIELD(9) TO IN-AFTER-CLIENT-ID
-           IF FIELD(10) NOT = LOW-VALUES
-               MOVE FUNCTION NUMVAL(FIELD(10)) TO IN-MAX-ROWS
-           END-IF
-           CALL "APPLOCK-WAITERS" USING APPLOCK
+       PUT-WAITERS.
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -450,17 +484,19 @@
                PERFORM PUT-TIMESTAMP
                MOVE OUT-UNTIL-TS TO PUT-VALUE
                PERFORM PUT-TIMESTAMP
-               PERFORM PUT-EXPIRES-TS
+               MOVE OUT-WAITED-SECONDS TO PUT-NUMBER
+               PERFORM PUT-A-NUMBER
+               MOVE OUT-HOLDER-ID TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-HOLDER-DEPARTMENT-ID TO PUT-VALUE
+               PERFORM PUT-TEXT
                PERFORM PUT-SECONDS-LEFT
                PERFORM END-ROW
                PERFORM FETCH-ROW
            END-PERFORM
            PERFORM END-ANSWER.
 
-       PLAY-STATS.
-           MOVE FIELD(2) TO IN-OBJECT-TYPE
-           MOVE FIELD(3) TO IN-DEPARTMENT-ID
-           CALL "APPLOCK-STATS" USING APPLOCK
+       PUT-STATS.
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -515,18 +551,16 @@
            END-IF
            PERFORM END-ANSWER.
 
-       PLAY-POLICIES.
-           MOVE FIELD(2) TO IN-OBJECT-TYPE
-           CALL "APPLOCK-POLICIES" USING APPLOCK
+       PUT-POLICIES.
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
                MOVE OUT-OBJECT-TYPE TO PUT-VALUE
                PERFORM PUT-TEXT
                MOVE OUT-DEFAULT-TTL-SECONDS TO PUT-NUMBER
-               PERFORM PUT-A-NUMBER
+               PERFORM PUT-A-TTL
                MOVE OUT-LONGEST-TTL-SECONDS TO PUT-NUMBER
-               PERFORM PUT-A-NUMBER
+               PERFORM PUT-A-TTL
                MOVE OUT-TAKE-REASON-FL TO PUT-VALUE
                PERFORM PUT-TEXT
                MOVE OUT-HISTORY-LEVEL TO PUT-VALUE
@@ -536,19 +570,7 @@
            END-PERFORM
            PERFORM END-ANSWER.
 
-       PLAY-EVENTS.
-           PERFORM TAKE-OBJECT
-           MOVE FIELD(4) TO IN-OPERATOR-ID
-           IF FIELD(5) NOT = LOW-VALUES
-               MOVE FUNCTION NUMVAL(FIELD(5)) TO IN-SINCE-SECONDS
-           END-IF
-           IF FIELD(6) NOT = LOW-VALUES
-               MOVE FUNCTION NUMVAL(FIELD(6)) TO IN-AFTER-EVENT-ID
-           END-IF
-           IF FIELD(7) NOT = LOW-VALUES
-               MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-MAX-ROWS
-           END-IF
-           CALL "APPLOCK-EVENTS" USING APPLOCK
+       PUT-EVENTS.
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
@@ -590,7 +612,9 @@
            PERFORM PUT-TIMESTAMP
            PERFORM PUT-SECONDS-LEFT
            MOVE OUT-REASON TO PUT-VALUE
-           PERFORM PUT-TEXT.
+           PERFORM PUT-TEXT
+           MOVE OUT-SAFE-EVENT-ID TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER.
 
        PUT-EVENT.
            MOVE OUT-EVENT-ID TO PUT-NUMBER
@@ -786,6 +810,15 @@
            MOVE PUT-NUMBER TO EDITED-NUMBER
            MOVE FUNCTION TRIM(EDITED-NUMBER) TO PUT-VALUE
            PERFORM PUT-TEXT.
+
+      * 0 is none.
+       PUT-A-TTL.
+           IF PUT-NUMBER = 0
+               STRING HT "\N" DELIMITED BY SIZE
+                   INTO ANSWER WITH POINTER ANSWER-END
+           ELSE
+               PERFORM PUT-A-NUMBER
+           END-IF.
 
        PUT-TEXT.
            MOVE LENGTH OF PUT-VALUE TO PUT-LENGTH

@@ -3,12 +3,12 @@ import com.github.applock.ApplLockException;
 import com.github.applock.ApplLocks;
 import com.github.applock.ApplObject;
 import com.github.applock.DerbyLocks;
+import com.github.applock.Filter;
 import com.github.applock.HeldLock;
 import com.github.applock.LockChange;
 import com.github.applock.Owner;
 import com.github.applock.Policy;
 import com.github.applock.Renewal;
-import com.github.applock.Waiter;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
@@ -90,7 +90,7 @@ class Player {
             case "increment":
                 return increment(a.get(0));
             case "get_appl_lock":
-                return List.of(granted(locks.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)))));
+                return List.of(granted(locks.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), a.get(5))));
             case "get_appl_lock_permit":
                 return locks.permit(object(a), number(a.get(2)), new Owner(a.get(3), a.get(4)), seconds(a.get(5))).stream()
                         .<List<?>>map(p -> Arrays.asList(p.outcome(), p.slot().id(), p.owner().operator(), p.owner().department(),
@@ -107,11 +107,12 @@ class Player {
                         object(a), new Owner(a.get(2), a.get(3)), a.get(4), number(a.get(5)), seconds(a.get(6)))));
             case "note_appl_lock":
                 return List.of(ended(locks.note(object(a), a.get(2), number(a.get(3)), a.get(4))));
-            case "list_appl_locks":
-                return locks.list(a.get(0), new Owner(a.get(1), a.get(2)), new ApplObject(a.get(3), a.get(4)), number(a.get(5)))
-                        .stream().<List<?>>map(Player::listed).toList();
+            case "appl_lock_live":
+                return locks.live(filter(a)).stream().<List<?>>map(Player::listed).toList();
             case "purge_appl_locks":
                 return List.of(List.of(locks.purge(seconds(a.get(0)), number(a.get(1)))));
+            case "purge_appl_lock_history":
+                return List.of(List.of(locks.purgeHistory(seconds(a.get(0)), number(a.get(1)))));
             case "assert_appl_lock":
                 locks.assertHeld(object(a), a.get(2), number(a.get(3)));
                 return List.of();
@@ -145,10 +146,10 @@ class Player {
             case "empty":
                 return changed("DELETE FROM appl_lock");
             case "advance":
-                return changed("UPDATE appl_lock SET acquired_ts = acquired_ts - %1$s, lock_ts = lock_ts - %1$s, expires_ts = expires_ts - %1$s"
-                        .formatted(a.get(0)));
+                return changed("UPDATE appl_lock SET acquired_ts = acquired_ts - %1$s, lock_ts = lock_ts - %1$s, expires_ts = expires_ts - %1$s, "
+                        .concat("released_ts = released_ts - %1$s").formatted(a.get(0)));
             case "get_appl_lock":
-                return List.of(granted(derby.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)))));
+                return List.of(granted(derby.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), a.get(5))));
             case "release_appl_lock":
                 return List.of(ended(derby.release(object(a), a.get(2), number(a.get(3)))));
             case "inquire_appl_lock":
@@ -157,9 +158,8 @@ class Player {
                 return List.of(handed(derby.transfer(object(a), a.get(2), new Owner(a.get(3), a.get(4)), seconds(a.get(5)))));
             case "note_appl_lock":
                 return List.of(ended(derby.note(object(a), a.get(2), number(a.get(3)), a.get(4))));
-            case "list_appl_locks":
-                return derby.list(a.get(0), new Owner(a.get(1), a.get(2)), new ApplObject(a.get(3), a.get(4)), number(a.get(5)))
-                        .stream().<List<?>>map(Player::listed).toList();
+            case "appl_lock_live":
+                return derby.live(filter(a)).stream().<List<?>>map(Player::listed).toList();
             case "purge_appl_locks":
                 return List.of(List.of(derby.purge(seconds(a.get(0)), number(a.get(1)))));
             case "assert_appl_lock":
@@ -191,29 +191,28 @@ class Player {
             case "poll_appl_locks":
                 return locks.poll(a.get(0), number(a.get(1))).stream()
                         .<List<?>>map(w -> List.of(w.object().type(), w.object().id(), w.freeInMicros())).toList();
-            case "list_appl_lock_waiters":
-                Waiter after = new Waiter(new ApplObject(a.get(4), a.get(5)), new Owner(a.get(6), null), a.get(7), null, null, null, 0);
-                return locks.waiters(a.get(0), a.get(1), new Owner(a.get(2), a.get(3)), after, number(a.get(8))).stream()
-                        .<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(), w.owner().operator(),
-                                w.owner().department(), w.client(), w.since(), w.until(), w.expires(), w.secondsLeft())).toList();
-            case "stats_appl_locks":
-                return locks.stats(a.get(0), a.get(1)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
+            case "appl_lock_waiting":
+                return locks.waiting(filter(a)).stream().<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(),
+                        w.owner().operator(), w.owner().department(), w.client(), w.since(), w.until(), w.waitedSeconds(),
+                        w.holder().operator(), w.holder().department(), w.secondsLeft())).toList();
+            case "appl_lock_stats":
+                return locks.stats(filter(a)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
                         s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
             case "inbox_appl_locks":
                 return locks.inbox(a.get(0), number(a.get(1)), number(a.get(2))).stream()
                         .<List<?>>map(n -> Arrays.asList(n.kind(), n.eventId(), n.object().type(), n.object().id(), n.other().operator(),
-                                n.other().department(), n.at(), n.secondsLeft(), n.reason())).toList();
+                                n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.safeEventId())).toList();
             case "set_appl_lock_policy":
                 return List.of(List.of("Y", locks.setPolicy(
                         new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)), a.get(3), a.get(6)), a.get(4), a.get(5))));
             case "drop_appl_lock_policy":
                 String dropped = locks.dropPolicy(a.get(0), a.get(1), a.get(2));
                 return List.of(List.of(yes(dropped.equals("DROPPED")), dropped));
-            case "list_appl_lock_policies":
-                return locks.policies(a.get(0)).stream().<List<?>>map(p -> List.of(p.type(), wholeSeconds(p.defaultTtl()),
+            case "appl_lock_policies":
+                return locks.policies(filter(a)).stream().<List<?>>map(p -> Arrays.asList(p.type(), wholeSeconds(p.defaultTtl()),
                         wholeSeconds(p.longestTtl()), p.takeReason(), p.history())).toList();
-            case "list_appl_lock_events":
-                return locks.events(a.get(0), a.get(1), a.get(2), seconds(a.get(3)), number(a.get(4)), number(a.get(5))).stream()
+            case "appl_lock_history":
+                return locks.history(filter(a)).stream()
                         .<List<?>>map(e -> Arrays.asList(e.id(), e.at(), e.object().type(), e.object().id(), e.event(), e.actor(),
                                 e.user(), e.program(), e.from().operator(), e.from().department(), e.to().operator(),
                                 e.to().department(), e.fromFence(), e.toFence(), e.reason())).toList();
@@ -222,8 +221,29 @@ class Player {
         }
     }
 
-    private static long wholeSeconds(Duration ttl) {
-        return ttl == null ? 0 : ttl.toSeconds();
+    /** filter has names and values in turn. */
+    private static Filter filter(List<String> a) {
+        Filter filter = Filter.ALL;
+        List<Object> after = new ArrayList<>();
+        for (int i = 0; i < a.size(); i += 2) {
+            String name = a.get(i);
+            String value = a.get(i + 1);
+            if (name.startsWith("after_")) {
+                after.add(name.equals("after_event_id") ? number(value) : value);
+                filter = filter.after(after.toArray());
+            } else {
+                filter = switch (name) {
+                    case "max_rows" -> filter.rows(number(value));
+                    case "since_seconds" -> filter.since(seconds(value));
+                    default -> filter.where(name, value);
+                };
+            }
+        }
+        return filter;
+    }
+
+    private static Long wholeSeconds(Duration ttl) {
+        return ttl == null ? null : ttl.toSeconds();
     }
 
     private static List<?> granted(Answer answer) {
@@ -248,7 +268,7 @@ class Player {
 
     private static List<?> listed(HeldLock lock) {
         return List.of(lock.object().type(), lock.object().id(), lock.owner().operator(), lock.owner().department(), lock.fence(),
-                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft(), lock.note());
+                lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft(), lock.ttl().toSeconds(), lock.note());
     }
 
     private List<List<?>> serialize(ApplObject object) throws SQLException {

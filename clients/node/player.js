@@ -67,6 +67,19 @@ function renew(locks, fields) {
   return locks.renew(grants);
 }
 
+// A view, with names and values in turn.
+function read(locks, view, a) {
+  const filters = {};
+  const after = {};
+  let maxRows;
+  for (let i = 0; i < a.length; i += 2) {
+    if (a[i] === "max_rows") maxRows = number(a[i + 1]);
+    else if (a[i].startsWith("after_")) after[a[i].slice("after_".length)] = a[i + 1];
+    else filters[a[i]] = a[i + 1];
+  }
+  return locks.read(view, filters, { after: Object.keys(after).length ? after : undefined, maxRows });
+}
+
 function versions() {
   const description = JSON.parse(fs.readFileSync(`${process.env.NODE_PATH}/${driver}/package.json`));
   return [[`Node ${process.versions.node}`, `${driver} ${description.version}`]];
@@ -76,16 +89,15 @@ async function play(connection, locks, lines, operation, a) {
   switch (operation) {
     case "versions": return versions();
     case "increment": return increment(connection, locks, lines, a[0]);
-    case "get_appl_lock": return [await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]) })];
+    case "get_appl_lock": return [await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]), isNew: a[5] })];
     case "get_appl_lock_permit": return locks.permit(a[0], a[1], number(a[2]), a[3], { department: a[4], ttl: number(a[5]) });
     case "release_appl_lock": return [await locks.release(a[0], a[1], a[2], { fence: number(a[3]), actor: a[4], reason: a[5] })];
     case "inquire_appl_lock": return [await locks.inquire(a[0], a[1])];
     case "transfer_appl_lock":
       return [await locks.transfer(a[0], a[1], a[2], a[3], { department: a[4], ttl: number(a[5]), actor: a[6], reason: a[7] })];
     case "note_appl_lock": return [await locks.note(a[0], a[1], a[2], a[4], { fence: number(a[3]) })];
-    case "list_appl_locks":
-      return locks.list({ objectType: a[0], operator: a[1], department: a[2], afterType: a[3], afterId: a[4], maxRows: number(a[5]) });
     case "purge_appl_locks": return [[await locks.purge({ olderThan: number(a[0]), maxRows: number(a[1]) })]];
+    case "purge_appl_lock_history": return [[await locks.purgeHistory({ olderThan: number(a[0]), maxRows: number(a[1]) })]];
     case "assert_appl_lock": await locks.assert(a[0], a[1], a[2], number(a[3])); return [];
     case "serialize_appl_lock": await locks.serialize(a[0], a[1]); return [];
     case "transfer_appl_locks":
@@ -101,12 +113,6 @@ async function play(connection, locks, lines, operation, a) {
     case "announce_appl_lock_waiter": await locks.announce(a[0], a[1], a[2], a[4], { department: a[3], wait: number(a[5]) }); return [];
     case "retract_appl_lock_waiter": await locks.retract(a[0], a[1], a[2], a[3]); return [];
     case "poll_appl_locks": return locks.poll(a[0], { maxRows: number(a[1]) });
-    case "list_appl_lock_waiters":
-      return locks.waiters({
-        objectType: a[0], objectId: a[1], operator: a[2], department: a[3],
-        afterType: a[4], afterId: a[5], afterOperator: a[6], afterClient: a[7], maxRows: number(a[8]),
-      });
-    case "stats_appl_locks": return locks.stats({ objectType: a[0], department: a[1] });
     case "take_appl_lock":
       return [await locks.take(a[0], a[1], a[2], a[4], { department: a[3], expectedFence: number(a[5]), ttl: number(a[6]) })];
     case "inbox_appl_locks":
@@ -116,12 +122,8 @@ async function play(connection, locks, lines, operation, a) {
         defaultTtl: number(a[1]), longestTtl: number(a[2]), takeReason: a[3], actor: a[4], reason: a[5], history: a[6],
       })];
     case "drop_appl_lock_policy": return [await locks.dropPolicy(a[0], { actor: a[1], reason: a[2] })];
-    case "list_appl_lock_policies": return locks.policies({ objectType: a[0] });
-    case "list_appl_lock_events":
-      return locks.events({
-        objectType: a[0], objectId: a[1], operator: a[2], since: number(a[3]), afterEventId: number(a[4]), maxRows: number(a[5]),
-      });
   }
+  if (/^appl_lock_/.test(operation)) return read(locks, operation, a);
   throw new Error(`unknown operation ${operation}`);
 }
 

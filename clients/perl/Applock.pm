@@ -2,8 +2,8 @@ package Applock;
 
 # Application locks for DBI with DBD::Pg, DBD::mysql and DBD::MariaDB: copy this file into your program.
 #
-# The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what a
-# method has done is final when you commit, or at once with AutoCommit.
+# The database decides; each method is one call of one procedure, or reads one view. The connection is yours, and so is the
+# transaction: what a method has done is final when you commit, or at once with AutoCommit.
 #
 # An answer is a hash with the names of procedures/README.md without "p_". Its timestamps are text like
 # 2026-11-22T12:41:07.123456Z. What may be left out is named: get('customer', 42, 'JDOE', ttl => 60).
@@ -11,6 +11,15 @@ package Applock;
 use strict;
 use warnings;
 use JSON::PP ();
+
+# The views, and which columns tell a row from all others.
+my %keys = (
+    appl_lock_live     => [qw(object_type object_id)],
+    appl_lock_waiting  => [qw(object_type object_id operator_id client_id)],
+    appl_lock_history  => [qw(event_id)],
+    appl_lock_policies => [qw(object_type)],
+    appl_lock_stats    => [qw(object_type department_id)],
+);
 
 # The handle is left as it is, but for errors while a method runs: they are exceptions.
 sub new {
@@ -21,10 +30,11 @@ sub new {
     return bless { dbh => $dbh, postgres => $postgres, prefix => $schema eq '' ? '' : "$schema." }, $class;
 }
 
-# Takes or renews a lock for ttl seconds. A refusal is an answer, whose lock_fl is N and which has the holder.
+# Takes or renews a lock for ttl seconds. A refusal is an answer, whose ok_fl is N and which has the holder. With
+# new => 'Y' the operator's own live lock is refused, too.
 sub get {
     my ($self, $type, $id, $operator, %more) = @_;
-    return $self->_one('get_appl_lock_row', $type, $id, $operator, @more{qw(department ttl)});
+    return $self->_one('get_appl_lock_row', $type, $id, $operator, @more{qw(department ttl new)});
 }
 
 # Takes or renews one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL.
@@ -76,15 +86,16 @@ sub note {
     return $self->_one('note_appl_lock_row', $type, $id, $operator, $more{fence}, $note);
 }
 
-sub list {
-    my ($self, %of) = @_;
-    return $self->_call('list_appl_locks', @of{qw(type operator department after_type after_id max_rows)});
-}
-
 # Removes what has been free for so many seconds, and returns how many rows that were.
 sub purge {
     my ($self, %more) = @_;
     return $self->_one('purge_appl_locks_row', @more{qw(older_than max_rows)})->{purged};
+}
+
+# Removes events that are so many seconds old, and returns how many that were.
+sub purge_history {
+    my ($self, %more) = @_;
+    return $self->_one('purge_appl_lock_history_row', @more{qw(older_than max_rows)})->{purged};
 }
 
 # Dies with LK002 unless this grant is live; it stays so until the transaction ends.
@@ -128,18 +139,6 @@ sub poll {
     return $self->_call('poll_appl_locks', $client, $more{max_rows});
 }
 
-sub waiters {
-    my ($self, %of) = @_;
-    return $self->_call('list_appl_lock_waiters',
-        @of{qw(type id operator department after_type after_id after_operator after_client max_rows)});
-}
-
-# What there is of each type and department.
-sub stats {
-    my ($self, %of) = @_;
-    return $self->_call('stats_appl_locks', @of{qw(type department)});
-}
-
 # Lays down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
 sub set_policy {
     my ($self, $type, %more) = @_;
@@ -151,21 +150,36 @@ sub drop_policy {
     return $self->_one('drop_appl_lock_policy_row', $type, @more{qw(actor reason)});
 }
 
-sub policies {
-    my ($self, %of) = @_;
-    return $self->_call('list_appl_lock_policies', $of{type});
-}
-
-# One page of the history, oldest first; since is in seconds back from now.
-sub events {
-    my ($self, %of) = @_;
-    return $self->_call('list_appl_lock_events', @of{qw(type id operator since after_event_id max_rows)});
-}
-
-# What others did with an operator's locks, who waits for them, and which end within the hour.
+# What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row: it may tell
+# of an event twice, and never of none.
 sub inbox {
     my ($self, $operator, %of) = @_;
     return $self->_call('inbox_appl_locks', $operator, @of{qw(after_event_id max_rows)});
+}
+
+# One page of a view in the order of its key, behind the row "after": the rows that have these values in these columns.
+# appl_lock_history also has operator_id, who did, lost or got it, and since_seconds, how long ago it was at most.
+sub read {
+    my ($self, $view, %of) = @_;
+    my ($after, $max_rows) = delete @of{qw(after max_rows)};
+    my $key = $keys{$view};
+    my (@conditions, @values);
+    for my $name (grep { defined $of{$_} } sort keys %of) {
+        die "not a column: $name" if $name !~ /^\w+\z/;
+        if ($name eq 'since_seconds') {
+            push @conditions, sprintf $self->{postgres}
+                ? "event_ts >= statement_timestamp() - %d * interval '1 second'"
+                : 'event_ts >= UTC_TIMESTAMP(6) - INTERVAL %d SECOND', $of{$name};
+            next;
+        }
+        my $of_event = $view eq 'appl_lock_history' && $name eq 'operator_id';
+        push @conditions, $of_event ? '? IN (actor_id, from_operator_id, to_operator_id)' : "$name = ?";
+        push @values, $of{$name};
+    }
+    push @conditions, $self->_behind($after, \@values, @$key) if $after;
+    my $where = @conditions ? 'WHERE ' . join ' AND ', @conditions : '';
+    my $end = sprintf 'ORDER BY %s LIMIT %d', join(', ', @$key), $max_rows // 1000;
+    return $self->_rows("SELECT * FROM $self->{prefix}$view $where $end", @values);
 }
 
 sub _one {
@@ -175,19 +189,37 @@ sub _one {
 
 sub _call {
     my ($self, $routine, @values) = @_;
+    my $places = join ', ', ('?') x @values;
+    return $self->_rows(($self->{postgres} ? 'SELECT * FROM ' : 'CALL ') . "$self->{prefix}$routine($places)", @values);
+}
+
+# What comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
+sub _behind {
+    my ($self, $after, $values, $name, @rest) = @_;
+    if ($self->{postgres}) {
+        push @$values, @$after{ $name, @rest };
+        return '(' . join(', ', $name, @rest) . ') > (' . join(', ', ('?') x (1 + @rest)) . ')';
+    }
+    push @$values, $after->{$name};
+    return "$name > ?" if !@rest;
+    push @$values, $after->{$name};
+    return "($name > ? OR $name = ? AND " . $self->_behind($after, $values, @rest) . ')';
+}
+
+sub _rows {
+    my ($self, $statement, @values) = @_;
     my $dbh = $self->{dbh};
     local $dbh->{RaiseError} = 1;
     local $dbh->{PrintError} = 0;
     # DBD::mysql sends what Perl has in its memory: text that is not in UTF-8 there arrives garbled.
     defined && utf8::upgrade($_) for @values;
-    my $places = join ', ', ('?') x @values;
     my @answers;
     my $sth;
     my $done = eval {
-        $sth = $dbh->prepare(($self->{postgres} ? 'SELECT * FROM ' : 'CALL ') . "$self->{prefix}$routine($places)");
+        $sth = $dbh->prepare($statement);
         $sth->execute(@values);
         @answers = map { $self->_answer($_) } @{ $sth->fetchall_arrayref({}) };
-        # On MySQL and MariaDB a second result follows that of the CALL.
+        # On MySQL and MariaDB a second result follows that of a CALL.
         if (!$self->{postgres}) { 1 while $sth->more_results }
         1;
     };

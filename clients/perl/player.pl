@@ -17,45 +17,47 @@ my $dbh    = connection();
 my $locks  = Applock->new($dbh);
 
 # The columns of each answer, in order: a hash has none.
-my @list    = qw(object_type object_id operator_id department_id);
+my @lock    = qw(object_type object_id operator_id department_id);
 my @changed = qw(object_type object_id outcome old_operator_id old_department_id fence expires_ts seconds_left);
 my %columns = (
     versions               => [qw(language driver)],
-    get_appl_lock          => [qw(lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
+    get_appl_lock          => [qw(ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
     get_appl_lock_permit   => [qw(outcome slot_id operator_id department_id fence expires_ts seconds_left note)],
-    release_appl_lock      => [qw(return_cd outcome old_operator_id old_department_id)],
-    inquire_appl_lock      => [qw(return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note)],
-    transfer_appl_lock     => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
-    take_appl_lock         => [qw(return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left)],
-    note_appl_lock         => [qw(return_cd outcome old_operator_id old_department_id)],
-    list_appl_locks        => [@list, qw(fence acquired_ts lock_ts expires_ts seconds_left note)],
+    release_appl_lock      => [qw(ok_fl outcome old_operator_id old_department_id)],
+    inquire_appl_lock      => [qw(ok_fl operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note)],
+    transfer_appl_lock     => [qw(ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    take_appl_lock         => [qw(ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    note_appl_lock         => [qw(ok_fl outcome old_operator_id old_department_id)],
     purge_appl_locks       => [qw(purged)],
+    purge_appl_lock_history => [qw(purged)],
     transfer_appl_locks    => [@changed],
     release_appl_locks     => [@changed],
     renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
-    list_appl_lock_waiters => [@list, qw(client_id since_ts until_ts expires_ts seconds_left)],
-    stats_appl_locks => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
-    set_appl_lock_policy    => [qw(return_cd outcome)],
-    drop_appl_lock_policy   => [qw(return_cd outcome)],
-    list_appl_lock_policies => [qw(object_type default_ttl_seconds longest_ttl_seconds take_reason_fl history_level)],
-    list_appl_lock_events  => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
+    set_appl_lock_policy    => [qw(ok_fl outcome)],
+    drop_appl_lock_policy   => [qw(ok_fl outcome)],
+    inbox_appl_locks =>
+        [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason safe_event_id)],
+    appl_lock_live    => [@lock, qw(fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note)],
+    appl_lock_waiting => [@lock, qw(client_id since_ts until_ts waited_seconds holder_id holder_department_id seconds_left)],
+    appl_lock_history => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
         from_department_id to_operator_id to_department_id from_fence to_fence reason)],
-    inbox_appl_locks       => [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason)],
+    appl_lock_policies => [qw(object_type default_ttl_seconds longest_ttl_seconds take_reason_fl history_level)],
+    appl_lock_stats => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
 );
 
 my %play = (
     versions           => \&versions,
     increment          => \&increment,
-    get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], department => $_[3], ttl => $_[4]) },
+    get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], named([qw(department ttl new)], @_[ 3 .. 5 ])) },
     get_appl_lock_permit => sub { $locks->permit(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
     release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3], actor => $_[4], reason => $_[5]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
     transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], named([qw(department ttl actor reason)], @_[ 4 .. 7 ])) },
     take_appl_lock     => sub { $locks->take(@_[ 0 .. 2, 4 ], named([qw(department expected_fence ttl)], @_[ 3, 5, 6 ])) },
     note_appl_lock     => sub { $locks->note(@_[ 0 .. 2, 4 ], fence => $_[3]) },
-    list_appl_locks    => sub { $locks->list(named([qw(type operator department after_type after_id max_rows)], @_)) },
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
+    purge_appl_lock_history => sub { { purged => $locks->purge_history(named([qw(older_than max_rows)], @_)) } },
     assert_appl_lock   => sub { $locks->assert(@_) },
     serialize_appl_lock       => sub { $locks->serialize(@_) },
     transfer_appl_locks => sub {
@@ -73,23 +75,17 @@ my %play = (
     announce_appl_lock_waiter => sub { $locks->announce(@_[ 0 .. 2, 4 ], department => $_[3], wait => $_[5]) },
     retract_appl_lock_waiter  => sub { $locks->retract(@_) },
     poll_appl_locks           => sub { $locks->poll($_[0], max_rows => $_[1]) },
-    list_appl_lock_waiters    => sub {
-        $locks->waiters(named([qw(type id operator department after_type after_id after_operator after_client max_rows)], @_));
-    },
-    stats_appl_locks => sub { $locks->stats(named([qw(type department)], @_)) },
     inbox_appl_locks          => sub { $locks->inbox($_[0], named([qw(after_event_id max_rows)], @_[ 1, 2 ])) },
     set_appl_lock_policy => sub {
         $locks->set_policy($_[0], named([qw(default_ttl longest_ttl take_reason actor reason history)], @_[ 1 .. 6 ]));
     },
     drop_appl_lock_policy   => sub { $locks->drop_policy($_[0], actor => $_[1], reason => $_[2]) },
-    list_appl_lock_policies => sub { $locks->policies(type => $_[0]) },
-    list_appl_lock_events     => sub { $locks->events(named([qw(type id operator since after_event_id max_rows)], @_)) },
 );
 
 while (my $line = <STDIN>) {
     chomp $line;
     my ($operation, @arguments) = map { decode($_) } split /\t/, $line, -1;
-    my @rows = eval { $play{$operation}->(@arguments) };
+    my @rows = eval { $play{$operation} ? $play{$operation}->(@arguments) : view($operation, @arguments) };
     if (my $error = $@) {
         die $error if !blessed $error;
         say('error', $error->sqlstate, $error->message);
@@ -131,6 +127,13 @@ sub named {
     return %named;
 }
 
+# A view, with names and values in turn.
+sub view {
+    my ($view, %of) = @_;
+    my %after = map { s/^after_//r => delete $of{$_} } grep { /^after_/ } keys %of;
+    return $locks->read($view, %of, after => %after ? \%after : undef);
+}
+
 sub grants {
     my @grants;
     while (my @fields = splice @_, 0, 5) {
@@ -148,7 +151,7 @@ sub versions {
 sub increment {
     my ($operator) = @_;
     if (defined $operator) {
-        select undef, undef, undef, 0.01 while $locks->get('counter', 1, $operator, ttl => 60)->{lock_fl} eq 'N';
+        select undef, undef, undef, 0.01 while $locks->get('counter', 1, $operator, ttl => 60)->{ok_fl} eq 'N';
     }
     my ($n) = $dbh->selectrow_array('SELECT n FROM counter');
     say('read', $n);

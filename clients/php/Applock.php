@@ -3,8 +3,8 @@
 /**
  * Application locks for PDO, with PostgreSQL, MariaDB and MySQL: copy this file into your program.
  *
- * The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what a
- * method has done is final when you commit, or at once outside of a transaction.
+ * The database decides; each method is one call of one procedure, or reads one view. The connection is yours, and so is the
+ * transaction: what a method has done is final when you commit, or at once outside of a transaction.
  */
 
 declare(strict_types=1);
@@ -26,11 +26,16 @@ final class LockError extends \RuntimeException
  */
 final class Locks
 {
-    private const WHOLE = [
-        'fence', 'seconds_left', 'purged', 'free_in_us',
-        'live', 'expired', 'oldest_seconds', 'next_expiry_seconds', 'waiters', 'longest_wait_seconds',
-        'default_ttl_seconds', 'longest_ttl_seconds',
+    /** The views, and which columns tell a row from all others. */
+    private const KEYS = [
+        'appl_lock_live' => ['object_type', 'object_id'],
+        'appl_lock_waiting' => ['object_type', 'object_id', 'operator_id', 'client_id'],
+        'appl_lock_history' => ['event_id'],
+        'appl_lock_policies' => ['object_type'],
+        'appl_lock_stats' => ['object_type', 'department_id'],
     ];
+
+    private const WHOLE = '/(^|_)(fence|seconds|seconds_left|event_id)$|^(purged|free_in_us|live|expired|waiters)$/';
 
     private readonly bool $postgres;
     private readonly string $prefix;
@@ -43,10 +48,14 @@ final class Locks
         $this->prefix = $schema === '' ? '' : "$schema.";
     }
 
-    /** Takes or renews a lock for $ttl seconds. A refusal is an answer, whose lock_fl is N and which has the holder. */
-    public function get($type, $id, ?string $operator, ?string $department = null, ?int $ttl = null): array
-    {
-        return $this->one('get_appl_lock_row', $type, $id, $operator, $department, $ttl);
+    /**
+     * Takes or renews a lock for $ttl seconds. A refusal is an answer, whose ok_fl is N and which has the holder. With $new 'Y' the
+     * operator's own live lock is refused, too.
+     */
+    public function get(
+        $type, $id, ?string $operator, ?string $department = null, ?int $ttl = null, ?string $new = null,
+    ): array {
+        return $this->one('get_appl_lock_row', $type, $id, $operator, $department, $ttl, $new);
     }
 
     /** Takes or renews one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL. */
@@ -106,18 +115,16 @@ final class Locks
         return $this->one('note_appl_lock_row', $type, $id, $operator, $fence, $note);
     }
 
-    /** One page of the live locks. */
-    public function list(
-        ?string $type = null, ?string $operator = null, ?string $department = null,
-        ?string $afterType = null, $afterId = null, ?int $maxRows = null,
-    ): array {
-        return $this->call('list_appl_locks', $type, $operator, $department, $afterType, $afterId, $maxRows);
-    }
-
     /** Removes what has been free for so many seconds, and returns how many rows that were. */
     public function purge(?int $olderThan = null, ?int $maxRows = null): int
     {
         return $this->one('purge_appl_locks_row', $olderThan, $maxRows)['purged'];
+    }
+
+    /** Removes events that are so many seconds old, and returns how many that were. */
+    public function purgeHistory(?int $olderThan = null, ?int $maxRows = null): int
+    {
+        return $this->one('purge_appl_lock_history_row', $olderThan, $maxRows)['purged'];
     }
 
     /** Throws a LockError with LK002 unless this grant is live; it stays so until the transaction ends. */
@@ -153,22 +160,6 @@ final class Locks
         return $this->call('poll_appl_locks', $client, $maxRows);
     }
 
-    /** One page of those who wait. */
-    public function waiters(
-        ?string $type = null, $id = null, ?string $operator = null, ?string $department = null, ?string $afterType = null,
-        $afterId = null, ?string $afterOperator = null, ?string $afterClient = null, ?int $maxRows = null,
-    ): array {
-        return $this->call(
-            'list_appl_lock_waiters', $type, $id, $operator, $department, $afterType, $afterId, $afterOperator, $afterClient, $maxRows,
-        );
-    }
-
-    /** What there is of each type and department. */
-    public function stats(?string $type = null, ?string $department = null): array
-    {
-        return $this->call('stats_appl_locks', $type, $department);
-    }
-
     /** Lays down for a type how long its locks last, at first and at most, in seconds; what is null is none. */
     public function setPolicy(
         ?string $type, ?string $actor, ?int $defaultTtl = null, ?int $longestTtl = null,
@@ -182,22 +173,42 @@ final class Locks
         return $this->one('drop_appl_lock_policy_row', $type, $actor, $reason);
     }
 
-    public function policies(?string $type = null): array
-    {
-        return $this->call('list_appl_lock_policies', $type);
-    }
-
-    /** One page of the history, oldest first; $since is in seconds back from now. */
-    public function events(
-        ?string $type = null, $id = null, ?string $operator = null, ?int $since = null, ?int $afterEventId = null, ?int $maxRows = null,
-    ): array {
-        return $this->call('list_appl_lock_events', $type, $id, $operator, $since, $afterEventId, $maxRows);
-    }
-
-    /** What others did with an operator's locks, who waits for them, and which end within the hour. */
+    /**
+     * What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row: it may
+     * tell of an event twice, and never of none.
+     */
     public function inbox(?string $operator, ?int $afterEventId = null, ?int $maxRows = null): array
     {
         return $this->call('inbox_appl_locks', $operator, $afterEventId, $maxRows);
+    }
+
+    /**
+     * One page of a view in the order of its key, behind the row $after: the rows that have the values of $filters in these columns.
+     * appl_lock_history also has operator_id, who did, lost or got it, and since_seconds, how long ago it was at most.
+     */
+    public function read(string $view, array $filters = [], ?array $after = null, int $maxRows = 1000): array
+    {
+        [$conditions, $values] = [[], []];
+        foreach (array_filter($filters, fn ($value) => $value !== null) as $name => $value) {
+            if (preg_match('/^\w+\z/', $name) !== 1) {
+                throw new \InvalidArgumentException("not a column: $name");
+            }
+            if ($name === 'since_seconds') {
+                $ago = (int) $value;
+                $conditions[] = 'event_ts >= '
+                    . ($this->postgres ? "statement_timestamp() - $ago * interval '1 second'" : "UTC_TIMESTAMP(6) - INTERVAL $ago SECOND");
+                continue;
+            }
+            $ofEvent = $view === 'appl_lock_history' && $name === 'operator_id';
+            $conditions[] = $ofEvent ? '? IN (actor_id, from_operator_id, to_operator_id)' : "$name = ?";
+            $values[] = $value;
+        }
+        $key = self::KEYS[$view];
+        if ($after !== null) {
+            $conditions[] = $this->behind($key, $after, $values);
+        }
+        $where = $conditions === [] ? '' : 'WHERE ' . implode(' AND ', $conditions);
+        return $this->rows("SELECT * FROM $this->prefix$view $where ORDER BY " . implode(', ', $key) . " LIMIT $maxRows", $values);
     }
 
     private function one(string $routine, ...$arguments): array
@@ -208,10 +219,31 @@ final class Locks
     private function call(string $routine, ...$arguments): array
     {
         $places = implode(', ', array_fill(0, count($arguments), '?'));
+        return $this->rows(($this->postgres ? 'SELECT * FROM ' : 'CALL ') . "$this->prefix$routine($places)", $arguments);
+    }
+
+    /** What comes after a row. MySQL and MariaDB read a range of the key only if it is written out. */
+    private function behind(array $key, array $after, array &$values): string
+    {
+        if ($this->postgres) {
+            array_push($values, ...array_map(fn ($name) => $after[$name], $key));
+            return '(' . implode(', ', $key) . ') > (' . implode(', ', array_fill(0, count($key), '?')) . ')';
+        }
+        $name = array_shift($key);
+        $values[] = $after[$name];
+        if ($key === []) {
+            return "$name > ?";
+        }
+        $values[] = $after[$name];
+        return "($name > ? OR $name = ? AND " . $this->behind($key, $after, $values) . ')';
+    }
+
+    private function rows(string $sql, array $arguments): array
+    {
         try {
-            $statement = $this->pdo->prepare(($this->postgres ? 'SELECT * FROM ' : 'CALL ') . "$this->prefix$routine($places)");
+            $statement = $this->pdo->prepare($sql);
             $statement->execute($arguments);
-            // On MySQL and MariaDB a second result follows that of the CALL. It goes with the statement, when this returns.
+            // On MySQL and MariaDB a second result follows that of a CALL. It goes with the statement, when this returns.
             return array_map($this->answer(...), $statement->fetchAll(\PDO::FETCH_ASSOC));
         } catch (\PDOException $error) {
             $state = (string) ($error->errorInfo[0] ?? '');
@@ -226,7 +258,7 @@ final class Locks
             $name = preg_replace('/^p_/', '', $column);
             $answer[$name] = match (true) {
                 $value === null => null,
-                in_array($name, self::WHOLE, true) => (int) $value,
+                preg_match(self::WHOLE, $name) === 1 => (int) $value,
                 // PostgreSQL writes the zone behind the time. MySQL and MariaDB answer in UTC without saying so.
                 str_ends_with($name, '_ts') => (new \DateTimeImmutable($value, new \DateTimeZone('UTC')))
                     ->setTimezone(new \DateTimeZone('UTC')),

@@ -60,7 +60,7 @@ function grants(array $fields): array
 // The counter, between whose read and write the runner decides how long it takes.
 function increment(PDO $pdo, Locks $locks, ?string $operator): array
 {
-    while ($operator !== null && $locks->get('counter', 1, $operator, null, 60)['lock_fl'] === 'N') {
+    while ($operator !== null && $locks->get('counter', 1, $operator, null, 60)['ok_fl'] === 'N') {
         usleep(10000);
     }
     $n = (int) $pdo->query('SELECT n FROM counter')->fetchColumn();
@@ -73,6 +73,20 @@ function increment(PDO $pdo, Locks $locks, ?string $operator): array
     return [];
 }
 
+/** A view, with names and values in turn. */
+function read(Locks $locks, string $view, array $a): array
+{
+    [$filters, $after, $maxRows] = [[], [], 1000];
+    foreach (array_chunk($a, 2) as [$name, $value]) {
+        match (true) {
+            $name === 'max_rows' => $maxRows = (int) $value,
+            str_starts_with($name, 'after_') => $after[substr($name, strlen('after_'))] = $value,
+            default => $filters[$name] = $value,
+        };
+    }
+    return $locks->read($view, $filters, $after === [] ? null : $after, $maxRows);
+}
+
 function nothing($_): array
 {
     return [];
@@ -83,14 +97,14 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
     return match ($operation) {
         'versions' => [['PHP ' . PHP_VERSION, "$driver " . phpversion($driver)]],
         'increment' => increment($pdo, $locks, $a[0]),
-        'get_appl_lock' => [$locks->get($a[0], $a[1], $a[2], $a[3], number($a[4]))],
+        'get_appl_lock' => [$locks->get($a[0], $a[1], $a[2], $a[3], number($a[4]), $a[5])],
         'get_appl_lock_permit' => $locks->permit($a[0], $a[1], number($a[2]), $a[3], $a[4], number($a[5])),
         'release_appl_lock' => [$locks->release($a[0], $a[1], $a[2], number($a[3]), $a[4], $a[5])],
         'inquire_appl_lock' => [$locks->inquire(...$a)],
         'transfer_appl_lock' => [$locks->transfer($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]), $a[6], $a[7])],
         'note_appl_lock' => [$locks->note($a[0], $a[1], $a[2], $a[4], number($a[3]))],
-        'list_appl_locks' => $locks->list($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5])),
         'purge_appl_locks' => [[$locks->purge(number($a[0]), number($a[1]))]],
+        'purge_appl_lock_history' => [[$locks->purgeHistory(number($a[0]), number($a[1]))]],
         'assert_appl_lock' => nothing($locks->assert($a[0], $a[1], $a[2], number($a[3]))),
         'serialize_appl_lock' => nothing($locks->serialize(...$a)),
         'transfer_appl_locks' => $locks->transferAll(
@@ -101,14 +115,11 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'announce_appl_lock_waiter' => nothing($locks->announce($a[0], $a[1], $a[2], $a[3], $a[4], number($a[5]))),
         'retract_appl_lock_waiter' => nothing($locks->retract(...$a)),
         'poll_appl_locks' => $locks->poll($a[0], number($a[1])),
-        'list_appl_lock_waiters' => $locks->waiters($a[0], $a[1], $a[2], $a[3], $a[4], $a[5], $a[6], $a[7], number($a[8])),
-        'stats_appl_locks' => $locks->stats(...$a),
         'take_appl_lock' => [$locks->take($a[0], $a[1], $a[2], $a[4], $a[3], number($a[5]), number($a[6]))],
         'inbox_appl_locks' => $locks->inbox($a[0], number($a[1]), number($a[2])),
         'set_appl_lock_policy' => [$locks->setPolicy($a[0], $a[4], number($a[1]), number($a[2]), $a[3], $a[5], $a[6])],
         'drop_appl_lock_policy' => [$locks->dropPolicy(...$a)],
-        'list_appl_lock_policies' => $locks->policies(...$a),
-        'list_appl_lock_events' => $locks->events($a[0], $a[1], $a[2], number($a[3]), number($a[4]), number($a[5])),
+        default => read($locks, $operation, $a),
     };
 }
 

@@ -1,12 +1,22 @@
 """Application locks for psycopg 2 and 3, PyMySQL and mysql-connector-python: copy this file into your program.
 
-The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction:
-what a method has done is final when you commit, or at once with autocommit.
+The database decides; each method is one call of one procedure, or reads one view. The connection is yours, and so is the
+transaction: what a method has done is final when you commit, or at once with autocommit.
 """
 
 import json
 import types
 from datetime import datetime, timezone
+
+
+# The views, and which columns tell a row from all others.
+KEYS = {
+    "appl_lock_live": ["object_type", "object_id"],
+    "appl_lock_waiting": ["object_type", "object_id", "operator_id", "client_id"],
+    "appl_lock_history": ["event_id"],
+    "appl_lock_policies": ["object_type"],
+    "appl_lock_stats": ["object_type", "department_id"],
+}
 
 
 class LockError(Exception):
@@ -21,7 +31,7 @@ class Answer(types.SimpleNamespace):
     """One row, with the names of procedures/README.md without "p_". It is true if its flag is Y."""
 
     def __bool__(self):
-        return getattr(self, "lock_fl", getattr(self, "return_cd", "Y")) == "Y"
+        return getattr(self, "ok_fl", "Y") == "Y"
 
 
 class Locks:
@@ -34,9 +44,11 @@ class Locks:
         schema = schema or ("applock" if self._postgres else None)
         self._prefix = schema + "." if schema else ""
 
-    def get(self, object_type, object_id, operator, department=None, ttl=None):
-        """Take or renew a lock for ttl seconds. A refusal is an answer that is false and has the holder."""
-        return self._one("get_appl_lock_row", object_type, str_or_none(object_id), operator, department, ttl)
+    def get(self, object_type, object_id, operator, department=None, ttl=None, new=False):
+        """Take or renew a lock for ttl seconds. A refusal is an answer that is false and has the holder.
+
+        With new the operator's own live lock is refused, too."""
+        return self._one("get_appl_lock_row", object_type, str_or_none(object_id), operator, department, ttl, flag(new))
 
     def permit(self, object_type, object_id, permits, operator, department=None, ttl=None):
         """Take or renew one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL."""
@@ -74,12 +86,13 @@ class Locks:
         """Say why the operator holds it, for whoever asks; no note takes that back."""
         return self._one("note_appl_lock_row", object_type, str_or_none(object_id), operator, fence, note)
 
-    def list(self, object_type=None, operator=None, department=None, after_type=None, after_id=None, max_rows=None):
-        return self._call("list_appl_locks", object_type, operator, department, after_type, str_or_none(after_id), max_rows)
-
     def purge(self, older_than=None, max_rows=None):
         """Remove what has been free for so many seconds, and return how many rows that were."""
         return self._one("purge_appl_locks_row", older_than, max_rows).purged
+
+    def purge_history(self, older_than=None, max_rows=None):
+        """Remove events that are so many seconds old, and return how many that were."""
+        return self._one("purge_appl_lock_history_row", older_than, max_rows).purged
 
     def assert_held(self, object_type, object_id, operator, fence):
         """Raise LockError with LK002 unless this grant is live; it stays so until the transaction ends."""
@@ -102,15 +115,6 @@ class Locks:
     def poll(self, client, max_rows=None):
         return self._call("poll_appl_locks", client, max_rows)
 
-    def waiters(self, object_type=None, object_id=None, operator=None, department=None,
-                after_type=None, after_id=None, after_operator=None, after_client=None, max_rows=None):
-        return self._call("list_appl_lock_waiters", object_type, str_or_none(object_id), operator, department,
-                          after_type, str_or_none(after_id), after_operator, after_client, max_rows)
-
-    def stats(self, object_type=None, department=None):
-        """What there is of each type and department."""
-        return self._call("stats_appl_locks", object_type, department)
-
     def set_policy(self, object_type, default_ttl=None, longest_ttl=None, take_reason=None, actor=None, reason=None, history=None):
         """Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none.
 
@@ -120,25 +124,57 @@ class Locks:
     def drop_policy(self, object_type, actor=None, reason=None):
         return self._one("drop_appl_lock_policy_row", object_type, actor, reason)
 
-    def policies(self, object_type=None):
-        return self._call("list_appl_lock_policies", object_type)
-
-    def events(self, object_type=None, object_id=None, operator=None, since=None, after_event_id=None, max_rows=None):
-        """One page of the history, oldest first; since is in seconds back from now."""
-        return self._call("list_appl_lock_events", object_type, str_or_none(object_id), operator, since, after_event_id, max_rows)
-
     def inbox(self, operator, after_event_id=None, max_rows=None):
-        """What others did with an operator's locks, who waits for them, and which end within the hour."""
+        """What others did with an operator's locks, and who waits for them.
+
+        The next call passes the safe_event_id of any row: it may tell of an event twice, and never of none."""
         return self._call("inbox_appl_locks", operator, after_event_id, max_rows)
+
+    def read(self, view, after=None, max_rows=1000, **filters):
+        """One page of a view in the order of its key, behind the row after: the rows that have these values in these columns.
+
+        appl_lock_history also has operator_id, who did, lost or got it, and since_seconds, how long ago it was at most."""
+        conditions, arguments = [], []
+        for name, value in filters.items():
+            if value is None:
+                continue
+            if not name.isidentifier():
+                raise ValueError("not a column: " + name)
+            if name == "since_seconds":
+                ago = "statement_timestamp() - {} * interval '1 second'" if self._postgres else "UTC_TIMESTAMP(6) - INTERVAL {} SECOND"
+                conditions.append("event_ts >= " + ago.format(int(value)))
+                continue
+            of_event = view == "appl_lock_history" and name == "operator_id"
+            conditions.append("%s IN (actor_id, from_operator_id, to_operator_id)" if of_event else name + " = %s")
+            arguments.append(str(value))
+        if after is not None:
+            condition, values = self._behind(KEYS[view], [getattr(after, name) for name in KEYS[view]])
+            conditions.append(condition)
+            arguments.extend(values)
+        where = " WHERE " + " AND ".join(conditions) if conditions else ""
+        statement = "SELECT * FROM {}{}{} ORDER BY {} LIMIT {}".format(self._prefix, view, where, ", ".join(KEYS[view]), int(max_rows))
+        return self._rows(statement, arguments)
 
     def _one(self, routine, *arguments):
         return self._call(routine, *arguments)[0]
 
     def _call(self, routine, *arguments):
         statement = "SELECT * FROM {}{}({})" if self._postgres else "CALL {}{}({})"
+        return self._rows(statement.format(self._prefix, routine, ", ".join(["%s"] * len(arguments))), arguments)
+
+    def _behind(self, key, values):
+        """What comes after a row. MySQL and MariaDB read a range of the key only if it is written out."""
+        if self._postgres:
+            return "({}) > ({})".format(", ".join(key), ", ".join(["%s"] * len(key))), values
+        if len(key) == 1:
+            return key[0] + " > %s", values
+        condition, further = self._behind(key[1:], values[1:])
+        return "({0} > %s OR {0} = %s AND {1})".format(key[0], condition), [values[0], values[0], *further]
+
+    def _rows(self, statement, arguments):
         cursor = self._connection.cursor()
         try:
-            cursor.execute(statement.format(self._prefix, routine, ", ".join(["%s"] * len(arguments))), arguments)
+            cursor.execute(statement, arguments)
             names = [column[0].removeprefix("p_") for column in cursor.description]
             rows = [Answer(**dict(zip(names, map(in_utc, row)))) for row in cursor.fetchall()]
             # On MySQL and MariaDB a CALL ends with a result of its own, which must be read, too.
@@ -152,6 +188,11 @@ class Locks:
             raise
         finally:
             cursor.close()
+
+
+def flag(value):
+    """Y for true, and text as it is."""
+    return value if isinstance(value, str) else "Y" if value else None
 
 
 def str_or_none(value):

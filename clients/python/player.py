@@ -1,4 +1,4 @@
-"""Plays the scenarios for clients/players_test.go through applock.py: player.py DRIVER"""
+"""Plays the scenarios for clients/player_test.go through applock.py: player.py DRIVER"""
 
 import os
 import platform
@@ -90,20 +90,27 @@ class Player:
             grant.update(fence=number(grant["fence"]), ttl_seconds=number(grant["ttl_seconds"]))
         return self.locks.renew(grants)
 
+    def read(self, view, fields):
+        filters = dict(zip(fields[::2], fields[1::2]))
+        max_rows = int(filters.pop("max_rows", 1000))
+        key = [name for name in filters if name.startswith("after_")]
+        after = applock.Answer(**{name.removeprefix("after_"): filters.pop(name) for name in key}) if key else None
+        return self.locks.read(view, after, max_rows, **filters)
+
     def play(self, operation, a):
         """The rows that an operation answers with; a are its arguments."""
         locks = self.locks
         match operation:
             case "versions": return self.versions()
             case "increment": return self.increment(*a)
-            case "get_appl_lock": return [locks.get(*a[:4], number(a[4]))]
+            case "get_appl_lock": return [locks.get(*a[:4], number(a[4]), a[5])]
             case "get_appl_lock_permit": return locks.permit(*a[:2], number(a[2]), *a[3:5], number(a[5]))
             case "release_appl_lock": return [locks.release(*a[:3], number(a[3]), *a[4:6])]
             case "inquire_appl_lock": return [locks.inquire(*a)]
             case "transfer_appl_lock": return [locks.transfer(*a[:5], number(a[5]), *a[6:8])]
             case "note_appl_lock": return [locks.note(*a[:3], number(a[3]), a[4])]
-            case "list_appl_locks": return locks.list(*a[:5], number(a[5]))
             case "purge_appl_locks": return [[locks.purge(number(a[0]), number(a[1]))]]
+            case "purge_appl_lock_history": return [[locks.purge_history(number(a[0]), number(a[1]))]]
             case "assert_appl_lock": return [locks.assert_held(*a[:3], number(a[3]))]
             case "serialize_appl_lock": return [locks.serialize(*a)]
             case "transfer_appl_locks":
@@ -113,14 +120,11 @@ class Player:
             case "announce_appl_lock_waiter": return [locks.announce(*a[:5], number(a[5]))]
             case "retract_appl_lock_waiter": return [locks.retract(*a)]
             case "poll_appl_locks": return locks.poll(a[0], number(a[1]))
-            case "list_appl_lock_waiters": return locks.waiters(*a[:8], number(a[8]))
-            case "stats_appl_locks": return locks.stats(*a)
             case "take_appl_lock": return [locks.take(*a[:3], a[4], a[3], number(a[5]), number(a[6]))]
             case "inbox_appl_locks": return locks.inbox(a[0], number(a[1]), number(a[2]))
             case "set_appl_lock_policy": return [locks.set_policy(a[0], *map(number, a[1:3]), *a[3:7])]
             case "drop_appl_lock_policy": return [locks.drop_policy(*a)]
-            case "list_appl_lock_policies": return locks.policies(*a)
-            case "list_appl_lock_events": return locks.events(*a[:3], *map(number, a[3:6]))
+            case view if view in applock.KEYS: return self.read(view, a)
         raise ValueError("unknown operation " + operation)
 
 

@@ -105,7 +105,7 @@ def test_it_is_renewed(locks):
             held.lost.wait(0.2)
             held.check()
             found = locks.inquire("customer", "renewed")
-            assert (found.return_cd, found.operator_id, found.fence) == ("Y", held.operator, held.fence)
+            assert (found.ok_fl, found.operator_id, found.fence) == ("Y", held.operator, held.fence)
             if (found.lock_ts - found.acquired_ts).total_seconds() > 15:
                 break
     assert not locks.inquire("customer", "renewed")

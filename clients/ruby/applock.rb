@@ -1,7 +1,7 @@
 # Application locks for the gems pg and mysql2, and so for ActiveRecord: copy this file into your program.
 #
-# The database decides; each method is one call of one procedure. The connection is yours, and so is the transaction: what a
-# method has done is final when you commit, or at once outside of a transaction.
+# The database decides; each method is one call of one procedure, or reads one view. The connection is yours, and so is the
+# transaction: what a method has done is final when you commit, or at once outside of a transaction.
 
 require "json"
 require "ostruct"
@@ -22,12 +22,21 @@ module Applock
   class Answer < OpenStruct
     # Whether its flag is Y.
     def granted?
-      (lock_fl || return_cd) == "Y"
+      ok_fl == "Y"
     end
   end
 
   # The operations, on one PG::Connection or Mysql2::Client. Ids may be of any type: they travel as text.
   class Locks
+    # The views, and which columns tell a row from all others.
+    KEYS = {
+      "appl_lock_live" => %i[object_type object_id],
+      "appl_lock_waiting" => %i[object_type object_id operator_id client_id],
+      "appl_lock_history" => %i[event_id],
+      "appl_lock_policies" => %i[object_type],
+      "appl_lock_stats" => %i[object_type department_id]
+    }.freeze
+
     def initialize(connection, schema: nil)
       @connection = connection
       @postgres = connection.class.name.start_with?("PG::")
@@ -36,9 +45,10 @@ module Applock
       @prefix = schema ? "#{schema}." : ""
     end
 
-    # Takes or renews a lock for ttl seconds. A refusal is an answer that is not granted and has the holder.
-    def get(type, id, operator, department: nil, ttl: nil)
-      one("get_appl_lock_row", type, id, operator, department, ttl)
+    # Takes or renews a lock for ttl seconds. A refusal is an answer that is not granted and has the holder. With new: "Y" the
+    # operator's own live lock is refused, too.
+    def get(type, id, operator, department: nil, ttl: nil, new: nil)
+      one("get_appl_lock_row", type, id, operator, department, ttl, new)
     end
 
     # Takes or renews one of so many permits: one row with its slot, or one for each slot, whose outcome is FULL.
@@ -80,13 +90,14 @@ module Applock
       one("note_appl_lock_row", type, id, operator, fence, note)
     end
 
-    def list(type: nil, operator: nil, department: nil, after_type: nil, after_id: nil, max_rows: nil)
-      call("list_appl_locks", type, operator, department, after_type, after_id, max_rows)
-    end
-
     # Removes what has been free for so many seconds, and returns how many rows that were.
     def purge(older_than: nil, max_rows: nil)
       one("purge_appl_locks_row", older_than, max_rows).purged
+    end
+
+    # Removes events that are so many seconds old, and returns how many that were.
+    def purge_history(older_than: nil, max_rows: nil)
+      one("purge_appl_lock_history_row", older_than, max_rows).purged
     end
 
     # Raises a LockError with LK002 unless this grant is live; it stays so until the transaction ends.
@@ -120,16 +131,6 @@ module Applock
       call("poll_appl_locks", client, max_rows)
     end
 
-    def waiters(type: nil, id: nil, operator: nil, department: nil, after_type: nil, after_id: nil,
-                after_operator: nil, after_client: nil, max_rows: nil)
-      call("list_appl_lock_waiters", type, id, operator, department, after_type, after_id, after_operator, after_client, max_rows)
-    end
-
-    # What there is of each type and department.
-    def stats(type: nil, department: nil)
-      call("stats_appl_locks", type, department)
-    end
-
     # Lays down for a type how long its locks last, at first and at most, in seconds; what is nil is none.
     def set_policy(type, default_ttl: nil, longest_ttl: nil, take_reason: nil, actor: nil, reason: nil, history: nil)
       one("set_appl_lock_policy_row", type, default_ttl, longest_ttl, take_reason, actor, reason, history)
@@ -139,18 +140,21 @@ module Applock
       one("drop_appl_lock_policy_row", type, actor, reason)
     end
 
-    def policies(type: nil)
-      call("list_appl_lock_policies", type)
-    end
-
-    # One page of the history, oldest first; since is in seconds back from now.
-    def events(type: nil, id: nil, operator: nil, since: nil, after_event_id: nil, max_rows: nil)
-      call("list_appl_lock_events", type, id, operator, since, after_event_id, max_rows)
-    end
-
-    # What others did with an operator's locks, who waits for them, and which end within the hour.
+    # What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row: it may
+    # tell of an event twice, and never of none.
     def inbox(operator, after_event_id: nil, max_rows: nil)
       call("inbox_appl_locks", operator, after_event_id, max_rows)
+    end
+
+    # One page of a view in the order of its key, behind the row after: the rows that have these values in these columns.
+    # appl_lock_history also has operator_id, who did, lost or got it, and since_seconds, how long ago it was at most.
+    def read(view, after: nil, max_rows: 1000, **filters)
+      values = []
+      conditions = filters.compact.map { |name, value| condition(view, name, value, values) }
+      key = KEYS.fetch(view)
+      conditions << behind(key, after, values) if after
+      where = "WHERE #{conditions.join(' AND ')}" if conditions.any?
+      rows("SELECT * FROM #{@prefix}#{view} #{where} ORDER BY #{key.join(', ')} LIMIT #{Integer(max_rows)}", values)
     end
 
     private
@@ -160,7 +164,38 @@ module Applock
     end
 
     def call(routine, *values)
-      rows = @postgres ? postgres(routine, values) : mysql(routine, values)
+      rows("#{@postgres ? 'SELECT * FROM' : 'CALL'} #{@prefix}#{routine}(#{(['?'] * values.length).join(', ')})", values)
+    end
+
+    def condition(view, name, value, values)
+      raise ArgumentError, "not a column: #{name}" unless name.match?(/\A\w+\z/)
+
+      if name == :since_seconds
+        ago = @postgres ? "statement_timestamp() - %d * interval '1 second'" : "UTC_TIMESTAMP(6) - INTERVAL %d SECOND"
+        return "event_ts >= #{format(ago, value)}"
+      end
+      values << value
+      return "? IN (actor_id, from_operator_id, to_operator_id)" if view == "appl_lock_history" && name == :operator_id
+
+      "#{name} = ?"
+    end
+
+    # What comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
+    def behind(key, after, values)
+      if @postgres
+        values.concat(key.map { |name| after[name] })
+        return "(#{key.join(', ')}) > (#{(['?'] * key.length).join(', ')})"
+      end
+      name, *rest = key
+      values << after[name]
+      return "#{name} > ?" if rest.empty?
+
+      values << after[name]
+      "(#{name} > ? OR #{name} = ? AND #{behind(rest, after, values)})"
+    end
+
+    def rows(statement, values)
+      rows = @postgres ? postgres(statement, values) : mysql(statement, values)
       rows.map { |row| Answer.new(row.to_h { |column, value| converted(column.delete_prefix("p_"), value) }) }
     rescue StandardError => error
       state = sqlstate(error)
@@ -169,25 +204,28 @@ module Applock
       raise LockError.new(state, error.message)
     end
 
-    def postgres(routine, values)
-      places = (1..values.length).map { |i| "$#{i}" }.join(", ")
-      @connection.exec_params("SELECT * FROM #{@prefix}#{routine}(#{places})", values.map { |value| value&.to_s }).to_a
+    def postgres(statement, values)
+      place = 0
+      @connection.exec_params(statement.gsub("?") { "$#{place += 1}" }, values.map { |value| value&.to_s }).to_a
     end
 
-    def mysql(routine, values)
-      literals = values.map do |value|
-        case value
-        when nil then "NULL"
-        when Integer then value.to_s
-        else "'#{@connection.escape(value.to_s)}'"
-        end
-      end
+    def mysql(statement, values)
+      values = values.dup
+      statement = statement.gsub("?") { literal(values.shift) }
       # MySQL and MariaDB answer in UTC without saying so, and the gem would take it for local time.
       options = { symbolize_keys: false, as: :hash, database_timezone: :utc, application_timezone: :utc }
-      rows = @connection.query("CALL #{@prefix}#{routine}(#{literals.join(', ')})", options).to_a
-      # A second result follows that of the CALL, and is in the way of the next statement.
+      rows = @connection.query(statement, options).to_a
+      # A second result follows that of a CALL, and is in the way of the next statement.
       @connection.store_result while @connection.next_result
       rows
+    end
+
+    def literal(value)
+      case value
+      when nil then "NULL"
+      when Integer then value.to_s
+      else "'#{@connection.escape(value.to_s)}'"
+      end
     end
 
     # Unless its user has had it do otherwise, pg answers with nothing but text.
@@ -195,7 +233,7 @@ module Applock
       return [name, value] unless value.is_a?(String)
 
       case name
-      when "fence", "purged", "free_in_us", "live", "expired", "waiters", /(^|_)seconds(_left)?$/ then [name, Integer(value)]
+      when /(^|_)(fence|seconds|seconds_left|event_id)$/, "purged", "free_in_us", "live", "expired", "waiters" then [name, Integer(value)]
       when /_ts$/ then [name, Time.parse(value).utc]
       else [name, value]
       end

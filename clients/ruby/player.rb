@@ -57,6 +57,15 @@ def increment(connection, locks, operator)
   []
 end
 
+# A view, with names and values in turn.
+def read(locks, view, fields)
+  named = fields.each_slice(2).to_h
+  max_rows = named.delete("max_rows") || 1000
+  after, filters = named.partition { |name, _| name.start_with?("after_") }.map(&:to_h)
+  after = after.transform_keys { |name| name.delete_prefix("after_").to_sym }
+  locks.read(view, after: after.empty? ? nil : after, max_rows: max_rows, **filters.transform_keys(&:to_sym))
+end
+
 def versions
   version = DRIVER == "pg" ? PG::VERSION : Mysql2::VERSION
   [["Ruby #{RUBY_VERSION}", "#{DRIVER} #{version}"]]
@@ -66,16 +75,15 @@ def play(connection, locks, operation, a)
   case operation
   when "versions" then versions
   when "increment" then increment(connection, locks, *a)
-  when "get_appl_lock" then [locks.get(*a[0..2], department: a[3], ttl: number(a[4]))]
+  when "get_appl_lock" then [locks.get(*a[0..2], department: a[3], ttl: number(a[4]), new: a[5])]
   when "get_appl_lock_permit" then locks.permit(*a[0..1], number(a[2]), a[3], department: a[4], ttl: number(a[5]))
   when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]), actor: a[4], reason: a[5])]
   when "inquire_appl_lock" then [locks.inquire(*a)]
   when "transfer_appl_lock"
     [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]), actor: a[6], reason: a[7])]
   when "note_appl_lock" then [locks.note(*a[0..2], a[4], fence: number(a[3]))]
-  when "list_appl_locks"
-    locks.list(type: a[0], operator: a[1], department: a[2], after_type: a[3], after_id: a[4], max_rows: number(a[5]))
   when "purge_appl_locks" then [[locks.purge(older_than: number(a[0]), max_rows: number(a[1]))]]
+  when "purge_appl_lock_history" then [[locks.purge_history(older_than: number(a[0]), max_rows: number(a[1]))]]
   when "assert_appl_lock" then [locks.assert(*a[0..2], number(a[3]))]
   when "serialize_appl_lock" then [locks.serialize(*a)]
   when "transfer_appl_locks"
@@ -88,10 +96,6 @@ def play(connection, locks, operation, a)
   when "announce_appl_lock_waiter" then [locks.announce(*a[0..2], a[4], department: a[3], wait: number(a[5]))]
   when "retract_appl_lock_waiter" then [locks.retract(*a)]
   when "poll_appl_locks" then locks.poll(a[0], max_rows: number(a[1]))
-  when "list_appl_lock_waiters"
-    locks.waiters(type: a[0], id: a[1], operator: a[2], department: a[3], after_type: a[4], after_id: a[5],
-                  after_operator: a[6], after_client: a[7], max_rows: number(a[8]))
-  when "stats_appl_locks" then locks.stats(type: a[0], department: a[1])
   when "take_appl_lock"
     [locks.take(*a[0..2], reason: a[4], department: a[3], expected_fence: number(a[5]), ttl: number(a[6]))]
   when "inbox_appl_locks"
@@ -100,9 +104,7 @@ def play(connection, locks, operation, a)
     [locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), take_reason: a[3],
                             actor: a[4], reason: a[5], history: a[6])]
   when "drop_appl_lock_policy" then [locks.drop_policy(a[0], actor: a[1], reason: a[2])]
-  when "list_appl_lock_policies" then locks.policies(type: a[0])
-  when "list_appl_lock_events"
-    locks.events(type: a[0], id: a[1], operator: a[2], since: number(a[3]), after_event_id: number(a[4]), max_rows: number(a[5]))
+  when *Applock::Locks::KEYS.keys then read(locks, operation, a)
   else raise "unknown operation #{operation}"
   end
 end

@@ -109,30 +109,27 @@ play() {
     case $operation in
     versions) versions ;;
     increment) increment "$@" ;;
-    get_appl_lock) one "lock_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note" applock_get "$@" ;;
+    get_appl_lock) one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note" applock_get "$@" ;;
     get_appl_lock_permit) many applock_permit "$@" ;;
-    release_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_release "$@" ;;
-    inquire_appl_lock) one "return_cd operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" applock_inquire "$@" ;;
-    transfer_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;
-    take_appl_lock) one "return_cd outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_take "$@" ;;
-    note_appl_lock) one "return_cd outcome old_operator_id old_department_id" applock_note "$@" ;;
-    list_appl_locks) many applock_list "$@" ;;
+    release_appl_lock) one "ok_fl outcome old_operator_id old_department_id" applock_release "$@" ;;
+    inquire_appl_lock) one "ok_fl operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" applock_inquire "$@" ;;
+    transfer_appl_lock) one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;
+    take_appl_lock) one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_take "$@" ;;
+    note_appl_lock) one "ok_fl outcome old_operator_id old_department_id" applock_note "$@" ;;
     purge_appl_locks) one purged applock_purge "$@" ;;
-    assert_appl_lock) one return_cd applock_assert "$@" ;;
-    serialize_appl_lock) one return_cd applock_serialize "$@" ;;
+    purge_appl_lock_history) one purged applock_purge_history "$@" ;;
+    assert_appl_lock) one ok_fl applock_assert "$@" ;;
+    serialize_appl_lock) one ok_fl applock_serialize "$@" ;;
     transfer_appl_locks) many applock_transfer_all "$@" ;;
     release_appl_locks) many applock_release_all "$@" ;;
     renew_appl_locks) renew "$@" ;;
-    announce_appl_lock_waiter) one return_cd applock_announce "$@" ;;
-    retract_appl_lock_waiter) one return_cd applock_retract "$@" ;;
+    announce_appl_lock_waiter) one ok_fl applock_announce "$@" ;;
+    retract_appl_lock_waiter) one ok_fl applock_retract "$@" ;;
     poll_appl_locks) many applock_poll "$@" ;;
-    list_appl_lock_waiters) many applock_waiters "$@" ;;
-    stats_appl_locks) many applock_stats "$@" ;;
-    set_appl_lock_policy) one "return_cd outcome" applock_set_policy "$@" ;;
-    drop_appl_lock_policy) one "return_cd outcome" applock_drop_policy "$@" ;;
-    list_appl_lock_policies) many applock_policies "$@" ;;
-    list_appl_lock_events) many applock_events "$@" ;;
+    set_appl_lock_policy) one "ok_fl outcome" applock_set_policy "$@" ;;
+    drop_appl_lock_policy) one "ok_fl outcome" applock_drop_policy "$@" ;;
     inbox_appl_locks) many applock_inbox "$@" ;;
+    appl_lock_*) many applock_read "$operation" "$@" ;;
     *) echo "unknown operation $operation" >&2 && exit 1 ;;
     esac
 }

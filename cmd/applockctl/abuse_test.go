@@ -25,9 +25,9 @@ func TestOperatorKeepsARowLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		call := "SELECT * FROM applock.get_appl_lock_row('customer', 'ID', 'jdoe', NULL, NULL)"
+		call := "SELECT * FROM applock.get_appl_lock_row('customer', 'ID', 'jdoe', NULL, NULL, NULL)"
 		if s.isMySQL() {
-			call = "CALL get_appl_lock_row('customer', 'ID', 'jdoe', NULL, NULL)"
+			call = "CALL get_appl_lock_row('customer', 'ID', 'jdoe', NULL, NULL, NULL)"
 		}
 		for _, id := range []string{"old", "new"} {
 			if _, err := tx.ExecContext(t.Context(), strings.Replace(call, "ID", id, 1)); err != nil {
@@ -36,7 +36,7 @@ func TestOperatorKeepsARowLocked(t *testing.T) {
 		}
 		const busy = "another transaction is changing the lock"
 		for _, args := range []string{
-			"get customer:new --operator asmith", "release customer:old --operator jdoe", "transfer customer:old --from jdoe --to asmith",
+			"get customer:new --operator asmith", "release customer:old --operator jdoe", "transfer customer:old --from jdoe --to asmith --by boss",
 		} {
 			owner.run(t, append([]string{"--timeout", "5m"}, strings.Fields(args)...)...).check(t, exitError, busy)
 		}

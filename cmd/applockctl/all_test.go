@@ -29,10 +29,10 @@ func TestSeveralObjects(t *testing.T) {
 	}{
 		{"inquire order:1 order:3", exitYes, "HELD order:1 HELD order:3"},
 		{"inquire order:1 order:9 order:3", exitNo, "HELD order:1 FREE order:9 HELD order:3"},
-		{"transfer order:1 order --from jdoe --to mlee", exitUsage, ""},
-		{"transfer order:2 order:3 order:1 --from jdoe --to mlee", exitNo, "TRANSFERRED order:2 HELD order:3 TRANSFERRED order:1"},
-		{"transfer order:2 order:1 --from jdoe --to mlee --quiet", exitNo, "HELD order:2 HELD order:1"},
-		{"transfer order:2 order:1 --from mlee --to mlee --quiet", exitYes, ""},
+		{"transfer order:1 order --from jdoe --to mlee --by boss", exitUsage, ""},
+		{"transfer order:2 order:3 order:1 --from jdoe --to mlee --by boss", exitNo, "TRANSFERRED order:2 HELD order:3 TRANSFERRED order:1"},
+		{"transfer order:2 order:1 --from jdoe --to mlee --by boss --quiet", exitNo, "HELD order:2 HELD order:1"},
+		{"transfer order:2 order:1 --from mlee --to mlee --by boss --quiet", exitYes, ""},
 		{"release order:1 order:2 --operator mlee --fence 1", exitUsage, ""},
 		{"release order:1 order:3 order:9 --operator mlee", exitNo, "RELEASED order:1 HELD order:3 FREE order:9"},
 		{"release order:1 order:2 order:9 --operator mlee", exitYes, "FREE order:1 RELEASED order:2 FREE order:9"},
@@ -83,13 +83,13 @@ func TestAll(t *testing.T) {
 	if told := outcomes(t, dry.stdout); told != "WOULD_TRANSFER order:1 WOULD_TRANSFER order:2 WOULD_TRANSFER parcel:1" {
 		t.Error(told)
 	}
-	if row := jsonRows(t, dry.stdout)[0]; row["holder"] != "jdoe" || row["former_holder"] != "" || row["seconds_left"] == 0.0 {
+	if row := jsonRows(t, dry.stdout)[0]; row["holder_id"] != "jdoe" || row["former_holder_id"] != "" || row["seconds_left"] == 0.0 {
 		t.Errorf("a dry run tells %v", row)
 	}
 	u.must(t, append(transfer, "--dry-run")...).check(t, exitYes, "3 locks would be transferred")
 	u.must(t, append(transfer, "--type", "parcel")...).check(t, exitYes, "1 lock transferred")
 	all := u.must(t, append(transfer, "--output", "json")...)
-	if row := jsonRows(t, all.stdout)[0]; row["holder"] != "asmith" || row["operator_id"] != "asmith" || row["former_holder"] != "jdoe" {
+	if row := jsonRows(t, all.stdout)[0]; row["holder_id"] != "asmith" || row["operator_id"] != "asmith" || row["former_holder_id"] != "jdoe" {
 		t.Errorf("a transfer tells %v", row)
 	}
 	u.must(t, transfer...).check(t, exitYes, "0 locks transferred")
@@ -99,7 +99,7 @@ func TestAll(t *testing.T) {
 	if history := u.must(t, "history", "--operator", "mlee").stdout; strings.Count(history, "jdoe has left") != 3 {
 		t.Errorf("the history has\n%s", history)
 	}
-	release := []string{"release", "--all", "--operator", "asmith", "--reason", "nobody does it"}
+	release := []string{"release", "--all", "--operator", "asmith", "--by", "boss", "--reason", "nobody does it"}
 	u.must(t, append(release, "--dry-run")...).check(t, exitYes, "3 locks would be released")
 	released := u.must(t, append(release, "--type", "order", "--output", "json")...)
 	if told := outcomes(t, released.stdout); told != "RELEASED order:1 RELEASED order:2" {
@@ -108,8 +108,9 @@ func TestAll(t *testing.T) {
 	u.must(t, release...).check(t, exitYes, "1 lock released")
 	for _, args := range [][]string{
 		append(transfer, "order:1"), append(release, "order:1"), append(release, "--fence", "1"),
-		{"transfer", "--all", "--from", "jdoe", "--to", "asmith"}, {"release", "--all", "--operator", "jdoe", "--reason", " "},
-		{"release", "order:1", "--operator", "jdoe", "--dry-run"}, {"transfer", "order:1", "--from", "jdoe", "--to", "mlee", "--type", "order"},
+		{"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--by", "boss"}, {"release", "--all", "--operator", "jdoe", "--by", "boss", "--reason", " "},
+		{"release", "--all", "--operator", "jdoe", "--reason", "left"}, {"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--reason", "left"},
+		{"release", "order:1", "--operator", "jdoe", "--dry-run"}, {"transfer", "order:1", "--from", "jdoe", "--to", "mlee", "--by", "boss", "--type", "order"},
 	} {
 		if got := u.run(t, args...); got.code != exitUsage || got.stdout != "" {
 			t.Errorf("%q: exit code %d, %s", args, got.code, got.stdout)
@@ -175,13 +176,13 @@ func TestAllIsInterruptedBetweenPages(t *testing.T) {
 	u := sqliteUser(t)
 	withFile(t, u, func(exec func(statement string)) {
 		exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
-			INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note)
-			SELECT 'order', printf('%04d', i), 'jdoe', '', i, unixepoch() * 1000000, unixepoch() * 1000000, (unixepoch() + 3600) * 1000000, '' FROM n`)
+			INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, note)
+			SELECT 'order', printf('%04d', i), 'jdoe', '', i, unixepoch() * 1000000, unixepoch() * 1000000, 3600, (unixepoch() + 3600) * 1000000, '' FROM n`)
 	})
 	for _, output := range []string{"table", "json"} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		stdout, stderr := &interruptingWriter{interrupt: interrupt}, &bytes.Buffer{}
-		args := []string{"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--reason", "left", "--timeout", "10m", "--output", output}
+		args := []string{"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--by", "boss", "--reason", "left", "--timeout", "10m", "--output", output}
 		code := run(ctx, args, stdout, stderr, u.getenv)
 		interrupt()
 		if code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted (1000 locks transferred before, the last one order:1000; the same command goes on)") {
@@ -191,6 +192,6 @@ func TestAllIsInterruptedBetweenPages(t *testing.T) {
 			t.Errorf("%s: %d rows are printed, want the 1000 of the page", output, rows)
 		}
 		u.must(t, slices.Concat(args[:len(args)-1], []string{"table"})...).check(t, exitYes, "500 locks transferred")
-		u.must(t, "transfer", "--all", "--from", "asmith", "--to", "jdoe", "--reason", "back", "--timeout", "10m", "--quiet")
+		u.must(t, "transfer", "--all", "--from", "asmith", "--to", "jdoe", "--by", "boss", "--reason", "back", "--timeout", "10m", "--quiet")
 	}
 }

@@ -52,8 +52,8 @@ type lockAnswer struct {
 	OperatorID   string `json:"operator_id"`
 	DepartmentID string `json:"department_id"`
 	// Holder and HolderDepartment have the object after the answer; empty when it is free.
-	Holder           string        `json:"holder"`
-	HolderDepartment string        `json:"holder_department"`
+	Holder           string        `json:"holder_id"`
+	HolderDepartment string        `json:"holder_department_id"`
 	Fence            applock.Fence `json:"fence"`
 	AcquiredTS       timestamp     `json:"acquired_ts"`
 	LockTS           timestamp     `json:"lock_ts"`
@@ -96,6 +96,13 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.AcquiredTS, l.LockTS = timestamp(lock.AcquiredAt), timestamp(lock.LockedAt)
 	l.ExpiresTS, l.SecondsLeft = timestamp(lock.ExpiresAt), wholeSeconds(lock.Left)
 	l.Note = lock.Note
+}
+
+// awaitedBy tells who holds what the waiter waits for.
+func (l *lockAnswer) awaitedBy(waiter applock.Waiter) {
+	l.Outcome = outcomeWaiting
+	l.Holder, l.HolderDepartment = waiter.Holder.Operator, waiter.Holder.Department
+	l.SecondsLeft = wholeSeconds(waiter.Left)
 }
 
 // fields show who holds the object.

@@ -19,7 +19,7 @@ func TestNotInstalled(t *testing.T) {
 		shown := quote(redactDSN(dsn))
 		for _, args := range []string{
 			"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "inquire customer:42", "list", "purge",
-			"transfer customer:42 --from jdoe --to asmith",
+			"transfer customer:42 --from jdoe --to asmith --by boss",
 		} {
 			words := strings.Fields(args)
 			operation := "applockctl: " + words[0]
@@ -241,16 +241,17 @@ func TestGrantsPerVerb(t *testing.T) {
 		dsn := s.newDatabase(t)
 		userOf(dsn).must(t, "migrate", "up")
 		name := s.newUser(t, dsn, "Zq7xSecret")
-		for _, routine := range []string{"get_appl_lock_row", "release_appl_lock_row", "list_appl_locks"} {
+		for _, routine := range []string{"get_appl_lock_row", "release_appl_lock_row"} {
 			s.grant(t, dsn, name, routine)
 		}
+		s.grantView(t, dsn, name, "appl_lock_live")
 		operator := userOf(withUser(t, dsn, name, "Zq7xSecret"))
 		operator.must(t, "get", "customer:42", "--operator", "jdoe")
 		operator.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 		operator.must(t, "list", "--type", "customer")
 		operator.must(t, "release", "customer:42", "--operator", "jdoe")
 		for _, args := range []string{
-			"inquire customer:42", "transfer customer:42 --from jdoe --to asmith", "purge",
+			"inquire customer:42", "transfer customer:42 --from jdoe --to asmith --by boss", "purge", "list --waiting", "history",
 		} {
 			got := operator.run(t, strings.Fields(args)...)
 			got.check(t, exitError, "a privilege is missing, ask the database administrator to grant it")

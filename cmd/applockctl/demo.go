@@ -77,7 +77,7 @@ func story() []scene {
 		},
 		{
 			text: "Jane goes on holiday. The supervisor transfers the customer to Adam: a new grant with a greater fence.",
-			args: []string{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service"},
+			args: []string{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "mlee", "--to-department", "service"},
 		},
 		{
 			text: "Jane's program still believes that it has the lock and releases it. It is refused: Adam has it.",

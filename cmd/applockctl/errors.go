@@ -54,7 +54,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 	if err == nil || errors.Is(err, errNo) || errors.As(err, &ended) || readerIsGone(err) {
 		return code
 	}
-	text := inFlags(err)
+	text := withVariable(inFlags(err))
 	var known *bodyError
 	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
 		text = name + ": " + text // the errors of a body begin with the operation already
@@ -68,6 +68,14 @@ func (a *app) finish(command *cobra.Command, err error) int {
 		a.complain("Run '%s --help' for usage.", command.CommandPath())
 	}
 	return code
+}
+
+// withVariable adds to an error of cobra's, which has no type, what may stand for a flag that says who one is.
+func withVariable(text string) string {
+	if strings.HasPrefix(text, "required flag") && (strings.Contains(text, `"operator"`) || strings.Contains(text, `"by"`)) {
+		return text + "; $" + operatorVariable + " may say who you are"
+	}
+	return text
 }
 
 // inFlags returns the text of an error with the flag in place of the argument's name in Go.

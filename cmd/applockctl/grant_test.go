@@ -14,7 +14,7 @@ func TestGrant(t *testing.T) {
 		"inquire":  {"inquire", "customer:41"},
 		"list":     {"list"},
 		"waiters":  {"list", "--waiting"},
-		"transfer": {"transfer", "customer:41", "--from", "jdoe", "--to", "asmith"},
+		"transfer": {"transfer", "customer:41", "--from", "jdoe", "--to", "asmith", "--by", "boss"},
 		"purge":    {"purge"},
 	}
 	roles := map[string]string{
@@ -68,7 +68,7 @@ func TestRevoke(t *testing.T) {
 				t.Errorf("it answers %s", got.stdout)
 			}
 		}
-		for _, args := range []string{"list", "purge", "get customer:42 --operator jdoe", "transfer customer:42 --from jdoe --to asmith", "inquire customer:42"} {
+		for _, args := range []string{"list", "purge", "get customer:42 --operator jdoe", "transfer customer:42 --from jdoe --to asmith --by boss", "inquire customer:42"} {
 			userOf(withUser(t, dsn, leaver, "secret")).run(t, strings.Fields(args)...).check(t, exitError)
 		}
 		userOf(withUser(t, dsn, stayer, "secret")).must(t, "get", "customer:42", "--operator", "jdoe")

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +22,18 @@ type listedNotice struct {
 	EventTS         timestamp          `json:"event_ts"`
 	SecondsLeft     int64              `json:"seconds_left"`
 	Reason          string             `json:"reason"`
+	SafeEventID     int64              `json:"safe_event_id"`
 }
 
-func listedNoticeOf(notice applock.Notice) listedNotice {
+// noticeExpiring is a lock that ends soon, which the list of locks tells and no inbox.
+const noticeExpiring applock.NoticeKind = "EXPIRING"
+
+// expiringSoon is how soon.
+const expiringSoon = time.Hour
+
+func listedNoticeOf(notice applock.Notice, next applock.InboxPosition) listedNotice {
 	return listedNotice{
+		SafeEventID:     next.After,
 		Kind:            notice.Kind,
 		EventID:         notice.Event,
 		ObjectType:      notice.Object.Type,
@@ -46,6 +56,7 @@ func (n listedNotice) fields() []field {
 		{title: "LEFT", value: lasting(n.SecondsLeft)},
 		{title: "REASON", value: n.Reason},
 		{title: "EVENT ID", value: n.EventID, wide: true},
+		{title: "SAFE EVENT ID", value: n.SafeEventID, wide: true},
 	}
 }
 
@@ -54,14 +65,15 @@ func (a *app) inboxCommand() *cobra.Command {
 	after, limit := number{max: math.MaxInt64}, number{max: applock.MaxPageSize}
 	command := &cobra.Command{
 		Use:   "inbox --operator O [--after N]",
-		Short: "Tell what concerns an operator: taken, handed over, awaited, expiring",
+		Short: "Show what happened to an operator's locks: taken, handed over, awaited, expiring",
 		Long: `Prints what somebody should know who holds locks. First what others did, oldest first: what was taken from
 the operator (TAKEN, by WHO), handed over to it (HANDED, from WHO), and released on its behalf (RELEASED, by
 WHO). Then how it is now: who waits for what it holds (AWAITED, since TIME), and what ends within the hour
 (EXPIRING, at TIME). Nothing to tell is an answer: exit code 0.
 
-Events come again until --after has the event_id of the last one that was seen, which --output json tells,
-or --wide. "applockctl history" has them all. At most 1000 lines are printed, or --limit.
+Events come again until --after has the safe_event_id of the last answer, which --output json tells, or
+--wide. An event may come twice, none is lost. "applockctl history" has them all. At most 1000 lines are
+printed, or --limit.
 
 With --output json each is an object on a line of its own.`,
 		Example: `  applockctl inbox --operator jdoe
@@ -70,7 +82,7 @@ With --output json each is an object on a line of its own.`,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			request.After, request.PageSize = after.value, int(limit.value)
+			request.Position.After, request.PageSize = after.value, int(limit.value)
 			return a.inbox(ctx, request)
 		}),
 	}
@@ -83,12 +95,39 @@ With --output json each is an object on a line of its own.`,
 
 func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 	return a.printList(ctx, "inbox", "notice", listedNotice{}, func(ctx context.Context, s session, p *printer) error {
-		notices, err := s.Inbox(ctx, request)
+		inbox, err := s.Inbox(ctx, request)
 		if err != nil {
 			return err
 		}
-		return printRows(s, p, each(notices), 0, nil, func(notice applock.Notice) (record, error) {
-			return listedNoticeOf(notice), nil
-		})
+		notices := inbox.Notices
+		room := cmp.Or(request.PageSize, applock.DefaultPageSize) - len(notices)
+		if room > 0 {
+			expiring, err := readExpiring(ctx, s, request.Operator, room)
+			if err != nil {
+				return err
+			}
+			notices = append(notices, expiring...)
+		}
+		s.pause()
+		for _, notice := range notices {
+			if err := p.print(listedNoticeOf(notice, inbox.Next)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// readExpiring returns what of an operator's ends soon.
+func readExpiring(ctx context.Context, s session, operator string, most int) ([]applock.Notice, error) {
+	var notices []applock.Notice
+	for lock, err := range s.List(ctx, applock.ListRequest{
+		Operator: operator, ExpiresWithin: expiringSoon, Order: applock.ByTimeLeft, PageSize: most,
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		notices = append(notices, applock.Notice{Kind: noticeExpiring, Object: lock.Object, At: lock.ExpiresAt, Left: lock.Left})
+	}
+	return notices, nil
 }

@@ -153,11 +153,11 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "assert", "customer:42", "--operator", "jdoe", "--fence", "1")
 	run(u, "assert", "customer:44", "--operator", "jdoe", "--fence", "1")
 	run(u, "release", "customer:42", "--operator", "asmith")
-	run(u, "transfer", "customer:42", "--from", "asmith", "--to", "mlee")
-	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service")
+	run(u, "transfer", "customer:42", "--from", "asmith", "--to", "mlee", "--by", "boss")
+	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "boss", "--to-department", "service")
 	run(u, "release", "customer:42", "--operator", "asmith")
 	run(u, "release", "customer:42", "--operator", "asmith")
-	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith")
+	run(u, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "boss")
 	run(u, "take", "customer:42", "--operator", "mlee", "--reason", "urgent")
 	run(u, "get", "customer:42", "--operator", "jdoe")
 	run(u, "take", "customer:42", "--operator", "mlee", "--reason", "urgent", "--fence", "1")
@@ -170,10 +170,10 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "inbox", "--operator", "jdoe")
 	run(u, "inquire", "customer:42")
 	for _, more := range []string{"--dry-run", "--quiet=false"} {
-		run(u, "transfer --all", "--from", "jdoe", "--to", "mlee", "--reason", "left", more)
+		run(u, "transfer --all", "--from", "jdoe", "--to", "mlee", "--by", "boss", "--reason", "left", more)
 	}
 	for _, more := range []string{"--dry-run", "--quiet=false"} {
-		run(u, "release --all", "--operator", "mlee", "--reason", "left", more)
+		run(u, "release --all", "--operator", "mlee", "--by", "boss", "--reason", "left", more)
 	}
 	run(u, "stats")
 	for _, sub := range []string{"policy set", "policy drop", "policy drop"} {
@@ -193,6 +193,8 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "history")
 	time.Sleep(1100 * time.Millisecond) // purge takes what has been free for a second
 	run(u, "purge", "--older-than", "1s")
+	run(u, "history")
+	run(u, "purge-history", "--older-than", "1s")
 	run(u, "history")
 	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "jdoe"})
 	run(u, "list --waiting")

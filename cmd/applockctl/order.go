@@ -6,20 +6,36 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/applock/applock/applock"
 )
 
 // order is what a list is sorted by. The zero value is that of objects.
 type order string
 
 const (
-	byObject   order = "object"
-	byOperator order = "operator"
-	bySince    order = "since"
-	byLeft     order = "left"
+	byObject  order = "object"
+	byLeft    order = "left"
+	byAge     order = "age"
+	byWaiters order = "waiters"
 )
 
 func orders() []string {
-	return []string{string(byObject), string(byOperator), string(bySince), string(byLeft)}
+	return []string{string(byObject), string(byLeft), string(byAge), string(byWaiters)}
+}
+
+// listed returns the façade's word for the order.
+func (o order) listed() applock.ListOrder {
+	switch o {
+	case byLeft:
+		return applock.ByTimeLeft
+	case byAge:
+		return applock.ByAge
+	case byWaiters:
+		return applock.ByWaiters
+	default:
+		return applock.ByObject
+	}
 }
 
 var _ pflag.Value = (*order)(nil)

@@ -80,7 +80,7 @@ func TestResultCannotBePrinted(t *testing.T) {
 	u.must(t, "get", "customer:42", "--operator", "jdoe")
 	for _, args := range []string{
 		"get customer:42 --operator jdoe", "get customer:42 --operator asmith", "inquire customer:42", "list", "purge",
-		"transfer customer:42 --from a --to b", "release customer:42 --operator asmith", "version", "migrate status",
+		"transfer customer:42 --from a --to b --by boss", "release customer:42 --operator asmith", "version", "migrate status",
 		"migrate print", "demo",
 		"get customer:42 --operator jdoe --output json", "list --output json", "demo --output json",
 	} {

@@ -165,7 +165,7 @@ func (b binary) cron(t *testing.T, variables []string, args ...string) result {
 func testProcessCron(t *testing.T, b binary) {
 	for _, args := range []string{
 		"purge --older-than 30d", "get job:nightly --operator host", "inquire job:nightly", "release job:nightly --operator host",
-		"transfer job:nightly --from a --to b", "list", "migrate up", "migrate down", "migrate status", "migrate print",
+		"transfer job:nightly --from a --to b --by boss", "list", "migrate up", "migrate down", "migrate status", "migrate print",
 	} {
 		got := b.cron(t, nil, strings.Fields(args)...)
 		got.check(t, exitUsage, "the DSN is missing: write --dsn DSN, or set APPLOCK_DSN or APPLOCK_DSN_FILE; "+
@@ -446,7 +446,7 @@ func testProcessListReaderLeaves(t *testing.T, b binary) {
 	u.must(t, "migrate", "up")
 	withFile(t, u, func(exec func(statement string)) {
 		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 4102444800000000, '', 'N' FROM n`)
+			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 604800, 4102444800000000, '', 'N', NULL FROM n`)
 	})
 	var stderr bytes.Buffer
 	command := b.command(t.Context(), "list")
@@ -512,7 +512,7 @@ func testProcessSilentServer(t *testing.T, b binary) {
 			"get customer:42 --operator jdoe --wait 1s",
 			"release customer:42 --operator jdoe",
 			"inquire customer:42",
-			"transfer customer:42 --from jdoe --to asmith",
+			"transfer customer:42 --from jdoe --to asmith --by boss",
 			"list",
 			"list --waiting",
 			"purge --older-than 30d",

@@ -25,7 +25,7 @@ func (a *app) purgeCommand() *cobra.Command {
 		Use:   "purge [--older-than 30d] [--batch 50]",
 		Short: "Remove the rows of objects that have been free for long",
 		Long: `Removes the rows of objects that have been free for long, and prints how many. No live lock is ever
-touched. Meant for cron; any number may run at once.
+touched, nor is the history: that is for purge-history. Meant for cron; any number may run at once.
 
 Rows are removed in batches, each a transaction and final by itself: after an error or Ctrl-C the
 next purge goes on from there. Small batches let gets go on beside them; where nobody gets locks, a
@@ -45,25 +45,29 @@ greater --batch is faster. --timeout is for each batch. A terminal sees the prog
 }
 
 func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) error {
-	var result applock.PurgeResult
-	err := a.call(ctx, "purge", func(ctx context.Context, s session) (err error) {
+	return a.purging(ctx, "purge", "row", func(ctx context.Context, s session, progress func(int64)) (int64, error) {
+		result, err := s.Purge(ctx, applock.PurgeRequest{OlderThan: olderThan, Batch: batch, Progress: progress})
+		return result.Purged, err
+	})
+}
+
+// purging runs a purge, shows its progress, and tells how many are gone.
+func (a *app) purging(ctx context.Context, name, what string, purge func(context.Context, session, func(int64)) (int64, error)) error {
+	var purged int64
+	err := a.call(ctx, name, func(ctx context.Context, s session) (err error) {
 		shown := 0
-		result, err = s.Purge(ctx, applock.PurgeRequest{
-			OlderThan: olderThan,
-			Batch:     batch,
-			Progress: func(sum int64) {
-				s.restart()
-				shown = a.progress(fmt.Sprintf("purged %d rows...", sum))
-			},
+		purged, err = purge(ctx, s, func(sum int64) {
+			s.restart()
+			shown = a.progress(fmt.Sprintf("purged %s...", count(int(sum), what)))
 		})
 		a.eraseProgress(shown)
 		if err != nil {
 			return err
 		}
-		return a.answer(true, purgeAnswer{Outcome: outcomePurged, Purged: result.Purged})
+		return a.answer(true, purgeAnswer{Outcome: outcomePurged, Purged: purged})
 	})
-	if err != nil && result.Purged > 0 {
-		return fmt.Errorf("%w (%s purged before)", err, count(int(result.Purged), "row"))
+	if err != nil && purged > 0 {
+		return fmt.Errorf("%w (%s purged before)", err, count(int(purged), what))
 	}
 	return err
 }

@@ -15,7 +15,7 @@ func addFreeRows(t *testing.T, u user, rows int) {
 	withFile(t, u, func(exec func(statement string)) {
 		exec(fmt.Sprintf(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 1, '', 'N' FROM n`, rows))
+			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 60, 1, '', 'N', NULL FROM n`, rows))
 	})
 }
 

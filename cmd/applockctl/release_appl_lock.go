@@ -25,13 +25,13 @@ Prints RELEASED or FREE, which means that nobody held the object (exit code 0), 
 holder when somebody else, or another grant than --fence, holds it (exit code 1). Of several objects each
 has its line, in order, and the exit code is the worst of theirs.
 
-With --all it releases all that the operator holds, or all of a --type, in the order of the objects; the
-reason is mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It
-works in pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C the same
-command goes on. --dry-run only prints what would be done.
+With --all it releases all that the operator holds, or all of a --type, in the order of the objects; --by
+and --reason are mandatory. One that another transaction is changing is BUSY, and left as it is (exit
+code 1). It works in pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C
+the same command goes on. --dry-run only prints what would be done.
 
-With --by, who is not the operator, or with a reason the history keeps the release. Where
-$APPLOCK_OPERATOR says who you are, and --operator is somebody else, that is --by.
+Without --by it is the operator's own release. With --by, who is not the operator, or with a reason the
+history keeps the release, and the operator is told. $APPLOCK_OPERATOR stands for --by.
 
 The operator is the one of the get: "$(hostname):$$" is the same in all commands of one script.`,
 		Example: `  applockctl release customer:42 --operator jdoe
@@ -52,7 +52,7 @@ The operator is the one of the get: "$(hostname):$$" is the same in all commands
 	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
 	a.actorFlags(command, &by, &reason)
-	flags.add(command, &reason)
+	flags.add(command, &by, &reason)
 	command.MarkFlagsMutuallyExclusive("all", "fence")
 	return command
 }
@@ -62,6 +62,13 @@ func (a *app) actorFlags(command *cobra.Command, by, reason *string) {
 	command.Flags().StringVar(by, "by", a.getenv(operatorVariable), "who does it, for the history; without it $"+operatorVariable)
 	command.Flags().StringVar(reason, "reason", "", "why, for the history")
 	offers(command, "by", a.completeOperator)
+}
+
+// requireActor makes --by mandatory, which the environment may stand for.
+func requireActor(command *cobra.Command, by string) {
+	if by == "" {
+		require(command, "by")
+	}
 }
 
 func (a *app) release(ctx context.Context, texts []string, request applock.ReleaseRequest) error {

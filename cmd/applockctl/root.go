@@ -132,6 +132,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.watchCommand(),
 		a.consoleCommand(),
 		a.purgeCommand(),
+		a.purgeHistoryCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),
 		a.grantCommand(),

@@ -76,7 +76,7 @@ func (r *running) end(t *testing.T, code int, says ...string) {
 // nightly is what inquire tells of the job.
 type nightly struct {
 	Outcome     string `json:"outcome"`
-	Holder      string `json:"holder"`
+	Holder      string `json:"holder_id"`
 	Fence       int64  `json:"fence"`
 	SecondsLeft int64  `json:"seconds_left"`
 }

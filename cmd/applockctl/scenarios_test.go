@@ -29,17 +29,19 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			return placeOf(t, "sqlite:"+path, handle,
-				"UPDATE appl_lock SET acquired_ts = acquired_ts - $1, lock_ts = lock_ts - $1, expires_ts = expires_ts - $1")
+				"UPDATE appl_lock SET acquired_ts = acquired_ts - $1, lock_ts = lock_ts - $1, expires_ts = expires_ts - $1, released_ts = released_ts - $1")
 		}})
 	})
 	onServers(t, func(t *testing.T, s server) {
 		backdate := `UPDATE applock.appl_lock SET acquired_ts = acquired_ts - $1 * interval '1 microsecond',
-			lock_ts = lock_ts - $1 * interval '1 microsecond', expires_ts = expires_ts - $1 * interval '1 microsecond'`
+			lock_ts = lock_ts - $1 * interval '1 microsecond', expires_ts = expires_ts - $1 * interval '1 microsecond',
+			released_ts = released_ts - $1 * interval '1 microsecond'`
 		if s.isMySQL() {
 			backdate = `UPDATE appl_lock, (SELECT ? AS microseconds) AS passed SET
 				acquired_ts = acquired_ts - INTERVAL microseconds MICROSECOND,
 				lock_ts = lock_ts - INTERVAL microseconds MICROSECOND,
-				expires_ts = expires_ts - INTERVAL microseconds MICROSECOND`
+				expires_ts = expires_ts - INTERVAL microseconds MICROSECOND,
+				released_ts = released_ts - INTERVAL microseconds MICROSECOND`
 		}
 		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
 			dsn := s.newDatabase(t)
@@ -120,6 +122,12 @@ func (u user) execute(ctx context.Context, operation string, args scenario.Args)
 	if operation == "note" {
 		command = append(command, args["note"])
 	}
+	if args["new_fl"] == "Y" {
+		command = append(command, "--new")
+	}
+	if operation == "transfer" && args["actor_id"] == "" {
+		command = append(command, "--by=unknown") // the command asks who does it
+	}
 	for name, value := range args {
 		if operation == "take" && name == "expected_fence" {
 			name = "fence"
@@ -162,6 +170,13 @@ func cliAnswer(operation string, got result) (scenario.Answer, error) {
 	case "stats":
 		return scenario.StatsAnswer(rows), nil
 	case "policies":
+		for _, row := range rows {
+			for _, name := range []string{"default_ttl_seconds", "longest_ttl_seconds"} {
+				if fmt.Sprint(row[name]) == "0" {
+					row[name] = nil // a command's word for none
+				}
+			}
+		}
 		return scenario.PoliciesAnswer(rows), nil
 	}
 	if operation == "permit" {
@@ -189,7 +204,7 @@ func rowAnswer(operation string, row map[string]any, code int) (scenario.Answer,
 	if code == exitNo {
 		answer.Words[0] = "N"
 	}
-	holder, department := answer.Values["holder"], answer.Values["holder_department"]
+	holder, department := answer.Values["holder_id"], answer.Values["holder_department_id"]
 	if operation == "inquire" {
 		answer.Values["operator_id"], answer.Values["department_id"] = holder, department
 		if held := outcome == "HELD"; held != (code == exitYes) {
@@ -200,7 +215,7 @@ func rowAnswer(operation string, row map[string]any, code int) (scenario.Answer,
 		switch outcome {
 		case "HELD":
 		case "TAKEN":
-			holder, department = answer.Values["former_holder"], answer.Values["former_holder_department"]
+			holder, department = answer.Values["former_holder_id"], answer.Values["former_holder_department_id"]
 		default:
 			holder, department = "", ""
 		}
@@ -228,7 +243,7 @@ func permitAnswer(rows []map[string]any, code int) (scenario.Answer, error) {
 			return scenario.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
 		}
 		for key, name := range map[string]string{
-			"object_id": "slot_id", "holder": "operator_id", "holder_department": "department_id",
+			"object_id": "slot_id", "holder_id": "operator_id", "holder_department_id": "department_id",
 			"fence": "fence", "expires_ts": "expires_ts", "seconds_left": "seconds_left", "note": "note",
 		} {
 			answer.Values[name+suffix] = fmt.Sprint(row[key])

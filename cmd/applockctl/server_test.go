@@ -227,7 +227,7 @@ func TestTimeout(t *testing.T) {
 			{"get customer:42 --operator jdoe", silent, exitError, "applockctl: get customer:42: " + noAnswer},
 			{"get customer:42 --operator jdoe", protocol.silentAfterLogin, exitUnknown, "applockctl: get customer:42: " + unknown},
 			{"release customer:42 --operator jdoe", protocol.silentAfterLogin, exitUnknown, unknown},
-			{"transfer customer:42 --from a --to b", protocol.silentAfterLogin, exitUnknown, unknown},
+			{"transfer customer:42 --from a --to b --by boss", protocol.silentAfterLogin, exitUnknown, unknown},
 			{"purge", protocol.silentAfterLogin, purgeCode, purgeWant},
 		} {
 			dsn := protocol.dsn(fakeServer(t, test.server))

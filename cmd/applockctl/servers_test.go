@@ -146,10 +146,10 @@ func (s server) addRows(t testing.TB, dsn string, rows int, expires string) {
 	t.Helper()
 	values := make([]string, rows)
 	for i := range values {
-		values[i] = fmt.Sprintf("('customer', '%05d', 'jdoe', '', 1, '2001-02-03', '2001-02-03', '%s')", i+1, expires)
+		values[i] = fmt.Sprintf("('customer', '%05d', 'jdoe', '', 1, '2001-02-03', '2001-02-03', 60, '%s')", i+1, expires)
 	}
 	s.exec(t, dsn, "INSERT INTO "+s.table()+
-		" (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)"+
+		" (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)"+
 		" VALUES "+strings.Join(values, ", "))
 }
 
@@ -197,6 +197,16 @@ func (s server) grant(t testing.TB, dsn, name, routine string) {
 		return
 	}
 	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name, "GRANT EXECUTE ON FUNCTION applock."+routine+" TO "+name)
+}
+
+// grantView lets a user read a view.
+func (s server) grantView(t testing.TB, dsn, name, view string) {
+	t.Helper()
+	if s.isMySQL() {
+		s.exec(t, dsn, "GRANT SELECT ON "+databaseOf(t, dsn)+"."+view+" TO "+name)
+		return
+	}
+	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name, "GRANT SELECT ON applock."+view+" TO "+name)
 }
 
 // run gives SQL to a database as its administrator would: on MySQL through the product's own client.

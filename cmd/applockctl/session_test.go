@@ -36,9 +36,9 @@ func sessions() [][]string {
 		{"list", "--department", "service", "--operator", "asmith"},
 		{"list", "--type", "nothing"},
 		{"list", "--waiting"},
-		{"transfer", "customer:1", "--from", "jdoe", "--to", "asmith"},
-		{"transfer", "customer:42", "--from", "asmith", "--to", "mlee"},
-		{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--to-department", "service", "--ttl", "2d"},
+		{"transfer", "customer:1", "--from", "jdoe", "--to", "asmith", "--by", "boss"},
+		{"transfer", "customer:42", "--from", "asmith", "--to", "mlee", "--by", "boss"},
+		{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "boss", "--to-department", "service", "--ttl", "2d"},
 		{"release", "customer:42", "--operator", "jdoe"},
 		{"release", "customer:42", "--operator", "asmith", "--fence", "1"},
 		{"release", "customer:42", "--operator", "asmith"},
@@ -125,7 +125,7 @@ func TestLongList(t *testing.T) {
 		exec(fmt.Sprintf(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			INSERT INTO appl_lock
-			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 4102444800000000, '', 'N' FROM n`, total))
+			SELECT 'customer', printf('%%05d', i), 'jdoe', '', 1, 0, 0, 604800, 4102444800000000, '', 'N', NULL FROM n`, total))
 	})
 	checkLongList(t, u, total)
 }

@@ -70,9 +70,7 @@ Prints SET and what holds now (exit code 0).`,
 // policyActorFlags are those for the history, which wants to know who it was.
 func (a *app) policyActorFlags(command *cobra.Command, by, reason *string) {
 	a.actorFlags(command, by, reason)
-	if *by == "" {
-		require(command, "by")
-	}
+	requireActor(command, *by)
 }
 
 // oneType accepts one argument, the type.

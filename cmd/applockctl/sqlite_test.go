@@ -35,7 +35,7 @@ func TestOnlyMigrateUpCreatesAFile(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "inquire customer:42",
-		"transfer customer:42 --from jdoe --to asmith", "list", "list --waiting", "purge", "version", "migrate status", "migrate down",
+		"transfer customer:42 --from jdoe --to asmith --by boss", "list", "list --waiting", "purge", "version", "migrate status", "migrate down",
 	} {
 		u := fileUser(t)
 		path := pathOf(u.getenv(dsnVariable))

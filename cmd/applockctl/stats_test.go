@@ -54,18 +54,18 @@ func TestStatsForPrometheus(t *testing.T) {
 	u := sqliteUser(t)
 	checkMetrics(t, u.must(t, "stats", "--output", "prometheus").stdout)
 	fillForStats(t, u)
-	u.must(t, "get", "customer:4", "--operator", "jdoe", "--department", "R&D \"new\"\\\nlines")
+	u.must(t, "get", "customer:4", "--operator", "jdoe", "--department", "R&D \"new\"\\lines")
 	text := u.must(t, "--output", "prometheus", "stats").stdout
 	samples := checkMetrics(t, text)
 	for sample, want := range map[string]string{
-		`applock_locks{type="customer",department="sales",state="live"}`:                "2",
-		`applock_locks{type="customer",department="sales",state="expired"}`:             "0",
-		`applock_locks{type="customer",department="",state="expired"}`:                  "1",
-		`applock_locks{type="customer",department="R&D \"new\"\\\nlines",state="live"}`: "1",
-		`applock_waiters{type="customer",department=""}`:                                "1",
-		`applock_oldest_lock_age_seconds{type="customer",department=""}`:                "",
-		`applock_next_expiry_seconds{type="customer",department=""}`:                    "",
-		`applock_longest_wait_seconds{type="customer",department="sales"}`:              "",
+		`applock_locks{type="customer",department="sales",state="live"}`:              "2",
+		`applock_locks{type="customer",department="sales",state="expired"}`:           "0",
+		`applock_locks{type="customer",department="",state="expired"}`:                "1",
+		`applock_locks{type="customer",department="R&D \"new\"\\lines",state="live"}`: "1",
+		`applock_waiters{type="customer",department=""}`:                              "1",
+		`applock_oldest_lock_age_seconds{type="customer",department=""}`:              "",
+		`applock_next_expiry_seconds{type="customer",department=""}`:                  "",
+		`applock_longest_wait_seconds{type="customer",department="sales"}`:            "",
 	} {
 		if samples[sample] != want {
 			t.Errorf("%s is %q, want %q", sample, samples[sample], want)

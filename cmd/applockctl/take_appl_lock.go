@@ -15,8 +15,8 @@ import (
 // takeAnswer also tells whose lock has ended.
 type takeAnswer struct {
 	lockAnswer
-	FormerHolder           string `json:"former_holder"`
-	FormerHolderDepartment string `json:"former_holder_department"`
+	FormerHolder           string `json:"former_holder_id"`
+	FormerHolderDepartment string `json:"former_holder_department_id"`
 }
 
 func (a *app) takeCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 // transferAnswer also tells whose lock has ended.
 type transferAnswer struct {
 	lockAnswer
-	FormerHolder string `json:"former_holder"`
+	FormerHolder string `json:"former_holder_id"`
 }
 
 func (a *app) transferCommand() *cobra.Command {
@@ -21,13 +21,13 @@ func (a *app) transferCommand() *cobra.Command {
 	var ttl duration
 	var flags allFlags
 	command := &cobra.Command{
-		Use:   "transfer OBJECT... | --all [--type T] [--dry-run] --from O --to O [--to-department D] [--ttl 7d] [--by O --reason R]",
+		Use:   "transfer OBJECT... | --all [--type T] [--dry-run] --from O --to O [--to-department D] [--ttl 7d] --by O [--reason R]",
 		Short: "Hand objects from one operator to another",
 		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder
 can neither renew nor release any more. Without --ttl it lasts as long from now on as the lock that ends
 did when it was got or renewed.
 
-The history keeps who has done it, and the reason: see "applockctl history".
+The history keeps who has done it (--by, or $APPLOCK_OPERATOR), and the reason: see "applockctl history".
 
 Prints TRANSFERRED with the fence and the end of the new lock (exit code 0), HELD with the holder
 when somebody else than --from holds the object, or FREE when nobody does (exit code 1). Of several objects
@@ -37,7 +37,7 @@ With --all it hands over all that --from holds, or all of a --type, in the order
 is mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It works in
 pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C the same command goes
 on, since what is done is not --from's any more. --dry-run only prints what would be done.`,
-		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service
+		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service --by jdoe
   applockctl transfer customer:42 --from jdoe --to asmith --ttl 2d --by mlee --reason "jdoe is ill"
   applockctl transfer --all --from jdoe --to asmith --by mlee --reason "jdoe has left" --dry-run`,
 		ValidArgsFunction:     a.completeObjects,
@@ -55,8 +55,9 @@ on, since what is done is not --from's any more. --dry-run only prints what woul
 	command.Flags().StringVar(&request.To.Department, "to-department", "", "where the new holder works")
 	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
 	a.actorFlags(command, &request.Actor, &request.Reason)
-	flags.add(command, &request.Reason)
+	flags.add(command, &request.Actor, &request.Reason)
 	require(command, "from", "to")
+	requireActor(command, request.Actor)
 	offers(command, "from", a.completeHolder)
 	offers(command, "to", a.completeOperator)
 	return command

@@ -18,8 +18,8 @@ type allFlags struct {
 	dryRun     bool
 }
 
-// add makes the flags. With --all there is no object, and the history is told why.
-func (f *allFlags) add(command *cobra.Command, reason *string) {
+// add makes the flags. With --all there is no object, and the history is told who and why.
+func (f *allFlags) add(command *cobra.Command, by, reason *string) {
 	command.Flags().BoolVar(&f.all, "all", false, "all that the operator holds, instead of objects")
 	command.Flags().StringVar(&f.objectType, "type", "", "with --all: only objects of this type")
 	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --all: only print what would be done")
@@ -33,6 +33,8 @@ func (f *allFlags) add(command *cobra.Command, reason *string) {
 			return someObjects(command, args)
 		case len(args) > 0:
 			return fmt.Errorf("unexpected argument %q: --all is for no single object", args[0])
+		case trim(*by) == "":
+			return errors.New("--all needs a --by, which the history keeps; $" + operatorVariable + " may stand for it")
 		case trim(*reason) == "":
 			return errors.New("--all needs a --reason, which the history keeps")
 		}

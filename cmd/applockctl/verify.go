@@ -185,7 +185,7 @@ func (v *verifier) status(ctx context.Context) error {
 		return nil
 	}
 	v.findings(status.Findings)
-	for _, part := range []migrate.Part{migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights} {
+	for _, part := range []migrate.Part{migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights} {
 		if !slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == part }) {
 			v.good(part, status.Compared)
 		}

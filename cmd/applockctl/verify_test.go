@@ -183,8 +183,8 @@ func staleRow(p place, lock string) string {
 	if p.product == "" {
 		moment = "981158400000000"
 	}
-	return "INSERT INTO " + lock + " (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)" +
-		strings.ReplaceAll(" VALUES ('customer', '42', 'jdoe', '', 1, NOW, NOW, NOW)", "NOW", moment)
+	return "INSERT INTO " + lock + " (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)" +
+		strings.ReplaceAll(" VALUES ('customer', '42', 'jdoe', '', 1, NOW, NOW, 60, NOW)", "NOW", moment)
 }
 
 func harmsOnPostgres(t *testing.T, p place) []harm {
@@ -271,7 +271,7 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 		},
 		{
 			name:  "a release forgets the fence",
-			do:    []string{"DROP PROCEDURE release_appl_lock_core", p.forgetfulRelease(t)},
+			do:    []string{"DROP PROCEDURE release_appl_lock_row_core", p.forgetfulRelease(t)},
 			check: "round", text: forgottenRelease,
 		},
 		{
@@ -323,7 +323,7 @@ func (p place) forgetfulRelease(t *testing.T) string {
 	t.Helper()
 	handle := p.product.open(t, p.dsn)
 	defer func() { _ = handle.Close() }()
-	rows, err := contract.RowsByColumn(t.Context(), handle, "SHOW CREATE PROCEDURE release_appl_lock_core")
+	rows, err := contract.RowsByColumn(t.Context(), handle, "SHOW CREATE PROCEDURE release_appl_lock_row_core")
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -584,7 +584,7 @@ func testVerifyAsOthers(t *testing.T, b binary) {
 		b := b
 		dsn := s.newDatabase(t)
 		name := s.newUser(t, dsn, "secret")
-		s.exec(t, dsn, "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON "+databaseOf(t, dsn)+".* TO "+name)
+		s.exec(t, dsn, "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON "+databaseOf(t, dsn)+".* TO "+name)
 		b.dsn = withUser(t, dsn, name, "secret")
 		if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
 			t.Fatalf("migrate up: %s", got.stderr)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,13 +31,13 @@ func TestListWaiting(t *testing.T) {
 	onEveryDialect(t, func(t *testing.T, u user) {
 		announce(t, u,
 			db.AnnounceApplLockWaiterParams{ObjectType: "order", ObjectID: "7", OperatorID: "jdoe", DepartmentID: "sales", WaitSeconds: 600},
-			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "J\tDöe"},
+			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: `J"Döe`},
 			db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "asmith", DepartmentID: "sales"},
 		)
 		u.must(t, "get", "customer:42", "--operator", "mlee", "--department", "service")
 		got := u.must(t, "list", "--waiting")
 		want := `OBJECT  WAITING  SINCE  HOLDER  LEFT  PROGRAM
-customer:42  "J\tDöe"  <time>  mlee  <left>  p1
+customer:42  J"Döe  <time>  mlee  <left>  p1
 customer:42  asmith  <time>  mlee  <left>  p1
 order:7  jdoe  <time>  -  -  p1
 `
@@ -51,16 +52,17 @@ order:7  jdoe  <time>  -  -  p1  sales  -  <time>
 			t.Errorf("list --waiting --wide prints\n%s", got)
 		}
 		want = `{"outcome":"WAITING","object_type":"order","object_id":"7","operator_id":"jdoe","department_id":"sales",` +
-			`"holder":"","holder_department":"","fence":0,"acquired_ts":null,"lock_ts":null,"expires_ts":null,"seconds_left":0,"note":"",` +
-			`"client_id":"p1","since_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","listed_until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ"}` + "\n"
-		if got := u.must(t, "list", "--waiting", "--type", "order", "--output", "json").stdout; normalise(got) != want {
+			`"holder_id":"","holder_department_id":"","fence":0,"acquired_ts":null,"lock_ts":null,"expires_ts":null,"seconds_left":0,"note":"",` +
+			`"client_id":"p1","since_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","until_ts":"yyyy-mm-ddThh:mm:ss.ffffffZ","waited_seconds":0}` + "\n"
+		waited := regexp.MustCompile(`"waited_seconds":\d`)
+		if got := u.must(t, "list", "--waiting", "--type", "order", "--output", "json").stdout; waited.ReplaceAllString(normalise(got), `"waited_seconds":0`) != want {
 			t.Errorf("it prints %s", got)
 		}
 		if got := u.must(t, "list", "--waiting", "--operator", "asmith", "--output", "json").stdout; !strings.Contains(got, `"until_ts":null`) {
 			t.Errorf("it prints %s", got)
 		}
 		got = u.must(t, "list", "--waiting", "--operator", "asmith", "--output", "json")
-		if !inOrder(got.stdout, `"operator_id":"asmith"`, `"holder":"mlee","holder_department":"service"`, `"seconds_left":60`) {
+		if !inOrder(got.stdout, `"operator_id":"asmith"`, `"holder_id":"mlee","holder_department_id":"service"`, `"seconds_left":60`) {
 			t.Errorf("it does not tell the holder: %s", got.stdout)
 		}
 		for filter, lines := range map[string]int{"--type=customer": 2, "--department=sales": 2, "--operator=jdoe": 1, "--operator=nobody": 0,
@@ -74,12 +76,6 @@ order:7  jdoe  <time>  -  -  p1  sales  -  <time>
 		}
 		u.run(t, "list", "--waiting", "--type", "a:b").check(t, exitUsage, "list waiters: --type must not contain")
 		u.run(t, "list", "--waiting", "--expires-within", "1h").check(t, exitUsage, "list: --expires-within is for locks")
-		u.run(t, "list", "--waiting", "--sort", "left").check(t, exitUsage, "list: --sort left is for locks")
-		if got := u.must(t, "list", "--waiting", "--sort", "operator", "--output", "json").stdout; !inOrder(got, `J\tDöe`, "asmith", "jdoe") {
-			t.Errorf("by operator: %s", got)
-		}
-		if got := u.must(t, "list", "--waiting", "--sort", "since", "--output", "json").stdout; !inOrder(got, "jdoe", `J\tDöe`, "asmith") {
-			t.Errorf("by time: %s", got)
-		}
+		u.run(t, "list", "--waiting", "--sort", "left").check(t, exitUsage, "list: --sort left is for a list of locks")
 	})
 }

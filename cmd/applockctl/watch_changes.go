@@ -26,11 +26,11 @@ const (
 type watchedChange struct {
 	lockAnswer
 	Change        string    `json:"change"`
-	FormerHolder  string    `json:"former_holder"`
+	FormerHolder  string    `json:"former_holder_id"`
 	ClientID      string    `json:"client_id"`
 	SinceTS       timestamp `json:"since_ts"`
 	UntilTS       timestamp `json:"until_ts"`
-	ListedUntilTS timestamp `json:"listed_until_ts"`
+	WaitedSeconds int64     `json:"waited_seconds"`
 }
 
 // fields are none: watch shows people another table.
@@ -135,12 +135,12 @@ func (v view) changes(later view) []watchedChange {
 	}
 	for _, waiter := range later.waiters {
 		if !v.waiting[keyOf(waiter)] {
-			all = append(all, later.changeOfWaiter(came, waiter))
+			all = append(all, changeOfWaiter(came, waiter))
 		}
 	}
 	for _, waiter := range v.waiters {
 		if !later.waiting[keyOf(waiter)] {
-			all = append(all, later.changeOfWaiter(changeWaiterLeft, waiter))
+			all = append(all, changeOfWaiter(changeWaiterLeft, waiter))
 		}
 	}
 	return all
@@ -182,14 +182,11 @@ func changeOfLock(change string, lock applock.Lock, former string) watchedChange
 	return line
 }
 
-// changeOfWaiter tells a waiter, and who holds the object that he waits for, or has waited for.
-func (v view) changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
+// changeOfWaiter tells a waiter, and who holds the object that he waits for, or held it when he was seen last.
+func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
 	line := watchedChange{lockAnswer: newAnswer(waiter.Object, waiter.Owner), Change: change}
-	if lock, held := v.held[waiter.Object]; held {
-		line.heldAs(lock)
-	}
-	line.Outcome = outcomeWaiting
-	line.ClientID = waiter.Client
-	line.SinceTS, line.UntilTS, line.ListedUntilTS = timestamp(waiter.Since), timestamp(waiter.Until), timestamp(waiter.ExpiresAt)
+	line.awaitedBy(waiter)
+	line.ClientID, line.WaitedSeconds = waiter.Client, wholeSeconds(waiter.Waited)
+	line.SinceTS, line.UntilTS = timestamp(waiter.Since), timestamp(waiter.Until)
 	return line
 }

@@ -67,10 +67,11 @@ func (w watchedLines) expect(t *testing.T, want string) {
 }
 
 type watchedLine struct {
-	Change, Outcome, Holder string
-	ObjectID                string `json:"object_id"`
-	OperatorID              string `json:"operator_id"`
-	FormerHolder            string `json:"former_holder"`
+	Change, Outcome string
+	Holder          string `json:"holder_id"`
+	ObjectID        string `json:"object_id"`
+	OperatorID      string `json:"operator_id"`
+	FormerHolder    string `json:"former_holder_id"`
 }
 
 func (l watchedLine) String() string {
@@ -90,7 +91,7 @@ func TestWatchTellsChanges(t *testing.T) {
 		w.expect(t, "renewed 42 HELD jdoe<")
 		u.must(t, "note", "customer:42", "--operator", "jdoe", "until Friday")
 		w.expect(t, "noted 42 HELD jdoe<")
-		u.must(t, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith")
+		u.must(t, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "boss")
 		w.expect(t, "transferred 42 HELD asmith<jdoe")
 		announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "mlee"})
 		w.expect(t, "waiter_came 42 WAITING asmith< mlee")
@@ -127,9 +128,10 @@ func TestChanges(t *testing.T) {
 	shorter.ExpiresAt = shorter.ExpiresAt.Add(-time.Hour)
 	noted := lockOf("1", "jdoe", 1, time.Hour)
 	noted.Note = "until Friday"
-	waiting := applock.Waiter{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "asmith"}, Client: "p1"}
-	other := waiting
-	other.Client = "p2"
+	waiting := applock.Waiter{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "asmith"}, Client: "p1",
+		Holder: applock.Owner{Operator: "jdoe"}}
+	other, unheld := waiting, waiting
+	other.Client, unheld.Holder = "p2", applock.Owner{}
 	one := func(lock applock.Lock) []applock.Lock { return []applock.Lock{lock} }
 	began := time.Now()
 	for _, test := range []struct {
@@ -162,7 +164,7 @@ func TestChanges(t *testing.T) {
 			"waiters", at(began, one(lockOf("1", "jdoe", 1, time.Hour)), waiting), at(began, one(lockOf("1", "jdoe", 1, time.Hour)), other),
 			[]string{"waiter_came 1 WAITING jdoe< asmith", "waiter_left 1 WAITING jdoe< asmith"},
 		},
-		{"one for whom nobody has made way", at(began, nil, waiting), at(began, nil), []string{"waiter_left 1 WAITING < asmith"}},
+		{"one for whom nobody has made way", at(began, nil, unheld), at(began, nil), []string{"waiter_left 1 WAITING < asmith"}},
 	} {
 		test.after.ended = began.Add(10 * time.Second)
 		var got []string

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/applock/applock/applock"
@@ -19,12 +18,12 @@ type look struct {
 	rows int
 }
 
-// byKey reports whether the database has the locks in this order, so that a window of them can be read.
-func (l look) byKey() bool { return l.order.ofLocks() == nil }
+// byKey reports whether the list goes on page by page, so that a window of it can be read.
+func (l look) byKey() bool { return l.order.listed() == applock.ByObject }
 
 // sight is what a look has found.
 type sight struct {
-	// locks are those of the window in the order of objects, and all in any other.
+	// locks are those of the window in the order of objects, and the first 1000 in any other.
 	locks []applock.Lock
 	// waiters are those who wait for these locks, and for what nobody holds at the moment.
 	waiters []applock.Waiter
@@ -36,6 +35,7 @@ type sight struct {
 func (l look) read(ctx context.Context, s session) (sight, error) {
 	var found sight
 	request := l.request
+	request.Order = l.order.listed()
 	if l.byKey() && l.filter == "" && l.rows > 0 {
 		request.PageSize = min(l.rows+1, applock.MaxPageSize)
 	}
@@ -52,9 +52,6 @@ func (l look) read(ctx context.Context, s session) (sight, error) {
 			break
 		}
 		found.locks = append(found.locks, lock)
-	}
-	if compare := l.order.ofLocks(); compare != nil {
-		slices.SortStableFunc(found.locks, compare)
 	}
 	var err error
 	found.waiters, err = l.readWaiters(ctx, s, found)

@@ -150,7 +150,7 @@ func TestPagesByKey(t *testing.T) {
 func TestWindowFollowsTheSelection(t *testing.T) {
 	t.Parallel()
 	m := newModel()
-	for _, want := range []order{byOperator, bySince, byLeft, byObject, byOperator} {
+	for _, want := range []order{byLeft, byAge, byWaiters, byObject, byLeft} {
 		var got deed
 		if m, got = m.press("s"); m.look.order != want || !got.look {
 			t.Errorf("sorted by %s, want %s", m.look.order, want)

@@ -216,12 +216,12 @@ func playWatch(t *testing.T, b binary) {
 	if inbox := b.run(t.Context(), "inbox", "--operator", "mlee"); !inOrder(inbox.stdout, "TAKEN", "customer:41", "boss", "urgent") {
 		t.Errorf("the inbox has: %+v", inbox)
 	}
-	b.run(t.Context(), "transfer", "customer:41", "--from", "boss", "--to", "mlee").check(t, exitYes)
+	b.run(t.Context(), "transfer", "customer:41", "--from", "boss", "--to", "mlee", "--by", "boss").check(t, exitYes)
 	w.seeText(t, "customer:41  mlee")
 
 	w.press(t, "tasmith\rservice\r\r")
 	w.seeText(t, "Transfer customer:41 to asmith (service). The lock of mlee")
-	b.run(t.Context(), "transfer", "customer:41", "--from", "mlee", "--to", "bjones").check(t, exitYes)
+	b.run(t.Context(), "transfer", "customer:41", "--from", "mlee", "--to", "bjones", "--by", "boss").check(t, exitYes)
 	w.press(t, "y")
 	w.seeText(t, "transfer customer:41: held by bjones until")
 	w.press(t, "q")

@@ -127,9 +127,17 @@ func TestCrontab(t *testing.T) {
 func TestReadmeCrontab(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "")
+	h.runTwice(t, blocksOf(t, "../../README.md", "crontab"))
+	h.checkReports(t, 1)
+}
+
+// runTwice runs each line of some crontabs twice, which says nothing.
+func (h host) runTwice(t *testing.T, crontabs []string) {
+	t.Helper()
+	files := strings.NewReplacer("/etc/applock/janitor.dsn", h.path("jobs.dsn"), "/etc/applock/administrator.dsn", h.path("jobs.dsn"))
 	variable := ""
-	for _, block := range blocksOf(t, "../../README.md", "crontab") {
-		for line := range strings.Lines(strings.ReplaceAll(h.here(block), "/etc/applock/janitor.dsn", h.path("jobs.dsn"))) {
+	for _, block := range crontabs {
+		for line := range strings.Lines(files.Replace(h.here(block))) {
 			command := withoutTimes(strings.TrimSpace(line))
 			if strings.HasPrefix(command, "APPLOCK_DSN_FILE=") {
 				variable = command
@@ -142,7 +150,13 @@ func TestReadmeCrontab(t *testing.T) {
 			}
 		}
 	}
-	h.checkReports(t, 1)
+}
+
+// Goal: the janitor's and the administrator's lines work. Method: run each twice.
+func TestPurges(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "")
+	h.runTwice(t, blocks(t, "crontab")[1:])
 }
 
 // Goal: systemd takes the units, and the service runs the job once. Method: systemd-analyze, where it is, and the service's own

@@ -6,7 +6,8 @@
 --            in docs/from-the-article.md. It can be done again at any time; grants stay.
 -- Call       CALL get_customer_lock(42, 'JDOE', 'CS', ?, ?, ?). Callers need EXECUTE on these procedures and no
 --            privilege on the table.
--- Object     customer:<p_customer_id>, as the full API has it. 7 days, as in the article.
+-- Object     customer:<p_customer_id>, as the full API has it. 7 days, as in the article, or the longest of a
+--            policy.
 -- Out        'Y' or 'N'. Blank is CHAR(8) blank, never NULL; only the time of a lock that is not held is NULL. The
 --            time is UTC.
 -- Raises     22001 for an operator or department of more than 8 bytes: also that of the holder, who has locked
@@ -42,11 +43,15 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT =
+            'get_customer_lock: p_customer_id must not be NULL';
+    END IF;
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
     SET v_department_id = COALESCE(p_department_id, ' ');
     CALL get_appl_lock(
         'customer', v_object_id, p_operator_id, v_department_id,
-        v_ttl_seconds,
+        v_ttl_seconds, NULL,
         v_lock_fl, v_outcome,
         v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
         v_seconds_left, v_note
@@ -82,6 +87,10 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT =
+            'release_customer_lock: p_customer_id must not be NULL';
+    END IF;
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
     CALL release_appl_lock(
         'customer', v_object_id, p_operator_id, v_fence, NULL, NULL,
@@ -122,6 +131,10 @@ BEGIN
     DECLARE v_operator_id VARCHAR(256);
     DECLARE v_department_id VARCHAR(256);
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT =
+            'inquire_customer_lock: p_customer_id must not be NULL';
+    END IF;
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
     CALL inquire_appl_lock(
         'customer', v_object_id,
@@ -167,6 +180,10 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT =
+            'transfer_customer_lock: p_customer_id must not be NULL';
+    END IF;
     SET v_object_id = CAST(p_customer_id AS VARCHAR(20));
     CALL transfer_appl_lock(
         'customer', v_object_id, p_from_operator_id,

@@ -6,7 +6,7 @@
 --            (or mariadb). Doing it again drops the procedures and their grants first: grant again.
 -- Call       CALL applock.get_customer_lock(42, 'JDOE', 'CS', @lock_fl, @operator, @department). Callers need
 --            EXECUTE on these procedures; they run with the rights of the account that installed them.
--- Object     customer:<p_customer_id>, as the full API has it. 7 days, as in the article.
+-- Object     customer:<p_customer_id>, as the full API has it. 7 days, as in the article, or the longest of a policy.
 -- Out        'Y' or 'N'. Blank is CHAR(8) blank, never NULL, and arrives as MySQL has every CHAR: without its
 --            trailing blanks, unless sql_mode has PAD_CHAR_TO_FULL_LENGTH. Only the time of a lock that is not
 --            held is NULL. The time is UTC, a DATETIME(6): TIMESTAMP has no value in the hour that daylight
@@ -48,8 +48,11 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'get_customer_lock: p_customer_id must not be NULL';
+    END IF;
     CALL get_appl_lock(
-        'customer', CAST(p_customer_id AS CHAR), p_operator_id, COALESCE(p_department_id, ''), 604800,
+        'customer', CAST(p_customer_id AS CHAR), p_operator_id, COALESCE(p_department_id, ''), 604800, NULL,
         p_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
     );
     IF CHAR_LENGTH(v_old_operator_id) > 8 OR CHAR_LENGTH(v_old_department_id) > 8 THEN
@@ -76,6 +79,9 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'release_customer_lock: p_customer_id must not be NULL';
+    END IF;
     CALL release_appl_lock(
         'customer', CAST(p_customer_id AS CHAR), p_operator_id, NULL, NULL, NULL,
         p_return_cd, v_outcome, v_old_operator_id, v_old_department_id
@@ -108,6 +114,9 @@ BEGIN
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'inquire_customer_lock: p_customer_id must not be NULL';
+    END IF;
     CALL inquire_appl_lock(
         'customer', CAST(p_customer_id AS CHAR),
         p_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, p_lock_ts, v_expires_ts, v_seconds_left, v_note
@@ -141,6 +150,9 @@ BEGIN
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    IF p_customer_id IS NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_customer_lock: p_customer_id must not be NULL';
+    END IF;
     CALL transfer_appl_lock(
         'customer', CAST(p_customer_id AS CHAR), p_from_operator_id, p_to_operator_id, p_to_department_id, 604800,
         NULL, NULL,

@@ -121,7 +121,7 @@ func (s site) checkRights(t *testing.T, handle *sql.DB, allowed map[string]bool)
 	for _, statement := range []string{
 		"SELECT count(*) FROM applock.appl_lock",
 		"CALL applock.purge_appl_locks(NULL, NULL)",
-		"CALL applock.get_appl_lock('customer', '7', 'JDOE', 'CS', NULL)",
+		"CALL applock.get_appl_lock('customer', '7', 'JDOE', 'CS', NULL, NULL)",
 	} {
 		if s.product != postgres && strings.HasPrefix(statement, "CALL") {
 			statement = strings.Replace(statement, "(", "_row(", 1)

@@ -8,7 +8,7 @@
 -- Call       CALL applock.get_customer_lock(42, 'JDOE', 'CS', NULL, NULL, NULL), which answers with a row; a
 --            NULL stands for each OUT parameter. Nothing is granted to PUBLIC. Callers need USAGE on the schema
 --            and EXECUTE on these procedures; they run with the rights of the account that installed them.
--- Object     customer:<p_customer_id>, as the full API has it. 7 days, as in the article.
+-- Object     customer:<p_customer_id>, as the full API has it. 7 days, as in the article, or the longest of a policy.
 -- Out        'Y' or 'N'. Blank is 8 blanks, never NULL; only the time of a lock that is not held is NULL. The
 --            time is UTC.
 -- Raises     22001 for an operator or department of more than 8 characters: also the holder's, who has locked
@@ -46,9 +46,12 @@ DECLARE
     v_old_operator_id text;
     v_old_department_id text;
 BEGIN
-    SELECT r.p_lock_fl, r.p_old_operator_id, r.p_old_department_id
+    IF p_customer_id IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'LK001', MESSAGE = 'get_customer_lock: p_customer_id must not be NULL';
+    END IF;
+    SELECT r.p_ok_fl, r.p_old_operator_id, r.p_old_department_id
     INTO p_lock_fl, v_old_operator_id, v_old_department_id
-    FROM get_appl_lock_row('customer', p_customer_id::text, v_operator_id, coalesce(v_department_id, ''), 604800) AS r;
+    FROM get_appl_lock_row('customer', p_customer_id::text, v_operator_id, coalesce(v_department_id, ''), 604800, NULL) AS r;
     IF greatest(char_length(v_old_operator_id), char_length(v_old_department_id)) > 8 THEN
         RAISE EXCEPTION USING
             ERRCODE = '22001',
@@ -74,7 +77,10 @@ DECLARE
     v_old_operator_id text;
     v_old_department_id text;
 BEGIN
-    SELECT r.p_return_cd, r.p_old_operator_id, r.p_old_department_id
+    IF p_customer_id IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'LK001', MESSAGE = 'release_customer_lock: p_customer_id must not be NULL';
+    END IF;
+    SELECT r.p_ok_fl, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, v_old_operator_id, v_old_department_id
     FROM release_appl_lock_row('customer', p_customer_id::text, v_operator_id, NULL, NULL, NULL) AS r;
     IF greatest(char_length(v_old_operator_id), char_length(v_old_department_id)) > 8 THEN
@@ -101,7 +107,10 @@ DECLARE
     v_operator_id text;
     v_department_id text;
 BEGIN
-    SELECT r.p_return_cd, r.p_operator_id, r.p_department_id, r.p_lock_ts AT TIME ZONE 'UTC'
+    IF p_customer_id IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'LK001', MESSAGE = 'inquire_customer_lock: p_customer_id must not be NULL';
+    END IF;
+    SELECT r.p_ok_fl, r.p_operator_id, r.p_department_id, r.p_lock_ts AT TIME ZONE 'UTC'
     INTO p_return_cd, v_operator_id, v_department_id, p_lock_ts
     FROM inquire_appl_lock_row('customer', p_customer_id::text) AS r;
     IF greatest(char_length(v_operator_id), char_length(v_department_id)) > 8 THEN
@@ -133,7 +142,10 @@ DECLARE
     v_old_operator_id text;
     v_old_department_id text;
 BEGIN
-    SELECT r.p_return_cd, r.p_old_operator_id, r.p_old_department_id
+    IF p_customer_id IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'LK001', MESSAGE = 'transfer_customer_lock: p_customer_id must not be NULL';
+    END IF;
+    SELECT r.p_ok_fl, r.p_old_operator_id, r.p_old_department_id
     INTO p_return_cd, v_old_operator_id, v_old_department_id
     FROM transfer_appl_lock_row(
         'customer', p_customer_id::text, v_from_operator_id, v_to_operator_id, v_to_department_id, 604800,

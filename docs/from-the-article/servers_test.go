@@ -244,7 +244,8 @@ func execute(t *testing.T, session querier, statements ...string) {
 func (s site) advance(t *testing.T, duration time.Duration) {
 	t.Helper()
 	execute(t, s.handle, strings.ReplaceAll(`UPDATE `+s.schema+`.appl_lock
-		SET acquired_ts = acquired_ts EARLIER, lock_ts = lock_ts EARLIER, expires_ts = expires_ts EARLIER`,
+		SET acquired_ts = acquired_ts EARLIER, lock_ts = lock_ts EARLIER, expires_ts = expires_ts EARLIER,
+			released_ts = released_ts EARLIER`,
 		"EARLIER", "- "+s.interval(duration)))
 }
 

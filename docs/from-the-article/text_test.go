@@ -125,7 +125,8 @@ var (
 	// notInWrappers is what has no place in a wrapper: it decides nothing, handles nothing and reads no clock. An
 	// empty string is NULL for some databases.
 	notInWrappers = regexp.MustCompile(`\b(?:HANDLER|ATOMIC|COMMIT|ROLLBACK|CURRENT|SELECT|INSERT|UPDATE|DELETE|appl_lock)\b|''|"|--`)
-	// refusal is the one error that a wrapper raises itself.
+	// unknown is the error of a call that names no customer, refusal the other one that a wrapper raises itself.
+	unknown = regexp.MustCompile(`SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT =\s+'(\w+): p_customer_id must not be NULL';`)
 	refusal = regexp.MustCompile(`SIGNAL SQLSTATE '22001' SET MESSAGE_TEXT =\s+'(\w+): [^']*';`)
 )
 
@@ -155,8 +156,11 @@ func checkDb2Procedure(t *testing.T, file, procedure string) {
 		t.Errorf("%s: %s has %s", file, name, found)
 	}
 	const messageLimit = 70 // bytes
-	if found := refusal.FindStringSubmatch(procedure); found == nil || found[1] != name || strings.Count(procedure, "SIGNAL") != 1 {
-		t.Errorf("%s: %s raises other errors than 22001, or says another name", file, name)
+	const signals = 2
+	missing := unknown.FindStringSubmatch(procedure)
+	if found := refusal.FindStringSubmatch(procedure); found == nil || found[1] != name || missing == nil || missing[1] != name ||
+		strings.Count(procedure, "SIGNAL") != signals {
+		t.Errorf("%s: %s raises other errors than LK001 and 22001, or says another name", file, name)
 	} else if text := message.FindStringSubmatch(found[0]); len(text[1]) > messageLimit {
 		t.Errorf("%s: the message %q has more than %d bytes", file, text[1], messageLimit)
 	}

@@ -90,13 +90,13 @@ func stories() map[string]string {
 			get 0 jdoe CS              -> N|JDOE|
 			get 1 MÜLLERXY CS          -> Y||                   ! not on Db2: CHAR(8) has 8 bytes there, but 8 characters on HSQLDB
 			inquire 1                  -> Y|MÜLLERXY|CS|now     ! not on Db2: as above
-			get NULL JDOE CS           -> error LK001 p_object_id
+			get NULL JDOE CS           -> error LK001 p_customer_id
 			get 2 NULL CS              -> error LK001 p_operator_id
 			get 2 '' CS                -> error LK001 p_operator_id
-			release NULL JDOE          -> error LK001 p_object_id
+			release NULL JDOE          -> error LK001 p_customer_id
 			release 2 NULL             -> error LK001 p_operator_id
-			inquire NULL               -> error LK001 p_object_id
-			transfer NULL JDOE ASMITH CS -> error LK001 p_object_id
+			inquire NULL               -> error LK001 p_customer_id
+			transfer NULL JDOE ASMITH CS -> error LK001 p_customer_id
 			transfer 2 NULL ASMITH CS  -> error LK001 p_from_operator_id
 			transfer 2 JDOE NULL CS    -> error LK001 p_to_operator_id
 			transfer 0 JDOE ASMITH NULL -> Y||
@@ -358,6 +358,25 @@ func testSevenDays(t *testing.T, s site) {
 		if isNew := lock.Fence > first; isNew != strings.HasPrefix(line, "transfer") {
 			t.Errorf("%s: fence %d after %d", line, lock.Fence, first)
 		}
+	}
+	s.checkPolicy(t, session)
+}
+
+// checkPolicy gets a customer for as long as a policy says, which is less than 7 days.
+func (s site) checkPolicy(t *testing.T, session querier) {
+	t.Helper()
+	const day = 24 * time.Hour
+	policy := applock.SetPolicyRequest{Policy: applock.Policy{Type: "customer", LongestTTL: day}, Actor: "BOSS"}
+	if err := s.client.SetPolicy(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	s.play(t, session, "get 7 JDOE CS -> Y||")
+	lock, err := s.client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ttl := time.Until(lock.ExpiresAt); ttl > day+time.Minute {
+		t.Errorf("the lock ends in %v, want what the policy says", ttl)
 	}
 }
 

@@ -10,8 +10,10 @@ CREATE TABLE appl_lock (
     fence NUMBER(19) NOT NULL,
     acquired_ts TIMESTAMP(6) NOT NULL,
     lock_ts TIMESTAMP(6) NOT NULL,
+    ttl_seconds NUMBER(19) NOT NULL,
     expires_ts TIMESTAMP(6) NOT NULL,
     note VARCHAR2(255 CHAR),
+    released_ts TIMESTAMP(6),
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (INSTR(object_type, ':') = 0),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
@@ -77,6 +79,9 @@ BEGIN
     END IF;
     IF p_argument = 'p_object_type' AND INSTR(v_value, ':') > 0 THEN
         RAISE_APPLICATION_ERROR(-20001, 'LK001 ' || p_routine || ': p_object_type must not contain a colon');
+    END IF;
+    IF p_argument NOT IN ('p_note', 'p_reason') AND REGEXP_LIKE(v_value, '[[:cntrl:]]') THEN
+        RAISE_APPLICATION_ERROR(-20001, 'LK001 ' || p_routine || ': ' || p_argument || ' must not contain a control character');
     END IF;
     RETURN v_value;
 END;

@@ -14,7 +14,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     p_operator_id IN VARCHAR2,
     p_department_id IN VARCHAR2,
     p_ttl_seconds IN NUMBER,
-    p_lock_fl OUT VARCHAR2,
+    p_new_fl IN VARCHAR2,
+    p_ok_fl OUT VARCHAR2,
     p_outcome OUT VARCHAR2,
     p_old_operator_id OUT VARCHAR2,
     p_old_department_id OUT VARCHAR2,
@@ -30,61 +31,69 @@ AS
     v_operator_id appl_lock.operator_id%TYPE := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, 'Y');
     v_department_id appl_lock.department_id%TYPE := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, 'N');
     v_ttl_seconds NUMBER := appl_lock_ttl('get_appl_lock', p_ttl_seconds);
+    v_new_fl VARCHAR2(32767) := RTRIM(p_new_fl, ' ');
     v_old_fence appl_lock.fence%TYPE;
+    v_old_ttl_seconds appl_lock.ttl_seconds%TYPE;
     v_lock_ts appl_lock.lock_ts%TYPE;
     v_now_ts TIMESTAMP(6);
 BEGIN
-    FOR v_round IN 1 .. 3 LOOP
+    IF v_new_fl NOT IN ('Y', 'N') THEN
+        RAISE_APPLICATION_ERROR(-20001, 'LK001 get_appl_lock: p_new_fl must be Y or N');
+    END IF;
+    FOR v_round IN 1 .. 30 LOOP
         BEGIN
-            -- S1: who is refused, is refused by a plain read.
-            SELECT operator_id, department_id, expires_ts, note
+            -- S1: a plain read refuses. What was released has ended, whatever the clock says.
+            SELECT operator_id, department_id, NVL2(released_ts, TIMESTAMP '1970-01-01 00:00:00', expires_ts), note
             INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_note
             FROM appl_lock
             WHERE object_type = v_object_type
                 AND object_id = v_object_id;
             v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
-            IF p_expires_ts <= v_now_ts OR p_old_operator_id = v_operator_id THEN
+            IF p_expires_ts <= v_now_ts OR (p_old_operator_id = v_operator_id AND COALESCE(v_new_fl, 'N') = 'N') THEN
                 -- S2: what is free or this operator's own, is judged once more when nobody else can change it.
-                SELECT operator_id, department_id, fence, lock_ts, expires_ts, note
-                INTO p_old_operator_id, p_old_department_id, v_old_fence, v_lock_ts, p_expires_ts, p_note
+                SELECT operator_id, department_id, fence, lock_ts, ttl_seconds, NVL2(released_ts, TIMESTAMP '1970-01-01 00:00:00', expires_ts), note
+                INTO p_old_operator_id, p_old_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, p_expires_ts, p_note
                 FROM appl_lock
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id
                 FOR UPDATE WAIT 1;
                 v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
             END IF;
-            IF p_expires_ts > v_now_ts AND p_old_operator_id <> v_operator_id THEN
-                p_lock_fl := 'N';
+            IF p_expires_ts > v_now_ts AND (p_old_operator_id <> v_operator_id OR v_new_fl = 'Y') THEN
+                p_ok_fl := 'N';
                 p_outcome := 'HELD';
                 p_fence := 0;
             ELSIF p_expires_ts > v_now_ts THEN
-                p_lock_fl := 'Y';
+                p_ok_fl := 'Y';
                 p_outcome := 'RENEWED';
-                v_ttl_seconds := COALESCE(v_ttl_seconds, GREATEST(ROUND(appl_lock_seconds(v_lock_ts, p_expires_ts)), 1));
+                v_ttl_seconds := COALESCE(v_ttl_seconds, v_old_ttl_seconds);
                 p_fence := v_old_fence;
                 v_department_id := COALESCE(v_department_id, p_old_department_id);
-                v_now_ts := GREATEST(v_now_ts, v_lock_ts);
                 p_expires_ts := v_now_ts + NUMTODSINTERVAL(v_ttl_seconds, 'SECOND');
                 UPDATE appl_lock
                 SET department_id = v_department_id,
-                    lock_ts = v_now_ts,
+                    lock_ts = GREATEST(v_now_ts, v_lock_ts + INTERVAL '0.000001' SECOND),
+                    ttl_seconds = v_ttl_seconds,
                     expires_ts = p_expires_ts
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id;
             ELSE
-                p_lock_fl := 'Y';
+                p_ok_fl := 'Y';
                 p_outcome := 'ACQUIRED';
                 p_note := NULL;
+                v_ttl_seconds := COALESCE(v_ttl_seconds, 604800);
                 p_fence := appl_lock_fence(v_now_ts, v_old_fence);
-                p_expires_ts := v_now_ts + NUMTODSINTERVAL(COALESCE(v_ttl_seconds, 604800), 'SECOND');
+                p_expires_ts := v_now_ts + NUMTODSINTERVAL(v_ttl_seconds, 'SECOND');
                 UPDATE appl_lock
                 SET operator_id = v_operator_id,
                     department_id = v_department_id,
                     fence = p_fence,
                     acquired_ts = v_now_ts,
-                    lock_ts = v_now_ts,
+                    lock_ts = GREATEST(v_now_ts, v_lock_ts + INTERVAL '0.000001' SECOND),
+                    ttl_seconds = v_ttl_seconds,
                     expires_ts = p_expires_ts,
-                    note = p_note
+                    note = p_note,
+                    released_ts = NULL
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id;
             END IF;
@@ -92,11 +101,12 @@ BEGIN
             WHEN NO_DATA_FOUND THEN
                 BEGIN
                     v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
-                    p_lock_fl := 'Y';
+                    p_ok_fl := 'Y';
                     p_outcome := 'ACQUIRED';
                     p_note := NULL;
                     p_fence := appl_lock_fence(v_now_ts, 0);
-                    p_expires_ts := v_now_ts + NUMTODSINTERVAL(COALESCE(v_ttl_seconds, 604800), 'SECOND');
+                    v_ttl_seconds := COALESCE(v_ttl_seconds, 604800);
+                    p_expires_ts := v_now_ts + NUMTODSINTERVAL(v_ttl_seconds, 'SECOND');
                     INSERT INTO appl_lock (
                         object_type,
                         object_id,
@@ -105,6 +115,7 @@ BEGIN
                         fence,
                         acquired_ts,
                         lock_ts,
+                        ttl_seconds,
                         expires_ts
                     )
                     VALUES (
@@ -115,16 +126,17 @@ BEGIN
                         p_fence,
                         v_now_ts,
                         v_now_ts,
+                        v_ttl_seconds,
                         p_expires_ts
                     );
                 EXCEPTION
                     WHEN DUP_VAL_ON_INDEX THEN
                         -- Somebody else was first: look again.
-                        p_lock_fl := NULL;
+                        p_ok_fl := NULL;
                 END;
         END;
-        IF p_lock_fl IS NOT NULL THEN
-            IF p_lock_fl = 'Y' THEN
+        IF p_ok_fl IS NOT NULL THEN
+            IF p_ok_fl = 'Y' THEN
                 p_old_operator_id := NULL;
                 p_old_department_id := NULL;
             END IF;

@@ -7,7 +7,7 @@
 CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     p_object_type IN VARCHAR2,
     p_object_id IN VARCHAR2,
-    p_return_cd OUT VARCHAR2,
+    p_ok_fl OUT VARCHAR2,
     p_operator_id OUT VARCHAR2,
     p_department_id OUT VARCHAR2,
     p_fence OUT NUMBER,
@@ -28,12 +28,13 @@ BEGIN
     FROM appl_lock
     WHERE object_type = v_object_type
         AND object_id = v_object_id
+        AND released_ts IS NULL
         AND expires_ts > v_now_ts;
-    p_return_cd := 'Y';
+    p_ok_fl := 'Y';
     p_seconds_left := CEIL(appl_lock_seconds(v_now_ts, p_expires_ts));
 EXCEPTION
     WHEN NO_DATA_FOUND THEN
-        p_return_cd := 'N';
+        p_ok_fl := 'N';
         p_operator_id := NULL;
         p_department_id := NULL;
         p_fence := 0;

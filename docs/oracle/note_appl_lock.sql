@@ -11,7 +11,7 @@ CREATE OR REPLACE PROCEDURE note_appl_lock (
     p_operator_id IN VARCHAR2,
     p_fence IN NUMBER,
     p_note IN VARCHAR2,
-    p_return_cd OUT VARCHAR2,
+    p_ok_fl OUT VARCHAR2,
     p_outcome OUT VARCHAR2,
     p_old_operator_id OUT VARCHAR2,
     p_old_department_id OUT VARCHAR2
@@ -27,7 +27,7 @@ AS
     v_now_ts TIMESTAMP(6);
 BEGIN
     -- S1: nothing to note it on is told by a plain read.
-    SELECT operator_id, department_id, fence, expires_ts
+    SELECT operator_id, department_id, fence, NVL2(released_ts, TIMESTAMP '1970-01-01 00:00:00', expires_ts)
     INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts
     FROM appl_lock
     WHERE object_type = v_object_type
@@ -35,7 +35,7 @@ BEGIN
     v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
     IF v_expires_ts > v_now_ts AND p_old_operator_id = v_operator_id AND v_fence = COALESCE(p_fence, v_fence) THEN
         -- S2: what is this operator's, is judged once more when nobody else can change it.
-        SELECT operator_id, department_id, fence, expires_ts
+        SELECT operator_id, department_id, fence, NVL2(released_ts, TIMESTAMP '1970-01-01 00:00:00', expires_ts)
         INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts
         FROM appl_lock
         WHERE object_type = v_object_type
@@ -44,15 +44,15 @@ BEGIN
         v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
     END IF;
     IF v_expires_ts <= v_now_ts THEN
-        p_return_cd := 'N';
+        p_ok_fl := 'N';
         p_outcome := 'FREE';
         p_old_operator_id := NULL;
         p_old_department_id := NULL;
     ELSIF p_old_operator_id <> v_operator_id OR v_fence <> p_fence THEN
-        p_return_cd := 'N';
+        p_ok_fl := 'N';
         p_outcome := 'HELD';
     ELSE
-        p_return_cd := 'Y';
+        p_ok_fl := 'Y';
         p_outcome := 'NOTED';
         p_old_operator_id := NULL;
         p_old_department_id := NULL;
@@ -63,7 +63,7 @@ BEGIN
     END IF;
 EXCEPTION
     WHEN NO_DATA_FOUND THEN
-        p_return_cd := 'N';
+        p_ok_fl := 'N';
         p_outcome := 'FREE';
         p_old_operator_id := NULL;
         p_old_department_id := NULL;

@@ -12,7 +12,7 @@ CREATE OR REPLACE PROCEDURE release_appl_lock (
     p_fence IN NUMBER,
     p_actor_id IN VARCHAR2,
     p_reason IN VARCHAR2,
-    p_return_cd OUT VARCHAR2,
+    p_ok_fl OUT VARCHAR2,
     p_outcome OUT VARCHAR2,
     p_old_operator_id OUT VARCHAR2,
     p_old_department_id OUT VARCHAR2
@@ -24,6 +24,7 @@ AS
     v_operator_id appl_lock.operator_id%TYPE := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, 'Y');
     v_fence appl_lock.fence%TYPE;
     v_expires_ts appl_lock.expires_ts%TYPE;
+    v_released_ts appl_lock.released_ts%TYPE;
     v_now_ts TIMESTAMP(6);
 BEGIN
     IF appl_lock_text('release_appl_lock', 'p_actor_id', COALESCE(p_actor_id, p_operator_id), 64, 'Y')
@@ -32,47 +33,45 @@ BEGIN
         NULL;
     END IF;
     -- S1: nothing to end is told by a plain read.
-    SELECT operator_id, department_id, fence, expires_ts
-    INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts
+    SELECT operator_id, department_id, fence, expires_ts, released_ts
+    INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts, v_released_ts
     FROM appl_lock
     WHERE object_type = v_object_type
         AND object_id = v_object_id;
     v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
-    IF v_expires_ts > v_now_ts AND p_old_operator_id = v_operator_id AND v_fence = COALESCE(p_fence, v_fence) THEN
+    IF v_released_ts IS NULL AND p_old_operator_id = v_operator_id AND v_fence = COALESCE(p_fence, v_fence) THEN
         -- S2: what is this operator's, is judged once more when nobody else can change it.
-        SELECT operator_id, department_id, fence, expires_ts
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts
+        SELECT operator_id, department_id, fence, expires_ts, released_ts
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_expires_ts, v_released_ts
         FROM appl_lock
         WHERE object_type = v_object_type
             AND object_id = v_object_id
         FOR UPDATE WAIT 1;
         v_now_ts := SYS_EXTRACT_UTC(SYSTIMESTAMP);
     END IF;
-    IF v_expires_ts <= v_now_ts THEN
-        p_return_cd := 'Y';
-        p_outcome := 'FREE';
-        p_old_operator_id := NULL;
-        p_old_department_id := NULL;
-    ELSIF p_old_operator_id <> v_operator_id OR v_fence <> p_fence THEN
-        p_return_cd := 'N';
+    IF v_released_ts IS NULL AND v_expires_ts > v_now_ts AND (p_old_operator_id <> v_operator_id OR v_fence <> p_fence) THEN
+        p_ok_fl := 'N';
         p_outcome := 'HELD';
     ELSE
-        p_return_cd := 'Y';
-        p_outcome := 'RELEASED';
+        p_ok_fl := 'Y';
+        p_outcome := 'FREE';
+        IF v_released_ts IS NULL AND v_expires_ts > v_now_ts THEN
+            p_outcome := 'RELEASED';
+        END IF;
+        -- The operator's own grant that has expired is released, too, so that a clock that is set back does not bring it back.
+        UPDATE appl_lock
+        SET released_ts = v_now_ts
+        WHERE object_type = v_object_type
+            AND object_id = v_object_id
+            AND operator_id = v_operator_id
+            AND fence = COALESCE(p_fence, fence)
+            AND released_ts IS NULL;
         p_old_operator_id := NULL;
         p_old_department_id := NULL;
-        -- The grant ends for good: however far the clock is set back, it does not come to life again. That lock_ts lies behind
-        -- the end tells from now on that it has not just expired, and since when the object is free; it stays behind
-        -- acquired_ts, whatever the clock did.
-        UPDATE appl_lock
-        SET lock_ts = GREATEST(v_now_ts, lock_ts),
-            expires_ts = TIMESTAMP '1970-01-01 00:00:00'
-        WHERE object_type = v_object_type
-            AND object_id = v_object_id;
     END IF;
 EXCEPTION
     WHEN NO_DATA_FOUND THEN
-        p_return_cd := 'Y';
+        p_ok_fl := 'Y';
         p_outcome := 'FREE';
         p_old_operator_id := NULL;
         p_old_department_id := NULL;

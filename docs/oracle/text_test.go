@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for _, broken := range [][3]string{
-		{"release_appl_lock.sql", "SET lock_ts = GREATEST(v_now_ts, lock_ts)", "SET lock_ts = GREATEST(v_now, lock_ts)"},
+		{"release_appl_lock.sql", "SET released_ts = v_now_ts", "SET released_ts = v_now"},
 		{"release_appl_lock.sql", "    v_expires_ts appl_lock", "    v_until_ts TIMESTAMP(6);\n    v_expires_ts appl_lock"},
 		{"release_appl_lock.sql", "        p_outcome := 'FREE';\n        p_old_operator_id := NULL;\n        p_old_department_id := NULL;\nEND;", "END;"},
 		{"serialize_appl_lock.sql", "END;\n/", "    COMMIT;\nEND;\n/"},
@@ -155,27 +155,23 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Goal: what was released stays so when the clock is set back, and lock_ts tells since when. Method: the one statement that ends a grant, beside that of
-// Db2's text.
+// Goal: what was released stays so when the clock is set back. Method: the one statement that ends a grant sets released_ts and nothing else, and
+// each statement that judges by the end asks for released_ts, too.
 func TestReleaseEndsForGood(t *testing.T) {
 	t.Parallel()
-	theirs, err := os.ReadFile("../../procedures/db2/release_appl_lock.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const end = "1970-01-01 00:00:00"
-	if !strings.Contains(string(theirs), "expires_ts = TIMESTAMP('"+end+"')") {
-		t.Fatal("Db2 ends a grant in another way")
-	}
 	var updates []string
-	for _, statement := range data.FindAllStringSubmatch(texts(t)["release_appl_lock.sql"], -1) {
-		if words := strings.Fields(statement[1]); words[0] == "UPDATE" {
-			updates = append(updates, strings.Join(words, " "))
+	for file, text := range texts(t) {
+		for _, statement := range data.FindAllStringSubmatch(text, -1) {
+			words := strings.Fields(statement[1])
+			if words[0] == "UPDATE" && file == "release_appl_lock.sql" {
+				updates = append(updates, strings.Join(words[:6], " "))
+			}
+			if words[0] == "SELECT" && strings.Contains(statement[1], "expires_ts") && !strings.Contains(statement[1], "released_ts") {
+				t.Errorf("%s judges by the end alone: %s", file, statement[1])
+			}
 		}
 	}
-	const want = "UPDATE appl_lock SET lock_ts = GREATEST(v_now_ts, lock_ts), expires_ts = TIMESTAMP '" + end + "' " +
-		"WHERE object_type = v_object_type AND object_id = v_object_id"
-	if !slices.Equal(updates, []string{want}) {
+	if want := "UPDATE appl_lock SET released_ts = v_now_ts"; !slices.Equal(updates, []string{want}) {
 		t.Errorf("a release does %q, want %q", updates, want)
 	}
 }

@@ -1,5 +1,7 @@
 package db
 
+import "strings"
+
 // This file is the naming table of the contract: the operations, their parameters in order, and their
 // answers. The tables in procedures/README.md are made from it, and each dialect's catalogue is compared
 // with it.
@@ -34,6 +36,21 @@ type Parameter struct {
 	Meaning   string
 }
 
+// Length returns how many characters an OUT parameter of type Text has at most: those of the column that it shows.
+func (p Parameter) Length() int {
+	const outcome, note, name = 11, 255, 64
+	switch p.Name {
+	case "p_outcome":
+		return outcome
+	case "p_note":
+		return note
+	}
+	return name
+}
+
+// Optional reports whether NULL means something, which Meaning says then.
+func (p Parameter) Optional() bool { return strings.Contains(p.Meaning, "NULL = ") }
+
 // Operation is one operation of the contract.
 type Operation struct {
 	Name       string
@@ -52,6 +69,16 @@ func (o Operation) ResultSet() bool { return len(o.Columns) > 0 }
 
 // InParameters returns what a caller gives, in order.
 func (o Operation) InParameters() []Parameter { return o.directed(In) }
+
+// Required returns how many of InParameters a caller must give: the ones behind them may be NULL.
+func (o Operation) Required() int {
+	in := o.InParameters()
+	required := len(in)
+	for required > 0 && in[required-1].Optional() {
+		required--
+	}
+	return required
+}
 
 // OutParameters returns what a caller gets, in order.
 func (o Operation) OutParameters() []Parameter { return o.directed(Out) }
@@ -72,7 +99,7 @@ func (o Operation) RowParameters() []Parameter {
 	if columns := o.OutParameters(); len(columns) > 0 {
 		return columns
 	}
-	return []Parameter{{Name: "p_return_cd", Direction: Out, Type: FlagType, Meaning: "always `Y`"}}
+	return []Parameter{{Name: "p_ok_fl", Direction: Out, Type: FlagType, Meaning: "always `Y`"}}
 }
 
 // RowForm returns the routine that answers with rows: where the operation has OUT parameters or none, that is one of
@@ -100,7 +127,7 @@ func Contract() []Operation {
 	operatorID := Parameter{"p_operator_id", In, Text, "the operator, 1 to 64 characters"}
 	secondsLeft := Parameter{"p_seconds_left", Out, Number, "whole seconds from now to p_expires_ts, rounded up; 0 for none"}
 	rowSecondsLeft := Parameter{"seconds_left", Out, Number, "whole seconds from now to expires_ts, rounded up; 0 for none"}
-	returnCD := Parameter{"p_return_cd", Out, FlagType, "`Y` or `N`"}
+	okFL := Parameter{"p_ok_fl", Out, FlagType, "`Y` or `N`"}
 	outcome := Parameter{"p_outcome", Out, Text, "the answer in one word"}
 	oldOperatorID := Parameter{"p_old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
 	oldDepartmentID := Parameter{"p_old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"}
@@ -115,7 +142,6 @@ func Contract() []Operation {
 	clientID := Parameter{"p_client_id", In, Text, "the waiting program, 1 to 64 characters, unique to it"}
 	rowType := Parameter{"object_type", Out, Text, "kind of object"}
 	rowID := Parameter{"object_id", Out, Text, "which object"}
-	rowOperatorID := Parameter{"operator_id", Out, Text, "the operator"}
 	rowDepartmentID := Parameter{"department_id", Out, Text, "the operator's department; may be empty"}
 	rowOutcome := Parameter{"outcome", Out, Text, "the answer in one word"}
 	rowOldOperatorID := Parameter{"old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"}
@@ -128,7 +154,8 @@ func Contract() []Operation {
 				objectType, objectID, operatorID,
 				{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = as it is in a renewal, empty in a new grant"},
 				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, in a new grant those of the type's policy, else 604800 (7 days)"},
-				{"p_lock_fl", Out, FlagType, "`Y` or `N`"},
+				{"p_new_fl", In, Text, "`Y` = refuse the operator's own live grant as well, with its own name; `N`, empty or NULL = renew it"},
+				{"p_ok_fl", Out, FlagType, "`Y` or `N`"},
 				outcome, oldOperatorID, oldDepartmentID,
 				{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
@@ -138,7 +165,7 @@ func Contract() []Operation {
 			Answers: []string{
 				"`Y ACQUIRED`: it was free or expired; a new grant",
 				"`Y RENEWED`: this operator held it; the same grant, and the ttl counts from now",
-				"`N HELD`: another operator holds it",
+				"`N HELD`: another operator holds it, or this one when p_new_fl is `Y`",
 			},
 		},
 		{
@@ -176,7 +203,7 @@ func Contract() []Operation {
 				{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
 				{"p_actor_id", In, Text, "who releases it, 1 to 64 characters; NULL = p_operator_id"},
 				reason,
-				returnCD, outcome, oldOperatorID, oldDepartmentID,
+				okFL, outcome, oldOperatorID, oldDepartmentID,
 			},
 			Answers: []string{
 				"`Y RELEASED`: the operator held it; it is free now",
@@ -212,7 +239,7 @@ func Contract() []Operation {
 			Summary: "Who holds an object, since when and until when.",
 			Parameters: []Parameter{
 				objectType, objectID,
-				returnCD,
+				okFL,
 				{"p_operator_id", Out, Text, "the holder; empty when `N`"},
 				{"p_department_id", Out, Text, "the holder's department; empty when `N`"},
 				{"p_fence", Out, Number, "fencing token of the grant; 0 when `N`"},
@@ -233,9 +260,9 @@ func Contract() []Operation {
 				{"p_to_operator_id", In, Text, "who shall hold it, 1 to 64 characters"},
 				{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
-				{"p_actor_id", In, Text, "who hands it over, 1 to 64 characters; NULL = p_from_operator_id"},
+				{"p_actor_id", In, Text, "who hands it over, 1 to 64 characters; NULL = unknown, and whoever loses it is told"},
 				reason,
-				returnCD, outcome, oldOperatorID, oldDepartmentID,
+				okFL, outcome, oldOperatorID, oldDepartmentID,
 				{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
 				{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
 				secondsLeft,
@@ -256,7 +283,7 @@ func Contract() []Operation {
 				{"p_reason", In, Text, "why, for the history and for who holds it, 1 to 255 characters; may be empty where the policy of the type says so"},
 				{"p_expected_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
 				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
-				returnCD, outcome,
+				okFL, outcome,
 				{"p_old_operator_id", Out, Text, "who held it, when `TAKEN` from another operator; who holds it, when `HELD`; else empty"},
 				{"p_old_department_id", Out, Text, "that operator's department; else empty"},
 				{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TAKEN`"},
@@ -278,7 +305,7 @@ func Contract() []Operation {
 				{"p_to_operator_id", In, Text, "who shall hold them, 1 to 64 characters"},
 				{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 				{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of each grant that it ends"},
-				{"p_actor_id", In, Text, "who hands them over, 1 to 64 characters; NULL = p_from_operator_id"},
+				{"p_actor_id", In, Text, "who hands them over, 1 to 64 characters; NULL = unknown, and whoever loses it is told"},
 				reason, afterType, afterID, maxRows, dryRun,
 			},
 			Columns: []Parameter{
@@ -302,34 +329,12 @@ func Contract() []Operation {
 				objectType, objectID, operatorID,
 				{"p_fence", In, Number, "the grant to note it on, 1 or greater; NULL = whichever grant"},
 				{"p_note", In, Text, "the note, up to 255 characters; NULL = empty, which takes it back"},
-				returnCD, outcome, oldOperatorID, oldDepartmentID,
+				okFL, outcome, oldOperatorID, oldDepartmentID,
 			},
 			Answers: []string{
 				"`Y NOTED`: the operator holds it; the note lasts as long as the grant, through renewals",
 				"`N FREE`: nobody holds it",
 				"`N HELD`: another operator, or another grant than p_fence, holds it",
-			},
-		},
-		{
-			Name:    "list_appl_locks",
-			Summary: "One page of the live locks in key order, all or those of a type, operator or department.",
-			Parameters: []Parameter{
-				{"p_object_type", In, Text, "only this type; NULL = any"},
-				{"p_operator_id", In, Text, "only this operator; NULL = any"},
-				{"p_department_id", In, Text, "only this department, may be empty; NULL = any"},
-				{"p_after_type", In, Text, "type of the last row of the page before; NULL = from the start"},
-				{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"},
-				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
-			},
-			Answers: []string{"live locks; fewer than p_max_rows are the last page"},
-			Columns: []Parameter{
-				rowType, rowID, rowOperatorID, rowDepartmentID,
-				{"fence", Out, Number, "fencing token of the grant"},
-				{"acquired_ts", Out, Timestamp, "start of the grant"},
-				{"lock_ts", Out, Timestamp, "last get, renewal or transfer"},
-				{"expires_ts", Out, Timestamp, "when the lock ends"},
-				rowSecondsLeft,
-				{"note", Out, Text, "what the holder has noted; may be empty"},
 			},
 		},
 		{
@@ -340,7 +345,17 @@ func Contract() []Operation {
 				{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
 				{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
 			},
-			Answers: []string{"the number; waiters that have not been listed for so long and events that are so old go as well, and are not counted"},
+			Answers: []string{"the number; waiters that have not been listed for so long go as well, and are not counted"},
+		},
+		{
+			Name:    "purge_appl_lock_history",
+			Summary: "Remove old events from the history.",
+			Parameters: []Parameter{
+				{"p_older_than_seconds", In, Number, "happened at least so long ago, 1 to 315360000; NULL = 34560000 (400 days)"},
+				{"p_max_rows", In, Number, "events to remove at the most, 1 to 10000; NULL = 1000"},
+				{"p_purged", Out, Number, "events removed; fewer than p_max_rows mean that none is left"},
+			},
+			Answers: []string{"the number; what tells of a purge stays for 400 days at least"},
 		},
 		{
 			Name:    "assert_appl_lock",
@@ -409,100 +424,28 @@ func Contract() []Operation {
 			Answers: []string{"the objects that will be free soonest, in that order"},
 		},
 		{
-			Name:    "list_appl_lock_waiters",
-			Summary: "One page of those who wait, in key order, all or those for a type or an object, or of an operator or department.",
-			Parameters: []Parameter{
-				{"p_object_type", In, Text, "only this type; NULL = any"},
-				{"p_object_id", In, Text, "only this id; NULL = any"},
-				{"p_operator_id", In, Text, "only this operator; NULL = any"},
-				{"p_department_id", In, Text, "only this department, may be empty; NULL = any"},
-				{"p_after_type", In, Text, "type of the last row of the page before; NULL = from the start"},
-				{"p_after_id", In, Text, "id of the last row of the page before; NULL = from the start"},
-				{"p_after_operator_id", In, Text, "operator of the last row of the page before; NULL = from the start"},
-				{"p_after_client_id", In, Text, "client of the last row of the page before; NULL = from the start"},
-				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
-			},
-			Columns: []Parameter{
-				rowType, rowID, rowOperatorID, rowDepartmentID,
-				{"client_id", Out, Text, "the waiting program"},
-				{"since_ts", Out, Timestamp, "since when it waits"},
-				{"until_ts", Out, Timestamp, "when it gives up; NULL = never"},
-				{"expires_ts", Out, Timestamp, "when it is not listed any more, unless its program polls"},
-				rowSecondsLeft,
-			},
-			Answers: []string{"those who wait; fewer than p_max_rows are the last page"},
-		},
-		{
-			Name:    "stats_appl_locks",
-			Summary: "How many locks and waiters there are of each type and department, and how old and how long.",
-			Parameters: []Parameter{
-				{"p_object_type", In, Text, "only this type; NULL = any"},
-				{"p_department_id", In, Text, "only this department, may be empty; NULL = any"},
-			},
-			Columns: []Parameter{
-				rowType,
-				{"department_id", Out, Text, "the department of those who hold or wait; empty for none, and for what is free"},
-				{"live", Out, Number, "live locks"},
-				{"expired", Out, Number, "rows of objects that are free again and have not been purged; with live, all rows"},
-				{"oldest_seconds", Out, Number, "whole seconds since the start of the oldest live grant, rounded down; 0 for none"},
-				{"next_expiry_seconds", Out, Number, "whole seconds until the next live lock ends, rounded up; 0 for none"},
-				{"waiters", Out, Number, "those who wait"},
-				{"longest_wait_seconds", Out, Number, "whole seconds since the first of them began to wait, rounded down; 0 for none"},
-			},
-			Answers: []string{"a row for each type and department that has rows in the tables"},
-		},
-		{
-			Name:    "list_appl_lock_events",
-			Summary: "One page of the history, oldest first, all or that of a type, an object or an operator.",
-			Parameters: []Parameter{
-				{"p_object_type", In, Text, "only this type; NULL = any"},
-				{"p_object_id", In, Text, "only this id; NULL = any"},
-				{"p_operator_id", In, Text, "only what this operator did, lost or got; NULL = any"},
-				{"p_since_seconds", In, Number, "only of the last so many seconds, 1 to 315360000; NULL = any"},
-				{"p_after_event_id", In, Number, "last row of the page before; NULL = from the start"},
-				{"p_max_rows", In, Number, "size of the page, 1 to 10000; NULL = 1000"},
-			},
-			Columns: []Parameter{
-				{"event_id", Out, Number, "number of the event; greater for a later one"},
-				{"event_ts", Out, Timestamp, "when it happened"},
-				{"object_type", Out, Text, "kind of object; empty for `PURGED`"},
-				{"object_id", Out, Text, "which object; empty for `PURGED` and `POLICY`"},
-				{"event", Out, Text, "`TRANSFERRED`, `TAKEN`, `RELEASED`, `OVERTAKEN`, `ACQUIRED`, `RENEWED`, `REFUSED`, `POLICY` or `PURGED`"},
-				{"actor_id", Out, Text, "who did it; empty for `PURGED`"},
-				{"db_user", Out, Text, "the database user; empty on SQLite"},
-				{"program", Out, Text, "the program, where its connection names it; else empty"},
-				{"from_operator_id", Out, Text, "who held it; empty if nobody"},
-				{"from_department_id", Out, Text, "that operator's department"},
-				{"to_operator_id", Out, Text, "who holds it now; empty if nobody"},
-				{"to_department_id", Out, Text, "that operator's department"},
-				{"from_fence", Out, Number, "fencing token of the grant before; 0 for none"},
-				{"to_fence", Out, Number, "fencing token of the grant now; 0 for none"},
-				{"reason", Out, Text, "why; for `PURGED` the number of rows, for `POLICY` first what it says now"},
-			},
-			Answers: []string{"events; fewer than p_max_rows are the last page"},
-		},
-		{
 			Name:    "inbox_appl_locks",
-			Summary: "What concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.",
+			Summary: "What concerns an operator: what others did with its locks, and who waits for them.",
 			Parameters: []Parameter{
 				operatorID,
-				{"p_after_event_id", In, Number, "the last event that it has seen, 1 or greater; NULL = none"},
+				{"p_after_event_id", In, Number, "safe_event_id of its last call, 0 or greater; NULL = from the start"},
 				{"p_max_rows", In, Number, "rows at the most, 1 to 10000; NULL = 1000"},
 			},
 			Columns: []Parameter{
-				{"kind", Out, Text, "`TAKEN`, `HANDED` or `RELEASED`, which are events; `AWAITED` or `EXPIRING`, which are how it is now"},
+				{"kind", Out, Text, "`TAKEN`, `HANDED` or `RELEASED`, which are events; `AWAITED`, which is how it is now"},
 				{"event_id", Out, Number, "number of the event; 0 for none"},
 				rowType, rowID,
 				{"other_operator_id", Out, Text, "who has it now, `TAKEN`; who had it, `HANDED`; who ended the lock, `RELEASED`; who waits, `AWAITED`; else empty"},
 				{"other_department_id", Out, Text, "that operator's department; empty when `RELEASED`"},
-				{"event_ts", Out, Timestamp, "when it happened; since when that one waits, `AWAITED`; when the lock ends, `EXPIRING`"},
+				{"event_ts", Out, Timestamp, "when it happened; since when that one waits, `AWAITED`"},
 				{"seconds_left", Out, Number, "whole seconds from now to the end of the operator's lock, rounded up; 0 for events"},
 				{"reason", Out, Text, "why; empty for none"},
+				{"safe_event_id", Out, Number, "p_after_event_id of the next call: no event up to it is still to come; the same in each row"},
 			},
 			Answers: []string{
 				"`TAKEN`: another operator took it, or handed it on; `HANDED`: another operator handed it over to this one; `RELEASED`: another operator ended its lock",
-				"`AWAITED`: another operator waits for what this one holds; `EXPIRING`: the lock ends within the hour",
-				"events in their order, then who waits longest first, then what ends first; p_max_rows rows may not be all",
+				"`AWAITED`: another operator waits for what this one holds",
+				"events in their order, then who waits longest first; p_max_rows rows may not be all; an event may come twice",
 			},
 		},
 		{
@@ -515,28 +458,15 @@ func Contract() []Operation {
 				{"p_take_reason_fl", In, Text, "`Y`: who takes a lock away from another must say why; `N`: need not; NULL = `Y`"},
 				policyActorID, policyReason,
 				{"p_history_level", In, Text, "what the history is told: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too; NULL = `CHANGES`"},
-				returnCD, outcome,
+				okFL, outcome,
 			},
 			Answers: []string{"`Y SET`: the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred"},
 		},
 		{
 			Name:       "drop_appl_lock_policy",
 			Summary:    "Take back the policy of a type.",
-			Parameters: []Parameter{objectType, policyActorID, policyReason, returnCD, outcome},
+			Parameters: []Parameter{objectType, policyActorID, policyReason, okFL, outcome},
 			Answers:    []string{"`Y DROPPED`: the type has no policy any more", "`N NONE`: it had none"},
-		},
-		{
-			Name:       "list_appl_lock_policies",
-			Summary:    "The policies of all types, or that of one.",
-			Parameters: []Parameter{{"p_object_type", In, Text, "only this type; NULL = any"}},
-			Columns: []Parameter{
-				rowType,
-				{"default_ttl_seconds", Out, Number, "ttl of a new grant for which none is given; 0 for none, which is 604800"},
-				{"longest_ttl_seconds", Out, Number, "greatest ttl; 0 for none, which is 315360000"},
-				{"take_reason_fl", Out, Text, "whether taking needs a reason, `Y` or `N`"},
-				{"history_level", Out, Text, "what the history is told: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too"},
-			},
-			Answers: []string{"a row for each type that has a policy, in the order of the types"},
 		},
 		{
 			Name:    "appl_lock_version",

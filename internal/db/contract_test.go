@@ -61,5 +61,15 @@ func reference() string {
 			fmt.Fprintf(&out, "\nRow form: `%s_row`, columns %s.\n", operation.Name, strings.Join(names, ", "))
 		}
 	}
+	for _, view := range db.Views() {
+		fmt.Fprintf(&out, "\n### %s\n\nView. %s\n\n| column | type | meaning |\n|---|---|---|\n", view.Name, view.Summary)
+		for i, column := range view.Columns {
+			name := "`" + column.Name + "`"
+			if i < view.Key {
+				name += " (key)"
+			}
+			fmt.Fprintf(&out, "| %s | %s | %s |\n", name, column.Type, column.Meaning)
+		}
+	}
 	return out.String()
 }

@@ -60,6 +60,8 @@ type Lock struct {
 	AcquiredTS   time.Time
 	LockTS       time.Time
 	ExpiresTS    time.Time
+	// TTLSeconds is what the last get, renewal or transfer asked for; 0 where an operation does not tell.
+	TTLSeconds int64
 	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
 	SecondsLeft int64
 	// Note is what the holder has noted, empty for nothing.
@@ -84,8 +86,9 @@ type Driver interface {
 	TakeApplLock(ctx context.Context, params TakeApplLockParams) (TakeApplLockResult, error)
 	TransferApplLocks(ctx context.Context, params TransferApplLocksParams) ([]ChangedLock, error)
 	NoteApplLock(ctx context.Context, params NoteApplLockParams) (NoteApplLockResult, error)
-	ListApplLocks(ctx context.Context, params ListApplLocksParams) ([]Lock, error)
+	ApplLockLive(ctx context.Context, params ApplLockLiveParams) ([]Lock, error)
 	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)
+	PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error)
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error
 	SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error
 	RenewApplLocks(ctx context.Context, params RenewApplLocksParams) ([]RenewedGrant, error)
@@ -94,13 +97,13 @@ type Driver interface {
 	// RetractApplLockWaiters is RetractApplLockWaiter for each of params, in one call where the dialect can. It is for InTx, too.
 	RetractApplLockWaiters(ctx context.Context, params []RetractApplLockWaiterParams) error
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
-	ListApplLockWaiters(ctx context.Context, params ListApplLockWaitersParams) ([]Waiter, error)
-	StatsApplLocks(ctx context.Context, params StatsApplLocksParams) ([]Stats, error)
-	ListApplLockEvents(ctx context.Context, params ListApplLockEventsParams) ([]Event, error)
+	ApplLockWaiting(ctx context.Context, params ApplLockWaitingParams) ([]Waiter, error)
+	ApplLockStats(ctx context.Context, params ApplLockStatsParams) ([]Stats, error)
+	ApplLockHistory(ctx context.Context, params ApplLockHistoryParams) ([]Event, error)
 	InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error)
 	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
 	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
-	ListApplLockPolicies(ctx context.Context, params ListApplLockPoliciesParams) ([]Policy, error)
+	ApplLockPolicies(ctx context.Context, params ApplLockPoliciesParams) ([]Policy, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.

@@ -9,6 +9,6 @@ type DropApplLockPolicyParams struct {
 
 // DropApplLockPolicyResult are the OUT parameters of drop_appl_lock_policy.
 type DropApplLockPolicyResult struct {
-	ReturnCD Flag
-	Outcome  Outcome
+	OkFL    Flag
+	Outcome Outcome
 }

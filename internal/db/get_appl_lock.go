@@ -10,11 +10,13 @@ type GetApplLockParams struct {
 	OperatorID   string `json:"operator_id"`
 	DepartmentID string `json:"department_id,omitempty"`
 	TTLSeconds   int64  `json:"ttl_seconds,omitempty"`
+	// NewFL refuses what would be a renewal. Several gets at once have no such flag.
+	NewFL bool `json:"-"`
 }
 
 // GetApplLockResult are the OUT parameters of get_appl_lock.
 type GetApplLockResult struct {
-	LockFL          Flag
+	OkFL            Flag
 	Outcome         Outcome
 	OldOperatorID   string
 	OldDepartmentID string

@@ -20,6 +20,8 @@ type Notice struct {
 	EventTS           time.Time
 	SecondsLeft       int64
 	Reason            string
+	// SafeEventID is the AfterEventID of the next call; the same in each row.
+	SafeEventID int64
 }
 
 // NoticeKind is what a notice tells. More of them may come.
@@ -31,5 +33,4 @@ const (
 	NoticeHanded   NoticeKind = "HANDED"
 	NoticeReleased NoticeKind = "RELEASED"
 	NoticeAwaited  NoticeKind = "AWAITED"
-	NoticeExpiring NoticeKind = "EXPIRING"
 )

@@ -6,8 +6,8 @@ type InquireApplLockParams struct {
 	ObjectID   string
 }
 
-// InquireApplLockResult are the OUT parameters of inquire_appl_lock. Lock is zero when ReturnCD is No.
+// InquireApplLockResult are the OUT parameters of inquire_appl_lock. Lock is zero when OkFL is No.
 type InquireApplLockResult struct {
-	ReturnCD Flag
-	Lock     Lock
+	OkFL Flag
+	Lock Lock
 }

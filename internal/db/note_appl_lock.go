@@ -11,7 +11,7 @@ type NoteApplLockParams struct {
 
 // NoteApplLockResult are the OUT parameters of note_appl_lock.
 type NoteApplLockResult struct {
-	ReturnCD        Flag
+	OkFL            Flag
 	Outcome         Outcome
 	OldOperatorID   string
 	OldDepartmentID string

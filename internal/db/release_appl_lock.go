@@ -16,7 +16,7 @@ type ReleaseApplLockParams struct {
 
 // ReleaseApplLockResult are the OUT parameters of release_appl_lock.
 type ReleaseApplLockResult struct {
-	ReturnCD        Flag
+	OkFL            Flag
 	Outcome         Outcome
 	OldOperatorID   string
 	OldDepartmentID string

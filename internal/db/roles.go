@@ -25,16 +25,10 @@ func (r Role) May(operation Operation) bool {
 	switch operation.Name {
 	case "appl_lock_version":
 		return true
-	case "inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters":
+	case "inquire_appl_lock":
 		return r != Janitor && r != Administrator
-	case "list_appl_lock_events":
-		return r != Janitor
-	case "list_appl_lock_policies":
-		return r != Operator && r != Janitor
-	case "set_appl_lock_policy", "drop_appl_lock_policy":
+	case "set_appl_lock_policy", "drop_appl_lock_policy", "purge_appl_lock_history":
 		return r == Administrator
-	case "stats_appl_locks":
-		return r != Operator && r != Administrator // it reads the tables from end to end
 	case "transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks":
 		return r == Supervisor
 	case "purge_appl_locks":
@@ -44,13 +38,25 @@ func (r Role) May(operation Operation) bool {
 	}
 }
 
-// Anchor returns the operation that makes a grantee one of the role: whoever has it is meant to have the others, too. The
+// MaySee reports whether a role has the right to SELECT from a view.
+func (r Role) MaySee(view View) bool {
+	switch view.Name {
+	case "appl_lock_history", "appl_lock_policies":
+		return r != Janitor
+	case "appl_lock_stats":
+		return r != Operator && r != Administrator // it reads the tables from end to end
+	default:
+		return r != Janitor && r != Administrator
+	}
+}
+
+// Anchor returns the operation or view that makes a grantee one of the role: whoever has it is meant to have the others, too. The
 // auditor's is one that operators have as well, so it tells only of those who have no other anchor.
 func (r Role) Anchor() string {
 	return map[Role]string{
 		Operator:      "get_appl_lock",
 		Supervisor:    "transfer_appl_lock",
-		Auditor:       "list_appl_locks",
+		Auditor:       "appl_lock_live",
 		Janitor:       "purge_appl_locks",
 		Administrator: "set_appl_lock_policy",
 	}[r]
@@ -65,4 +71,15 @@ func (r Role) Allowed() []Operation {
 		}
 	}
 	return allowed
+}
+
+// Visible returns the views of a role, in the order of the contract.
+func (r Role) Visible() []View {
+	var visible []View
+	for _, view := range Views() {
+		if r.MaySee(view) {
+			visible = append(visible, view)
+		}
+	}
+	return visible
 }

@@ -13,6 +13,6 @@ type SetApplLockPolicyParams struct {
 
 // SetApplLockPolicyResult are the OUT parameters of set_appl_lock_policy.
 type SetApplLockPolicyResult struct {
-	ReturnCD Flag
-	Outcome  Outcome
+	OkFL    Flag
+	Outcome Outcome
 }

@@ -3,6 +3,7 @@ package db_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ func permittedGaps() map[string]string {
 	return map[string]string{
 		"procedures/sqlite/STEM.sql":                  "it has no procedures; queries/sqlite has the operations",
 		"procedures/sqlite/":                          "the same",
+		"procedures/sqlite/views.sql":                 "the views stand in its migration",
 		"procedures/guards/sqlite/":                   "a trigger sees tables only",
 		"procedures/guards/db2/":                      "no Db2 could be had to try them on",
 		"queries/db2/STEM.sql":                        "sqlc does not know the engine; the driver has the calls",
@@ -34,61 +36,70 @@ func permittedGaps() map[string]string {
 		"testdata/scenarios/serialize_appl_lock.txt":  "it answers nothing; see testdata/interleavings",
 		"testdata/scenarios/appl_lock_version.txt":    "it is a constant",
 
-		"queries/sqlite/transfer_appl_locks.sql":                "its statements are those of list_appl_locks and transfer_appl_lock",
-		"queries/sqlite/release_appl_locks.sql":                 "its statements are those of list_appl_locks and release_appl_lock",
+		"queries/sqlite/take_appl_lock.sql":                     "its statements are those of inquire_appl_lock and get_appl_lock",
+		"queries/sqlite/transfer_appl_lock.sql":                 "the same",
+		"queries/sqlite/transfer_appl_locks.sql":                "its statements are those of appl_lock_live and transfer_appl_lock",
+		"queries/sqlite/release_appl_locks.sql":                 "its statements are those of appl_lock_live and release_appl_lock",
+		"internal/db/sqlite/queries/take_appl_lock.sql.go":      "the same",
+		"internal/db/sqlite/queries/transfer_appl_lock.sql.go":  "the same",
 		"internal/db/sqlite/queries/transfer_appl_locks.sql.go": "the same",
 		"internal/db/sqlite/queries/release_appl_locks.sql.go":  "the same",
 	}
 }
 
-// permittedExtras are files of a layer that belong to no operation, with the reason.
-func permittedExtras() map[string]string {
-	return map[string]string{
-		"procedures/postgres/appl_lock_argument.sql": "what the operations check their arguments with",
-		"procedures/postgres/appl_lock_time.sql":     "what the operations tell with how long a lock lasts",
-		"procedures/postgres/appl_lock_record.sql":   "what the operations write the history with",
-		"procedures/mysql/appl_lock_record.sql":      "what the operations write the history with",
-		"queries/sqlite/appl_lock_record.sql":        "what the operations write the history with",
-		"procedures/mysql/appl_lock_argument.sql":    "what the operations refuse their arguments with",
-		"procedures/db2/appl_lock_argument.sql":      "what the operations refuse their arguments with",
-		"procedures/db2/zos/appl_lock_argument.sql":  "what the operations refuse their arguments with",
+// isHelper reports whether a file of a layer of SQL has no operation of its own: the views, what several operations call, which has
+// no verb in its name, and a part of one operation, which is named after it.
+func isHelper(file string) bool {
+	name := strings.TrimSuffix(path.Base(file), ".sql")
+	if slices.Contains(operationStems(), name) {
+		return false
 	}
+	isPart := func(operation string) bool { return strings.HasPrefix(name, operation+"_") }
+	return name == "views" || strings.HasPrefix(name, "appl_lock_") || slices.ContainsFunc(operationStems(), isPart)
 }
 
 // Goal: one operation is one straight line with the same stem at each stop, in every dialect.
 // Method: each layer has one file for each operation, and no other.
 func TestStemsAreComplete(t *testing.T) {
 	t.Parallel()
-	var layers []string
-	for _, pattern := range places(t, newOperation) {
-		if strings.Contains(pattern, "STEM") {
-			layers = append(layers, expand(pattern, "DIALECT", dialectNames())...)
+	for title, stems := range map[string][]string{newOperation: operationStems(), newView: viewStems()} {
+		for _, pattern := range places(t, title) {
+			if !strings.Contains(pattern, "STEM") {
+				continue
+			}
+			for _, layer := range expand(pattern, "DIALECT", dialectNames()) {
+				if permittedGaps()[layer] == "" {
+					requireLayer(t, layer, stems)
+				}
+			}
 		}
 	}
-	for _, layer := range layers {
-		if permittedGaps()[layer] != "" {
-			continue
+}
+
+// requireLayer wants a file of a layer for each stem, and no other but helpers.
+func requireLayer(t *testing.T, layer string, stems []string) {
+	t.Helper()
+	wanted := map[string]bool{}
+	for _, stem := range stems {
+		file := strings.ReplaceAll(layer, "STEM", stem)
+		wanted[file] = true
+		_, permitted := permittedGaps()[file]
+		_, err := os.Stat("../../" + file)
+		if exists := err == nil; exists == permitted {
+			t.Errorf("%s: exists %t, permitted gap %t", file, exists, permitted)
 		}
-		wanted := map[string]bool{}
-		for _, operation := range db.Contract() {
-			file := strings.ReplaceAll(layer, "STEM", operation.Name)
-			wanted[file] = true
-			_, permitted := permittedGaps()[file]
-			_, err := os.Stat("../../" + file)
-			if exists := err == nil; exists == permitted {
-				t.Errorf("%s: exists %t, permitted gap %t", file, exists, permitted)
-			}
-		}
-		folder, _, _ := strings.Cut(layer, "/STEM")
-		entries, err := os.ReadDir("../../" + folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			file := folder + "/" + entry.Name()
-			if strings.HasSuffix(layer, ".sql") && !entry.IsDir() && !wanted[file] && permittedExtras()[file] == "" {
-				t.Errorf("%s belongs to no operation", file)
-			}
+	}
+	folder, _, _ := strings.Cut(layer, "/STEM")
+	entries, err := os.ReadDir("../../" + folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		file := folder + "/" + entry.Name()
+		ofView := slices.Contains(viewStems(), strings.TrimSuffix(entry.Name(), ".sql"))
+		ofOperation := slices.Contains(operationStems(), strings.TrimSuffix(entry.Name(), ".sql"))
+		if strings.HasSuffix(layer, ".sql") && !entry.IsDir() && !wanted[file] && !ofView && !ofOperation && !isHelper(file) {
+			t.Errorf("%s belongs to no operation and no view", file)
 		}
 	}
 }
@@ -141,8 +152,8 @@ func dialectsNamed() map[string]string {
 func TestStemsOneRegistry(t *testing.T) {
 	t.Parallel()
 	literal := regexp.MustCompile(`"(postgres|sqlite|mysql|mariadb|db2)"`)
-	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
-		name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
+	err := filepath.WalkDir("../..", func(place string, entry fs.DirEntry, err error) error {
+		name := filepath.ToSlash(strings.TrimPrefix(place, "../../"))
 		if err != nil {
 			return err
 		}
@@ -152,12 +163,12 @@ func TestStemsOneRegistry(t *testing.T) {
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		for place := range dialectsNamed() {
-			if strings.HasPrefix(name, place) {
+		for permitted := range dialectsNamed() {
+			if strings.HasPrefix(name, permitted) {
 				return nil
 			}
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(place)
 		if found := literal.FindString(string(text)); found != "" {
 			t.Errorf("%s names %s: that belongs into a driver or a registry", name, found)
 		}

@@ -16,7 +16,7 @@ type TakeApplLockParams struct {
 
 // TakeApplLockResult are the OUT parameters of take_appl_lock. ExpiresTS is zero when the outcome is Free.
 type TakeApplLockResult struct {
-	ReturnCD        Flag
+	OkFL            Flag
 	Outcome         Outcome
 	OldOperatorID   string
 	OldDepartmentID string

@@ -18,7 +18,7 @@ type TransferApplLockParams struct {
 // TransferApplLockResult are the OUT parameters of transfer_appl_lock. ExpiresTS is zero when the
 // outcome is Free.
 type TransferApplLockResult struct {
-	ReturnCD        Flag
+	OkFL            Flag
 	Outcome         Outcome
 	OldOperatorID   string
 	OldDepartmentID string

@@ -23,6 +23,7 @@ const (
 	PartSteps    Part = "steps"
 	PartTables   Part = "tables"
 	PartRoutines Part = "routines"
+	PartViews    Part = "views"
 	PartOwners   Part = "owners"
 	PartRights   Part = "rights"
 )
@@ -46,6 +47,7 @@ type Installation struct {
 	Texts    []string
 	Tables   []Table
 	Routines []*RoutineText
+	Views    []*RoutineText
 }
 
 // Table is one that a migration creates.
@@ -86,7 +88,13 @@ func installation(target Target, steps []Migration) (Installation, error) {
 		found.Texts = append(found.Texts, up)
 		found.Tables = append(found.Tables, tablesOf(up)...)
 	}
-	found.Routines = InstalledBy(found.Texts, target.Split)
+	for _, text := range InstalledBy(found.Texts, target.Split) {
+		if text.Kind == KindView {
+			found.Views = append(found.Views, text)
+		} else {
+			found.Routines = append(found.Routines, text)
+		}
+	}
 	return found, nil
 }
 
@@ -191,10 +199,49 @@ func inspectInstalled(ctx context.Context, target Target, client database.DBTxCo
 		}
 	}
 	// Without the tables there is nothing that the routines could work on.
-	if len(findings) > 0 || target.Inspect == nil {
+	if len(findings) > 0 {
 		return findings, nil
 	}
-	return target.Inspect(ctx, client, want)
+	findings, err := inspectViews(ctx, target, client, want.Views)
+	if err != nil || target.Inspect == nil {
+		return findings, err
+	}
+	inspected, err := target.Inspect(ctx, client, want)
+	return append(findings, inspected...), err
+}
+
+// inspectViews finds the views that are missing, or have other columns than the contract says.
+func inspectViews(ctx context.Context, target Target, client database.DBTxConn, views []*RoutineText) ([]Finding, error) {
+	var findings []Finding
+	for _, view := range views {
+		problem, err := problemOf(ctx, target, client, Table{Name: view.Name, Columns: columnsOf(view.Name)})
+		if err != nil {
+			return nil, err
+		}
+		if problem != "" {
+			findings = append(findings, Finding{
+				Part: PartViews, Name: "view " + view.Name, Problem: problem, Mend: target.creating(view),
+			})
+		}
+	}
+	return findings, nil
+}
+
+// columnsOf returns the columns of a view.
+func columnsOf(name string) []string {
+	var columns []string
+	for _, view := range db.Views() {
+		if view.Name != name {
+			continue
+		}
+		for _, column := range view.Columns {
+			columns = append(columns, column.Name)
+		}
+	}
+	if columns == nil { // not one of the contract
+		return []string{"1"}
+	}
+	return columns
 }
 
 // MissingIndexes returns a finding for each index that is not there. Qualify is the target's.

@@ -25,14 +25,19 @@ func Routines(role db.Role) []Routine {
 	return routines
 }
 
-// Right is the right of a grantee to call a routine, as a catalogue has it.
-type Right struct{ Grantee, Routine string }
+// Right is the right of a grantee to call a routine or to read a view, as a catalogue has it.
+type Right struct{ Grantee, Name string }
+
+// IsView reports whether a name is that of a view.
+func IsView(name string) bool {
+	return slices.ContainsFunc(db.Views(), func(view db.View) bool { return view.Name == name })
+}
 
 // Lack is what a grantee's role has and the grantee has not.
 type Lack struct {
 	Grantee string
 	Role    db.Role
-	// Operations are those that are there in no form, and the forms that one lacks who has others in both.
+	// Operations are those that are there in no form, the forms that one lacks who has others in both, and the views.
 	Operations []string
 }
 
@@ -45,7 +50,7 @@ func Lacks(rights []Right) []Lack {
 		if granted[right.Grantee] == nil {
 			grantees = append(grantees, right.Grantee)
 		}
-		granted[right.Grantee] = append(granted[right.Grantee], right.Routine)
+		granted[right.Grantee] = append(granted[right.Grantee], right.Name)
 	}
 	slices.Sort(grantees)
 	var lacks []Lack
@@ -98,12 +103,17 @@ func missing(role db.Role, routines []string) []string {
 		}
 	}
 	if both {
-		return append(none, one...)
+		none = append(none, one...)
+	}
+	for _, view := range role.Visible() {
+		if !slices.Contains(routines, view.Name) {
+			none = append(none, view.Name)
+		}
 	}
 	return none
 }
 
-// ReadRights returns what a query of grantees and routines answers for a schema.
+// ReadRights returns what a query of grantees and names answers for a schema.
 func ReadRights(ctx context.Context, handle db.Handle, query string) (rights []Right, err error) {
 	rows, err := handle.DB.QueryContext(ctx, query, handle.Schema)
 	if err != nil {
@@ -112,7 +122,7 @@ func ReadRights(ctx context.Context, handle db.Handle, query string) (rights []R
 	defer func() { _ = rows.Close() }() // what it would say, Err says
 	for rows.Next() {
 		var right Right
-		if err := rows.Scan(&right.Grantee, &right.Routine); err != nil {
+		if err := rows.Scan(&right.Grantee, &right.Name); err != nil {
 			return nil, handle.Interpret(ctx, err)
 		}
 		rights = append(rights, right)

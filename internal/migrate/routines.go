@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// RoutineText is a procedure or a function, with what is said of it.
+// RoutineText is a procedure, a function or a view, with the statements about it.
 type RoutineText struct {
 	Kind, Name string
 	// Header is the comments before its CREATE.
@@ -20,21 +20,26 @@ type Statement struct {
 	Verb, Text string
 }
 
+// KindView is the kind of a view.
+const KindView = "VIEW"
+
 // VerbCreate is that of the statement that creates a routine; each has one.
 const VerbCreate = "CREATE"
 
-// CreateRoutine finds the statements that create routines, with kind and name.
-var CreateRoutine = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(FUNCTION|PROCEDURE) (\w+)`)
+// CreateRoutine finds the statements that create routines and views, with kind and name.
+var CreateRoutine = regexp.MustCompile(
+	`(?m)^CREATE (?:OR REPLACE )?(?:ALGORITHM = \w+ )?(?:SQL SECURITY DEFINER )?(FUNCTION|PROCEDURE|VIEW) (\w+)`)
 
-// DropRoutine finds the statements that drop routines, with the name.
-var DropRoutine = regexp.MustCompile(`(?m)^DROP (?:FUNCTION|PROCEDURE) (?:IF EXISTS )?(\w+)`)
+// DropRoutine finds the statements that drop routines and views, with the name.
+var DropRoutine = regexp.MustCompile(`(?m)^DROP (?:FUNCTION|PROCEDURE|VIEW) (?:IF EXISTS )?(\w+)`)
 
 var (
-	aboutRoutine = regexp.MustCompile(`(?m)^(COMMENT|REVOKE|CALL) (?:ON (?:SPECIFIC )?|ALL ON )?(?:(?:FUNCTION|PROCEDURE) )?(\w+)`)
+	aboutRoutine = regexp.MustCompile(`(?m)^(COMMENT|REVOKE|CALL) (?:ON (?:SPECIFIC )?|ALL ON )?(?:(?:FUNCTION|PROCEDURE|VIEW|TABLE) )?(\w+)`)
 
 	signatureEnd = regexp.MustCompile(`\n(?:SPECIFIC|DYNAMIC RESULT SETS|LANGUAGE) `)
-	// migrated is what a migration runs: a block, or a line of its own.
-	migrated = regexp.MustCompile(`(?ms)^-- \+goose StatementBegin\n(.*?)^-- \+goose StatementEnd\n|^(DROP [^\n]*\n)`)
+	// migrated is what a migration runs: a block, or a statement of its own that drops something or creates a view.
+	migrated = regexp.MustCompile(
+		`(?ms)^-- \+goose StatementBegin\n(.*?)^-- \+goose StatementEnd\n|^(DROP [^\n]*\n|CREATE VIEW \w+ AS\n.*?;\n)`)
 )
 
 // Definition is the routine's CREATE.
@@ -43,8 +48,11 @@ func (r *RoutineText) Definition() string {
 	return r.Statements[i].Text
 }
 
-// Signature is what callers depend on: the name, the parameters and what is returned.
+// Signature is what callers depend on: the name, the parameters and what is returned. The columns of a view are in the contract.
 func (r *RoutineText) Signature() string {
+	if r.Kind == KindView {
+		return KindView + " " + r.Name
+	}
 	definition := r.Definition()
 	if end := signatureEnd.FindStringIndex(definition); end != nil {
 		definition = definition[:end[0]]
@@ -60,11 +68,6 @@ func (r *RoutineText) set(later Statement) {
 		return
 	}
 	r.Statements[i] = later
-}
-
-// Replaces reports whether a CREATE may run where the routine is installed.
-func (s Statement) Replaces() bool {
-	return strings.HasPrefix(s.Text, "CREATE OR REPLACE ")
 }
 
 // Find returns the routine of a name, or nil.

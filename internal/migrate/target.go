@@ -12,6 +12,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -37,7 +38,7 @@ type Target struct {
 	Remove func(ctx context.Context) error
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
 	SessionLocker lock.SessionLocker
-	// Rights returns who may call what; nil where nobody is granted anything, or the catalogue is not read.
+	// Rights returns who may call which routine and read which view; nil where nobody is granted anything, or the catalogue is not read.
 	Rights func(ctx context.Context) ([]Right, error)
 	// Interpret gives an error of DB its kind.
 	Interpret func(ctx context.Context, err error) error
@@ -47,8 +48,12 @@ type Target struct {
 	LiveLocks string
 	// Split parts a block of a migration that has several statements; nil where each has one.
 	Split func(block string) []string
-	// Inspect compares the routines, and what else the dialect can tell; nil where there is nothing but tables.
+	// Inspect compares the routines, the texts and owners of the views, and what else the dialect can tell; nil where there is
+	// nothing but tables. That each view is there with its columns is known already.
 	Inspect func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
+	// CreateView returns the statements that create a view of a migration, or replace it, with its grants where the dialect keeps
+	// them; nil where the view's own statements do.
+	CreateView func(view *RoutineText) []string
 	// Repeatable is true where a step may be applied to what it has left before.
 	Repeatable bool
 	// Compares are the parts that Inspect can tell everything of.
@@ -69,6 +74,18 @@ type Target struct {
 // DeleteType returns the statement that deletes from a table what is about objects of a type, its argument.
 func (t Target) DeleteType(table string) string {
 	return "DELETE FROM " + t.Qualify(table) + " WHERE " + t.OfType
+}
+
+// creating returns the statements that create a view.
+func (t Target) creating(view *RoutineText) []string {
+	if t.CreateView != nil {
+		return t.CreateView(view)
+	}
+	var statements []string
+	for _, statement := range view.Statements {
+		statements = append(statements, strings.TrimSpace(statement.Text))
+	}
+	return statements
 }
 
 // Migration is one migration and when it was applied; AppliedAt is zero while it is pending.

@@ -147,7 +147,9 @@ func WaitersAnswer(waiters []db.Waiter) Answer {
 		answer.Values[nth("department_id", i+1)] = row.DepartmentID
 		answer.Values[nth("until_ts", i+1)] = timestamp(row.UntilTS)
 		answer.Values[nth("wait_seconds", i+1)] = secondsBetween(row.SinceTS, row.UntilTS)
-		answer.Values[nth("listed_seconds", i+1)] = secondsBetween(row.SinceTS, row.ExpiresTS)
+		answer.Values[nth("waited_seconds", i+1)] = strconv.FormatInt(row.WaitedSeconds, 10)
+		answer.Values[nth("holder_id", i+1)] = row.HolderID
+		answer.Values[nth("holder_department_id", i+1)] = row.HolderDepartmentID
 		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
 	}
 	return orNone(answer)
@@ -196,6 +198,7 @@ func InboxAnswer(notices []db.Notice) Answer {
 		answer.Values[nth("other_department_id", i+1)] = row.OtherDepartmentID
 		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
 		answer.Values[nth("reason", i+1)] = row.Reason
+		answer.Values[nth("safe_event_id", i+1)] = strconv.FormatInt(row.SafeEventID, 10)
 	}
 	return orNone(answer)
 }

@@ -37,6 +37,8 @@ func Facade(client *applock.Client) Executor {
 			return noteThroughFacade(ctx, client, args)
 		case "list":
 			return listThroughFacade(ctx, client, args)
+		case "purge_history":
+			return purgeHistoryThroughFacade(ctx, client, args)
 		case "purge":
 			return purgeThroughFacade(ctx, client, args)
 		case "assert":
@@ -74,6 +76,7 @@ func getThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 		Object: object(args),
 		Owner:  applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
 		TTL:    seconds(args, "ttl_seconds"),
+		New:    args["new_fl"] == "Y",
 	})
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
@@ -233,9 +236,9 @@ func noteThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object(args)})
 	if errors.Is(err, applock.ErrNotHeld) {
-		return InquireAnswer(db.InquireApplLockResult{ReturnCD: db.No}), nil
+		return InquireAnswer(db.InquireApplLockResult{OkFL: db.No}), nil
 	}
-	return AnswerOrError(InquireAnswer(db.InquireApplLockResult{ReturnCD: db.Yes, Lock: db.Lock{
+	return AnswerOrError(InquireAnswer(db.InquireApplLockResult{OkFL: db.Yes, Lock: db.Lock{
 		OperatorID:   lock.Owner.Operator,
 		DepartmentID: lock.Owner.Department,
 		Fence:        int64(lock.Fence),
@@ -254,6 +257,10 @@ func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 		Operator:   args["operator_id"],
 		Department: args["department_id"],
 		PageSize:   int(number(args, "max_rows")),
+
+		OlderThan:     seconds(args, "older_than_seconds"),
+		ExpiresWithin: seconds(args, "expires_within_seconds"),
+		Order:         applock.ListOrder(args["order"]),
 	}
 	for lock, err := range client.List(ctx, request) {
 		if err != nil {
@@ -261,6 +268,7 @@ func listThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 		}
 		rows = append(rows, map[string]any{
 			"object_type": lock.Object.Type, "object_id": lock.Object.ID, "seconds_left": wholeSeconds(lock.Left), "note": lock.Note,
+			"ttl_seconds": wholeSeconds(lock.TTL),
 		})
 	}
 	return ListAnswer(rows), nil
@@ -287,8 +295,11 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 			ClientID:     waiter.Client,
 			SinceTS:      waiter.Since,
 			UntilTS:      waiter.Until,
-			ExpiresTS:    waiter.ExpiresAt,
-			SecondsLeft:  wholeSeconds(waiter.Left),
+
+			WaitedSeconds:      wholeSeconds(waiter.Waited),
+			HolderID:           waiter.Holder.Operator,
+			HolderDepartmentID: waiter.Holder.Department,
+			SecondsLeft:        wholeSeconds(waiter.Left),
 		})
 	}
 	return WaitersAnswer(waiters), nil
@@ -316,10 +327,15 @@ func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args)
 		Since:      seconds(args, "since_seconds"),
 		After:      number(args, "after_event_id"),
 		PageSize:   int(number(args, "max_rows")),
+
+		NewestFirst: args["newest_first"] == "Y",
 	}
 	for event, err := range client.Events(ctx, request) {
 		if err != nil {
 			return AnswerOrError(Answer{}, err)
+		}
+		if request.PageSize > 0 && len(events) == request.PageSize {
+			break // the façade goes on with the next page
 		}
 		events = append(events, db.Event{
 			EventID:          event.ID,
@@ -343,13 +359,13 @@ func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args)
 }
 
 func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	notices, err := client.Inbox(ctx, applock.InboxRequest{
+	result, err := client.Inbox(ctx, applock.InboxRequest{
 		Operator: args["operator_id"],
-		After:    number(args, "after_event_id"),
+		Position: applock.InboxPosition{After: number(args, "after_event_id")},
 		PageSize: int(number(args, "max_rows")),
 	})
 	var rows []db.Notice
-	for _, notice := range notices {
+	for _, notice := range result.Notices {
 		rows = append(rows, db.Notice{
 			Kind:              db.NoticeKind(notice.Kind),
 			EventID:           notice.Event,
@@ -360,6 +376,7 @@ func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 			EventTS:           notice.At,
 			SecondsLeft:       wholeSeconds(notice.Left),
 			Reason:            notice.Reason,
+			SafeEventID:       result.Next.After,
 		})
 	}
 	return AnswerOrError(InboxAnswer(rows), err)
@@ -397,8 +414,8 @@ func policiesThroughFacade(ctx context.Context, client *applock.Client, args Arg
 			flag = db.No
 		}
 		rows = append(rows, map[string]any{
-			"object_type": policy.Type, "default_ttl_seconds": wholeSeconds(policy.DefaultTTL),
-			"longest_ttl_seconds": wholeSeconds(policy.LongestTTL), "take_reason_fl": string(flag),
+			"object_type": policy.Type, "default_ttl_seconds": orNull(policy.DefaultTTL),
+			"longest_ttl_seconds": orNull(policy.LongestTTL), "take_reason_fl": string(flag),
 			"history_level": string(policy.HistoryLevel),
 		})
 	}
@@ -413,18 +430,41 @@ func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
 }
 
-// ListAnswer has one word for each row of list_appl_locks, the object.
+// orNull returns whole seconds, nil for none.
+func orNull(duration time.Duration) any {
+	if duration == 0 {
+		return nil
+	}
+	return wholeSeconds(duration)
+}
+
+func purgeHistoryThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	once, cancel := context.WithCancel(ctx)
+	defer cancel()
+	result, err := client.PurgeHistory(once, applock.PurgeHistoryRequest{
+		OlderThan: seconds(args, "older_than_seconds"),
+		Batch:     int(number(args, "max_rows")),
+		Progress:  func(int64) { cancel() }, // one batch, as the procedure does
+	})
+	if ctx.Err() == nil && once.Err() != nil {
+		err = nil
+	}
+	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
+}
+
+// ListAnswer has one word for each row of appl_lock_live, the object.
 func ListAnswer(rows []map[string]any) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range rows {
 		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s", row["object_type"], row["object_id"]))
 		answer.Values[nth("seconds_left", i+1)] = Text(row["seconds_left"])
 		answer.Values[nth("note", i+1)] = Text(row["note"])
+		answer.Values[nth("ttl_seconds", i+1)] = Text(row["ttl_seconds"])
 	}
 	return orNone(answer)
 }
 
-// StatsAnswer has one word for each row of stats_appl_locks, type and department.
+// StatsAnswer has one word for each row of appl_lock_stats, type and department.
 func StatsAnswer(rows []map[string]any) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range rows {
@@ -436,7 +476,7 @@ func StatsAnswer(rows []map[string]any) Answer {
 	return orNone(answer)
 }
 
-// PoliciesAnswer has one word for each row of list_appl_lock_policies, the type and what is laid down for it.
+// PoliciesAnswer has one word for each row of appl_lock_policies, the type and what is laid down for it.
 func PoliciesAnswer(rows []map[string]any) Answer {
 	var answer Answer
 	for _, row := range rows {
@@ -450,7 +490,7 @@ func PoliciesAnswer(rows []map[string]any) Answer {
 func InquireAnswer(result db.InquireApplLockResult) Answer {
 	lock := result.Lock
 	return Answer{
-		Words: []string{string(result.ReturnCD)},
+		Words: []string{string(result.OkFL)},
 		Values: map[string]string{
 			"operator_id":   lock.OperatorID,
 			"department_id": lock.DepartmentID,
@@ -544,10 +584,13 @@ func parameterOf(field string) string {
 		"LongestTTL":       "longest_ttl_seconds",
 		"HistoryLevel":     "history_level",
 		"After":            "after_event_id",
+		"Position.After":   "after_event_id",
 		"After.Type":       "after_type",
 		"After.ID":         "after_id",
 		"TTL":              "ttl_seconds",
 		"OlderThan":        "older_than_seconds",
+		"ExpiresWithin":    "expires_within_seconds",
+		"Order":            "order",
 		"Batch":            "max_rows",
 		"PageSize":         "max_rows",
 	}[field]

@@ -42,21 +42,30 @@ var ErrNotOffered = errors.New("not offered by this way of calling")
 // the verb.
 func Word(operation db.Operation) string {
 	switch operation.Name {
-	case "list_appl_lock_waiters":
-		return "waiters"
 	case "get_appl_lock_permit":
 		return "permit"
-	case "list_appl_lock_events":
-		return "events"
 	case "transfer_appl_locks":
 		return "transfers"
 	case "release_appl_locks":
 		return "releases"
-	case "list_appl_lock_policies":
-		return "policies"
+	case "purge_appl_lock_history":
+		return "purge_history"
 	}
 	verb, _, _ := strings.Cut(operation.Name, "_appl_lock")
 	return verb
+}
+
+// ViewWord returns what the scenarios call the reading of a view by.
+func ViewWord(view db.View) string {
+	switch view.Name {
+	case "appl_lock_live":
+		return "list"
+	case "appl_lock_waiting":
+		return "waiters"
+	case "appl_lock_history":
+		return "events"
+	}
+	return strings.TrimPrefix(view.Name, "appl_lock_")
 }
 
 // Through is the way of calling through package applock, and through its driver what the façade keeps to itself.

@@ -40,6 +40,9 @@ func (s Step) scratch(prefix string) Step {
 	}
 	for i, word := range s.Words {
 		s.Words[i] = scratchObject(prefix, word)
+		if kind, rest, found := strings.Cut(word, "/"); found && (s.Operation == "events" || s.Operation == "inbox") {
+			s.Words[i] = kind + "/" + scratchObject(prefix, rest)
+		}
 		if key, client, found := cutLast(s.Words[i], "/"); found && s.Operation == "waiters" {
 			s.Words[i] = key + "/" + scratchName(prefix, client)
 		}

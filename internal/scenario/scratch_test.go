@@ -65,7 +65,7 @@ func TestScratchPlaysEachOperation(t *testing.T) {
 	t.Parallel()
 	var none []string
 	// A purge and the inbox of an operator would meet everybody's rows, and the version has no answer to play.
-	operations := map[string]bool{"purge": true, "inbox": true, "version": true}
+	operations := map[string]bool{"purge": true, "purge_history": true, "inbox": true, "version": true}
 	for name, steps := range scratches(t) {
 		if len(steps) == 0 {
 			none = append(none, name)
@@ -75,12 +75,20 @@ func TestScratchPlaysEachOperation(t *testing.T) {
 		}
 	}
 	slices.Sort(none)
-	want := []string{"get_appl_lock_blank", "invalid_null", "invalid_sets_flag", "invalid_take_null", "invalid_waiters", "list_appl_lock_waiters_pages", "list_appl_locks_pages", "stats_appl_locks_waiters"}
+	want := []string{
+		"appl_lock_live_pages", "appl_lock_stats_waiters", "appl_lock_waiting_pages", "get_appl_lock_blank", "inbox_appl_locks_position",
+		"invalid_null", "invalid_sets_flag", "invalid_take_null", "invalid_waiters",
+	}
 	if !slices.Equal(none, want) {
 		t.Errorf("nothing is played of %q, want %q", none, want)
 	}
 	for _, operation := range db.Contract() {
 		if word := scenario.Word(operation); !operation.Version && !operations[word] {
+			t.Errorf("%s is not played", word)
+		}
+	}
+	for _, view := range db.Views() {
+		if word := scenario.ViewWord(view); !operations[word] {
 			t.Errorf("%s is not played", word)
 		}
 	}

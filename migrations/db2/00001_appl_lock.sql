@@ -1,5 +1,6 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one,
--- appl_lock_event, the history, appl_lock_policy, what is laid down for a type, and appl_lock_serialize, which Db2 needs for serialize_appl_lock. They are new: an older client notices nothing.
+-- appl_lock_event, the history, appl_lock_policy, what is laid down for a type,
+-- appl_lock_fence, the greatest fence purged, and appl_lock_serialize, which Db2 needs for serialize_appl_lock.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
@@ -16,15 +17,18 @@ CREATE TABLE appl_lock (
     fence BIGINT NOT NULL,
     acquired_ts TIMESTAMP NOT NULL,
     lock_ts TIMESTAMP NOT NULL,
+    ttl_seconds BIGINT NOT NULL,
     expires_ts TIMESTAMP NOT NULL,
     note VARCHAR(1020) NOT NULL,
     history_fl CHAR(1) NOT NULL,
+    released_ts TIMESTAMP,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
     CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
-    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts),
+    CONSTRAINT appl_lock_ttl_seconds_ck CHECK (ttl_seconds > 0)
 )
 -- +goose StatementEnd
 
@@ -33,7 +37,7 @@ ALTER TABLE appl_lock VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock IS 'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.'
+COMMENT ON TABLE appl_lock IS 'One row for each object that is or was locked. The lock is live while released_ts is NULL and expires_ts lies in the future; else the object is free. Change it through the procedures only.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -61,15 +65,44 @@ COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant, UTC.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer, UTC. Equal to acquired_ts exactly until the first renewal.'
+COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer, UTC. Greater each time, whatever the clock does.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC; releasing sets it to 1970.'
+COMMENT ON COLUMN appl_lock.ttl_seconds IS 'What the last get, renewal or transfer asked for, after the policy.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC. Releasing leaves it as it is.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
 COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock.released_ts IS 'When the grant was released, UTC; NULL while it lasts.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TABLE appl_lock_fence (
+    id SMALLINT NOT NULL,
+    fence BIGINT NOT NULL,
+    CONSTRAINT appl_lock_fence_pk PRIMARY KEY (id),
+    CONSTRAINT appl_lock_fence_id_ck CHECK (id = 1)
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_fence VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+INSERT INTO appl_lock_fence (id, fence) VALUES (1, 0)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_fence IS 'One row: the greatest fence that a purge has removed. Each new row of appl_lock has a greater one.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -102,6 +135,7 @@ CREATE TABLE appl_lock_waiter (
     since_ts TIMESTAMP NOT NULL,
     until_ts TIMESTAMP,
     expires_ts TIMESTAMP NOT NULL,
+    holder_id VARCHAR(256) NOT NULL,
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id <> ''),
@@ -112,6 +146,10 @@ CREATE TABLE appl_lock_waiter (
 
 -- +goose StatementBegin
 CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -154,8 +192,12 @@ COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up, UTC; NULL = ne
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits, UTC.'
 -- +goose StatementEnd
 
--- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
--- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the lock when the program last looked; empty for nobody.'
+-- +goose StatementEnd
+
+-- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
+-- sort; what an operator did, lost and got in indexes.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_event (
     event_id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1),
@@ -190,6 +232,10 @@ CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE INDEX appl_lock_event_actor_ix ON appl_lock_event (actor_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 ALTER TABLE appl_lock_event VOLATILE CARDINALITY
 -- +goose StatementEnd
 
@@ -206,19 +252,19 @@ COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened, UTC.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.'
+COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED and HISTORY_PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED and POLICY.'
+COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED.'
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.'
+COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED and HISTORY_PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -254,7 +300,7 @@ COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the grant now; 0
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.'
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED and HISTORY_PURGED the number of rows, for POLICY first what it says now.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -312,6 +358,10 @@ DROP TABLE appl_lock_waiter
 
 -- +goose StatementBegin
 DROP TABLE appl_lock_serialize
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_fence
 -- +goose StatementEnd
 
 -- +goose StatementBegin

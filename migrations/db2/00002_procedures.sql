@@ -1,7 +1,7 @@
 -- Installs the procedures. Made by `make snapshot` from procedures/db2: edit them there.
 
 -- +goose Up
--- CURRENT SCHEMA and CURRENT PATH name the schema: applockctl and the printed script set them.
+-- CURRENT SCHEMA and CURRENT PATH name the schema: the client sets them.
 
 -- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE appl_lock_refuse_text (
@@ -54,6 +54,47 @@ COMMENT ON SPECIFIC PROCEDURE appl_lock_refuse_number IS 'Internal to applock: r
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_check_text (
+    IN p_routine VARCHAR(64),
+    IN p_argument VARCHAR(64),
+    IN p_text VARCHAR(32000)
+)
+SPECIFIC appl_lock_check_text
+LANGUAGE SQL
+NOT DETERMINISTIC
+CONTAINS SQL
+BEGIN
+    DECLARE v_message VARCHAR(256);
+    DECLARE v_left INTEGER DEFAULT 0;
+    DECLARE v_bytes VARCHAR(16);
+    SET v_left = COALESCE(CHARACTER_LENGTH(p_text, CODEUNITS32), 0);
+    WHILE v_left > 0 DO
+        SET v_bytes = HEX(SUBSTRING(p_text, v_left, 1, CODEUNITS32));
+        SET v_left = v_left - 1;
+        IF LOCATE(
+            '/' || v_bytes || '/',
+            '/00/01/02/03/04/05/06/07/08/09/0A/0B/0C/0D/0E/0F'
+            || '/10/11/12/13/14/15/16/17/18/19/1A/1B/1C/1D/1E/1F/7F'
+            || '/C280/C281/C282/C283/C284/C285/C286/C287'
+            || '/C288/C289/C28A/C28B/C28C/C28D/C28E/C28F'
+            || '/C290/C291/C292/C293/C294/C295/C296/C297'
+            || '/C298/C299/C29A/C29B/C29C/C29D/C29E/C29F/'
+        ) > 0 THEN
+            SET v_message = p_routine || ': ' || p_argument || ' has a control character';
+            SET v_left = 0;
+        END IF;
+    END WHILE;
+    IF v_message IS NOT NULL THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_check_text IS 'Internal to applock: raises LK001 for a control character.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE appl_lock_check_database ()
 SPECIFIC appl_lock_check_database
 LANGUAGE SQL
@@ -81,6 +122,369 @@ CALL appl_lock_check_database()
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_record (
+    IN p_event_ts TIMESTAMP,
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_event VARCHAR(16),
+    IN p_actor_id VARCHAR(4000),
+    IN p_from_operator_id VARCHAR(4000),
+    IN p_from_department_id VARCHAR(4000),
+    IN p_to_operator_id VARCHAR(4000),
+    IN p_to_department_id VARCHAR(4000),
+    IN p_from_fence BIGINT,
+    IN p_to_fence BIGINT,
+    IN p_reason VARCHAR(4000)
+)
+SPECIFIC appl_lock_record
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    INSERT INTO appl_lock_event (
+        event_ts, object_type, object_id, event, actor_id, db_user, program,
+        from_operator_id, from_department_id, to_operator_id, to_department_id, from_fence, to_fence, reason
+    )
+    VALUES (
+        p_event_ts, p_object_type, p_object_id, p_event, p_actor_id, SESSION_USER, '',
+        p_from_operator_id, p_from_department_id, p_to_operator_id, p_to_department_id, p_from_fence, p_to_fence, p_reason
+    );
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_record IS 'Internal to applock: writes an event of the history.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_move (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_from_operator_id VARCHAR(4000),
+    IN p_expected_fence BIGINT,
+    IN p_to_operator_id VARCHAR(4000),
+    IN p_to_department_id VARCHAR(4000),
+    IN p_ttl_seconds BIGINT,
+    IN p_event VARCHAR(16),
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
+)
+SPECIFIC appl_lock_move
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+main: BEGIN
+    DECLARE v_round, v_rows, v_policies, v_changed INTEGER DEFAULT 0;
+    DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_longest_ttl_seconds BIGINT;
+
+    SET p_outcome = 'FREE';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_fence = 0;
+    SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
+    SET CURRENT LOCK TIMEOUT 1;
+    WHILE v_round < 30 DO
+        SET v_round = v_round + 1;
+
+        -- S1: who holds it? The aggregates make it one row in any case.
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
+            MAX(l.expires_ts), MAX(l.released_ts)
+        INTO
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_ttl_seconds,
+            v_old_expires_ts, v_old_released_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+        WITH CS;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
+            LEAVE main;
+        END IF;
+        IF v_old_operator_id <> COALESCE(p_from_operator_id, v_old_operator_id)
+            OR v_old_fence <> COALESCE(p_expected_fence, v_old_fence)
+        THEN
+            SET p_outcome = 'HELD';
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+            LEAVE main;
+        END IF;
+
+        -- S1b: how long may it last?
+        SELECT COUNT(*), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_longest_ttl_seconds
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = p_object_type
+        WITH CS;
+        SET v_ttl_seconds = COALESCE(p_ttl_seconds, v_old_ttl_seconds);
+        IF v_ttl_seconds > v_longest_ttl_seconds THEN
+            SET v_ttl_seconds = v_longest_ttl_seconds;
+        END IF;
+        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_lock_ts = v_now;
+        IF v_old_lock_ts >= v_now THEN
+            SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
+        END IF;
+        SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+            + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now);
+        IF v_old_fence >= v_fence THEN
+            SET v_fence = v_old_fence + 1;
+        END IF;
+
+        -- S2: a new grant, if it is still so.
+        UPDATE appl_lock AS l
+        SET operator_id = p_to_operator_id,
+            department_id = p_to_department_id,
+            fence = v_fence,
+            acquired_ts = v_now,
+            lock_ts = v_lock_ts,
+            ttl_seconds = v_ttl_seconds,
+            expires_ts = v_expires_ts,
+            note = ''
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.fence = v_old_fence
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts
+            AND l.released_ts IS NULL;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 1 THEN
+            -- S3: that has taken long, or the clock was set back meanwhile: then it is as if it began now.
+            SET v_begun = v_now;
+            SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+            IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN
+                SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+                IF v_lock_ts < v_now THEN
+                    SET v_lock_ts = v_now;
+                END IF;
+                IF CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+                    + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now) > v_fence THEN
+                    SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+                        + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now);
+                END IF;
+                UPDATE appl_lock AS l
+                SET fence = v_fence,
+                    acquired_ts = v_now,
+                    lock_ts = v_lock_ts,
+                    expires_ts = v_expires_ts
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id;
+            END IF;
+            CALL appl_lock_record(
+                v_now, p_object_type, p_object_id, p_event, p_actor_id, v_old_operator_id, v_old_department_id,
+                p_to_operator_id, p_to_department_id, v_old_fence, v_fence, p_reason
+            );
+            SET p_outcome = p_event;
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            SET p_fence = v_fence;
+            SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_ttl_seconds;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'appl_lock: changed hands during the call; call again';
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_move IS 'Internal to applock: gives a held object to an operator.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_live AS
+SELECT
+    l.object_type,
+    l.object_id,
+    l.operator_id,
+    l.department_id,
+    l.fence,
+    l.acquired_ts,
+    l.lock_ts,
+    l.expires_ts,
+    CAST(DAYS(l.expires_ts) - DAYS(t.now_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(t.now_ts)
+        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END AS seconds_left,
+    l.ttl_seconds,
+    l.note
+FROM appl_lock AS l
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON l.expires_ts > t.now_ts
+WHERE l.released_ts IS NULL
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_live IS 'A row for each live lock.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_waiting AS
+SELECT
+    w.object_type,
+    w.object_id,
+    w.operator_id,
+    w.department_id,
+    w.client_id,
+    w.since_ts,
+    w.until_ts,
+    CASE WHEN w.since_ts < t.now_ts THEN CAST(DAYS(t.now_ts) - DAYS(w.since_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(t.now_ts) - MIDNIGHT_SECONDS(w.since_ts)
+        - CASE WHEN MICROSECOND(w.since_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END ELSE 0 END AS waited_seconds,
+    COALESCE(l.operator_id, '') AS holder_id,
+    COALESCE(l.department_id, '') AS holder_department_id,
+    CASE WHEN l.expires_ts IS NOT NULL THEN CAST(DAYS(l.expires_ts) - DAYS(t.now_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(t.now_ts)
+        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left
+FROM appl_lock_waiter AS w
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON w.expires_ts > t.now_ts
+LEFT OUTER JOIN appl_lock AS l
+    ON l.object_type = w.object_type
+    AND l.object_id = w.object_id
+    AND l.released_ts IS NULL
+    AND l.expires_ts > t.now_ts
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_waiting IS 'A row for each operator that waits for an object, in each program.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_history AS
+SELECT
+    e.event_id,
+    e.event_ts,
+    e.object_type,
+    e.object_id,
+    e.event,
+    e.actor_id,
+    e.db_user,
+    e.program,
+    e.from_operator_id,
+    e.from_department_id,
+    e.to_operator_id,
+    e.to_department_id,
+    e.from_fence,
+    e.to_fence,
+    e.reason
+FROM appl_lock_event AS e
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_history IS 'A row for each event of the history.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_policies AS
+SELECT
+    p.object_type,
+    p.default_ttl_seconds,
+    p.longest_ttl_seconds,
+    p.take_reason_fl,
+    p.history_level
+FROM appl_lock_policy AS p
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_policies IS 'A row for each type that has a policy.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_stats AS
+SELECT
+    s.object_type,
+    s.department_id,
+    CAST(SUM(s.live) AS BIGINT) AS live,
+    CAST(SUM(s.expired) AS BIGINT) AS expired,
+    MAX(s.oldest_seconds) AS oldest_seconds,
+    COALESCE(MIN(s.expiry_seconds), 0) AS next_expiry_seconds,
+    CAST(SUM(s.waiters) AS BIGINT) AS waiters,
+    MAX(s.wait_seconds) AS longest_wait_seconds
+FROM (
+    SELECT
+        l.object_type,
+        CASE WHEN l.released_ts IS NULL AND l.expires_ts > t.now_ts THEN l.department_id ELSE '' END AS department_id,
+        CASE WHEN l.released_ts IS NULL AND l.expires_ts > t.now_ts THEN 1 ELSE 0 END AS live,
+        CASE WHEN l.released_ts IS NULL AND l.expires_ts > t.now_ts THEN 0 ELSE 1 END AS expired,
+        CASE
+            WHEN l.released_ts IS NULL AND l.expires_ts > t.now_ts AND l.acquired_ts < t.now_ts THEN
+                CAST(DAYS(t.now_ts) - DAYS(l.acquired_ts) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(t.now_ts) - MIDNIGHT_SECONDS(l.acquired_ts)
+                    - CASE WHEN MICROSECOND(l.acquired_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END
+            ELSE 0
+        END AS oldest_seconds,
+        CASE
+            WHEN l.released_ts IS NULL AND l.expires_ts > t.now_ts THEN
+                CAST(DAYS(l.expires_ts) - DAYS(t.now_ts) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(t.now_ts)
+                    + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END
+        END AS expiry_seconds,
+        0 AS waiters,
+        CAST(0 AS BIGINT) AS wait_seconds
+    FROM appl_lock AS l
+    INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+        ON 1 = 1
+    UNION ALL
+    SELECT
+        w.object_type,
+        w.department_id,
+        0 AS live,
+        0 AS expired,
+        CAST(0 AS BIGINT) AS oldest_seconds,
+        CAST(NULL AS BIGINT) AS expiry_seconds,
+        1 AS waiters,
+        CASE WHEN w.since_ts < t.now_ts THEN CAST(DAYS(t.now_ts) - DAYS(w.since_ts) AS BIGINT) * 86400
+            + MIDNIGHT_SECONDS(t.now_ts) - MIDNIGHT_SECONDS(w.since_ts)
+            - CASE WHEN MICROSECOND(w.since_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END ELSE 0 END AS wait_seconds
+    FROM appl_lock_waiter AS w
+    INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+        ON w.expires_ts > t.now_ts
+) AS s
+GROUP BY s.object_type, s.department_id
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_stats IS 'A row for each type and department that has rows in the tables.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_number AS
+WITH digit (d) AS (
+    SELECT 0 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
+    UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
+)
+SELECT
+    m.d AS thousand,
+    1000 * m.d + 100 * c.d + 10 * x.d + i.d AS n
+FROM digit AS m, digit AS c, digit AS x, digit AS i
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_number IS 'Internal to applock: the numbers 0 to 9999.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE announce_appl_lock_waiter (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
@@ -94,16 +498,10 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_client_id VARCHAR(4000);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_until_ts TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id VARCHAR(4000);
+    DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
+    DECLARE v_now, v_until_ts, v_expires_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_holder_id VARCHAR(256);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
@@ -123,11 +521,30 @@ main: BEGIN
     ELSEIF p_wait_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || v_department_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('announce_appl_lock_waiter', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('announce_appl_lock_waiter', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('announce_appl_lock_waiter', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('announce_appl_lock_waiter', 'p_department_id', v_department_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
+        -- S1: who holds it? The aggregates make it one row in any case.
+        SELECT COUNT(*), MAX(l.operator_id), MAX(l.expires_ts), MAX(l.released_ts)
+        INTO v_rows, v_holder_id, v_old_expires_ts, v_old_released_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+        WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
+            SET v_holder_id = '';
+        END IF;
         -- NULL is NULL: it never gives up.
         SET v_until_ts = v_now + (p_wait_seconds) SECOND;
         SET v_expires_ts = v_now + (60) SECOND;
@@ -135,12 +552,13 @@ main: BEGIN
             SET v_expires_ts = v_until_ts;
         END IF;
 
-        -- S1: the wait that goes on, or a new one in the row of one that has ended.
+        -- S1b: the wait that goes on, or a new one in the row of one that has ended.
         UPDATE appl_lock_waiter AS w
         SET department_id = v_department_id,
             since_ts = CASE WHEN w.expires_ts > v_now THEN w.since_ts ELSE v_now END,
             until_ts = v_until_ts,
-            expires_ts = v_expires_ts
+            expires_ts = v_expires_ts,
+            holder_id = v_holder_id
         WHERE w.object_type = v_object_type
             AND w.object_id = v_object_id
             AND w.operator_id = v_operator_id
@@ -155,32 +573,17 @@ main: BEGIN
             DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
             SET v_changed = 1;
             INSERT INTO appl_lock_waiter (
-                object_type,
-                object_id,
-                operator_id,
-                department_id,
-                client_id,
-                since_ts,
-                until_ts,
-                expires_ts
+                object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
             )
             VALUES (
-                v_object_type,
-                v_object_id,
-                v_operator_id,
-                v_department_id,
-                v_client_id,
-                v_now,
-                v_until_ts,
-                v_expires_ts
+                v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_now, v_until_ts, v_expires_ts, v_holder_id
             );
         END;
         IF v_changed = 1 THEN
             LEAVE main;
         END IF;
     END WHILE;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT =
-        'announce_appl_lock_waiter: the wait changed; call again';
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'announce_appl_lock_waiter: the wait changed; call again';
 END main
 -- +goose StatementEnd
 
@@ -208,7 +611,8 @@ BEGIN
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
+            SELECT
+                'Y' AS p_ok_fl
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -245,14 +649,11 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id, v_operator_id VARCHAR(4000);
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
+    DECLARE v_now, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_message VARCHAR(512);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -267,17 +668,25 @@ main: BEGIN
     ELSEIF COALESCE(p_fence, 0) < 1 THEN
         CALL appl_lock_refuse_number('assert_appl_lock', 'p_fence', 9223372036854775807);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('assert_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('assert_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('assert_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
     -- S1: who holds it, and keep it so. The aggregates make it one row in any case.
-    SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.expires_ts)
-    INTO v_rows, v_old_operator_id, v_old_fence, v_old_expires_ts
+    SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
+    INTO v_rows, v_old_operator_id, v_old_fence, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
     WITH RS USE AND KEEP SHARE LOCKS;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+    IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
         SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = 'assert_appl_lock: nobody holds it';
     END IF;
     IF v_old_operator_id <> v_operator_id OR v_old_fence <> p_fence THEN
@@ -309,7 +718,8 @@ BEGIN
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
+            SELECT
+                'Y' AS p_ok_fl
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -325,7 +735,7 @@ CREATE OR REPLACE PROCEDURE drop_appl_lock_policy (
     IN p_object_type VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11)
 )
 SPECIFIC drop_appl_lock_policy
@@ -333,14 +743,12 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
+    DECLARE v_object_type, v_actor_id, v_reason VARCHAR(4000);
     DECLARE v_told VARCHAR(1020) DEFAULT 'dropped';
     DECLARE v_changed INTEGER DEFAULT 0;
     DECLARE v_now TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = 'NONE';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
@@ -351,6 +759,12 @@ BEGIN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('drop_appl_lock_policy', 'p_object_type', v_object_type);
     END IF;
 
     IF v_reason <> '' THEN
@@ -363,39 +777,8 @@ BEGIN
     GET DIAGNOSTICS v_changed = ROW_COUNT;
     IF v_changed = 1 THEN
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        INSERT INTO appl_lock_event (
-            event_ts,
-            object_type,
-            object_id,
-            event,
-            actor_id,
-            db_user,
-            program,
-            from_operator_id,
-            from_department_id,
-            to_operator_id,
-            to_department_id,
-            from_fence,
-            to_fence,
-            reason
-        )
-        VALUES (
-            v_now,
-            v_object_type,
-            '',
-            'POLICY',
-            v_actor_id,
-            SESSION_USER,
-            '',
-            '',
-            '',
-            '',
-            '',
-            0,
-            0,
-            v_told
-        );
-        SET p_return_cd = 'Y';
+        CALL appl_lock_record(v_now, v_object_type, '', 'POLICY', v_actor_id, '', '', '', '', 0, 0, v_told);
+        SET p_ok_fl = 'Y';
         SET p_outcome = 'DROPPED';
     END IF;
 END
@@ -417,16 +800,16 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     CALL drop_appl_lock_policy(
         p_object_type, p_actor_id, p_reason,
-        v_return_cd, v_outcome
+        v_ok_fl, v_outcome
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
@@ -445,7 +828,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     IN p_operator_id VARCHAR(4000),
     IN p_department_id VARCHAR(4000),
     IN p_ttl_seconds BIGINT,
-    OUT p_lock_fl CHAR(1),
+    IN p_new_fl VARCHAR(4000),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
@@ -459,37 +843,19 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_ttl_seconds BIGINT;
-    DECLARE v_ttl_us BIGINT;
-    DECLARE v_default_ttl_seconds BIGINT;
-    DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_policies INTEGER DEFAULT 0;
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_new_fl VARCHAR(4000);
+    DECLARE v_ttl_seconds, v_default_ttl_seconds, v_longest_ttl_seconds, v_old_fence, v_old_ttl_seconds BIGINT;
+    DECLARE v_purged_fence, v_fence BIGINT;
+    DECLARE v_policies, v_round, v_rows, v_marks, v_changed INTEGER DEFAULT 0;
     DECLARE v_history_level VARCHAR(8);
-    DECLARE v_history_fl CHAR(1);
-    DECLARE v_event VARCHAR(16);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_old_fence BIGINT;
-    DECLARE v_old_acquired_ts TIMESTAMP;
-    DECLARE v_old_lock_ts TIMESTAMP;
-    DECLARE v_old_expires_ts TIMESTAMP;
+    DECLARE v_history_fl, v_old_history_fl CHAR(1);
+    DECLARE v_begun, v_now, v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_lock_ts, v_expires_ts TIMESTAMP;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_old_note VARCHAR(1020);
-    DECLARE v_old_history_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_fence BIGINT;
-    DECLARE v_acquired_ts TIMESTAMP;
-    DECLARE v_lock_ts TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
 
-    SET p_lock_fl = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -501,6 +867,7 @@ main: BEGIN
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
     SET v_department_id = RTRIM(p_department_id);
+    SET v_new_fl = RTRIM(COALESCE(p_new_fl, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
@@ -511,70 +878,55 @@ main: BEGIN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
+    ELSEIF v_new_fl NOT IN ('Y', 'N', '') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'get_appl_lock: p_new_fl must be Y or N';
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || COALESCE(v_department_id, ''), ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('get_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('get_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('get_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('get_appl_lock', 'p_department_id', v_department_id);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
         -- S1: what is there? The aggregates make it one row in any case.
         SELECT
-            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-            MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note),
-            MAX(l.history_fl)
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
+            MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.note), MAX(l.history_fl), MAX(l.released_ts)
         INTO
-            v_rows, v_old_operator_id, v_old_department_id, v_old_fence,
-            v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_note,
-            v_old_history_fl
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_lock_ts,
+            v_old_ttl_seconds, v_old_expires_ts, v_old_note, v_old_history_fl, v_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
         WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id <> v_operator_id THEN
-            IF v_old_history_fl = 'Y' THEN
-                INSERT INTO appl_lock_event (
-                    event_ts,
-                    object_type,
-                    object_id,
-                    event,
-                    actor_id,
-                    db_user,
-                    program,
-                    from_operator_id,
-                    from_department_id,
-                    to_operator_id,
-                    to_department_id,
-                    from_fence,
-                    to_fence,
-                    reason
-                )
-                VALUES (
-                    v_now,
-                    v_object_type,
-                    v_object_id,
-                    'REFUSED',
-                    v_operator_id,
-                    SESSION_USER,
-                    '',
-                    v_old_operator_id,
-                    v_old_department_id,
-                    v_old_operator_id,
-                    v_old_department_id,
-                    v_old_fence,
-                    v_old_fence,
-                    ''
-                );
+        SET v_outcome = 'ACQUIRED';
+        IF v_rows = 1 AND v_old_released_ts IS NULL AND v_old_expires_ts > v_now THEN
+            SET v_outcome = 'RENEWED';
+            IF v_old_operator_id <> v_operator_id OR v_new_fl = 'Y' THEN
+                IF v_old_history_fl = 'Y' THEN
+                    CALL appl_lock_record(
+                        v_now, v_object_type, v_object_id, 'REFUSED', v_operator_id,
+                        v_old_operator_id, v_old_department_id, v_old_operator_id, v_old_department_id, v_old_fence, v_old_fence, ''
+                    );
+                END IF;
+                SET p_outcome = 'HELD';
+                SET p_old_operator_id = v_old_operator_id;
+                SET p_old_department_id = v_old_department_id;
+                SET p_expires_ts = v_old_expires_ts;
+                SET p_note = v_old_note;
+                SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+                LEAVE main;
             END IF;
-            SET p_outcome = 'HELD';
-            SET p_old_operator_id = v_old_operator_id;
-            SET p_old_department_id = v_old_department_id;
-            SET p_expires_ts = v_old_expires_ts;
-            SET p_note = v_old_note;
-            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
-                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
-            LEAVE main;
         END IF;
 
         -- S1b: what is laid down for the type?
@@ -585,36 +937,32 @@ main: BEGIN
         WITH CS;
         SET v_history_fl = CASE WHEN v_history_level = 'ALL' THEN 'Y' ELSE 'N' END;
         SET v_department_id = RTRIM(p_department_id);
-        SET v_ttl_seconds = p_ttl_seconds;
-        IF v_rows = 1 AND v_old_expires_ts > v_now THEN
-            SET v_outcome = 'RENEWED';
+        SET v_acquired_ts = v_now;
+        SET v_lock_ts = v_now;
+        IF v_rows = 1 AND v_old_lock_ts >= v_now THEN
+            SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
+        END IF;
+        IF v_outcome = 'RENEWED' THEN
             SET v_fence = v_old_fence;
             SET v_acquired_ts = v_old_acquired_ts;
-            SET v_lock_ts = v_now;
-            -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
-            IF v_lock_ts <= v_acquired_ts THEN
-                SET v_lock_ts = v_acquired_ts + (0.000001) SECOND;
-            END IF;
-            -- The grant's ttl, to the nearest second, because that microsecond is missing in it; never less than 1.
-            IF v_ttl_seconds IS NULL THEN
-                SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
-                    + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
-                    + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
-                SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
-            END IF;
+            SET v_department_id = COALESCE(v_department_id, v_old_department_id);
+            SET v_ttl_seconds = COALESCE(p_ttl_seconds, v_old_ttl_seconds);
         ELSE
-            SET v_outcome = 'ACQUIRED';
-            SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
-                + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-                + MICROSECOND(v_now);
-            IF v_rows = 1 AND v_old_fence >= v_fence THEN
-                SET v_fence = v_old_fence + 1;
+            SET v_purged_fence = 0;
+            IF v_rows = 0 THEN
+                -- S1c: what is the greatest fence that a purge has removed?
+                SELECT COUNT(*), COALESCE(MAX(f.fence), 0)
+                INTO v_marks, v_purged_fence
+                FROM appl_lock_fence AS f
+                WITH CS;
             END IF;
-            SET v_acquired_ts = v_now;
-            SET v_lock_ts = v_now;
-            SET v_old_note = '';
+            SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+                + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now);
+            IF COALESCE(v_old_fence, v_purged_fence) >= v_fence THEN
+                SET v_fence = COALESCE(v_old_fence, v_purged_fence) + 1;
+            END IF;
             SET v_department_id = COALESCE(v_department_id, '');
-            SET v_ttl_seconds = COALESCE(v_ttl_seconds, v_default_ttl_seconds, 604800);
+            SET v_ttl_seconds = COALESCE(p_ttl_seconds, v_default_ttl_seconds, 604800);
         END IF;
         IF v_ttl_seconds > v_longest_ttl_seconds THEN
             SET v_ttl_seconds = v_longest_ttl_seconds;
@@ -625,103 +973,91 @@ main: BEGIN
         IF v_rows = 1 THEN
             UPDATE appl_lock AS l
             SET operator_id = v_operator_id,
-                department_id = COALESCE(v_department_id, l.department_id),
+                department_id = v_department_id,
                 fence = v_fence,
                 acquired_ts = v_acquired_ts,
                 lock_ts = v_lock_ts,
+                ttl_seconds = v_ttl_seconds,
                 expires_ts = v_expires_ts,
                 note = CASE WHEN v_outcome = 'RENEWED' THEN l.note ELSE '' END,
-                history_fl = v_history_fl
+                history_fl = v_history_fl,
+                released_ts = NULL
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_old_lock_ts
-                AND l.expires_ts = v_old_expires_ts;
+                AND l.expires_ts = v_old_expires_ts
+                AND (l.released_ts = v_old_released_ts OR (l.released_ts IS NULL AND v_old_released_ts IS NULL))
+                AND l.note = v_old_note;
             GET DIAGNOSTICS v_changed = ROW_COUNT;
         ELSE
             BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
                 INSERT INTO appl_lock (
-                    object_type,
-                    object_id,
-                    operator_id,
-                    department_id,
-                    fence,
-                    acquired_ts,
-                    lock_ts,
-                    expires_ts,
-                    note,
-                    history_fl
+                    object_type, object_id, operator_id, department_id, fence,
+                    acquired_ts, lock_ts, ttl_seconds, expires_ts, note, history_fl
                 )
                 VALUES (
-                    v_object_type,
-                    v_object_id,
-                    v_operator_id,
-                    v_department_id,
-                    v_fence,
-                    v_acquired_ts,
-                    v_lock_ts,
-                    v_expires_ts,
-                    '',
-                    v_history_fl
+                    v_object_type, v_object_id, v_operator_id, v_department_id, v_fence,
+                    v_acquired_ts, v_lock_ts, v_ttl_seconds, v_expires_ts, '', v_history_fl
                 );
             END;
         END IF;
         IF v_changed = 1 THEN
-            -- A release puts lock_ts behind expires_ts: this lock has just expired.
-            SET v_event = '';
-            IF v_outcome = 'ACQUIRED' AND v_rows = 1 AND v_old_operator_id <> v_operator_id AND v_old_lock_ts < v_old_expires_ts THEN
-                SET v_event = 'OVERTAKEN';
-            ELSEIF v_history_fl = 'Y' THEN
-                SET v_event = v_outcome;
-                SET v_department_id = COALESCE(v_department_id, v_old_department_id);
-                SET v_old_department_id = v_department_id;
-                IF v_outcome = 'ACQUIRED' THEN
-                    SET v_old_operator_id = '';
-                    SET v_old_department_id = '';
-                    SET v_old_fence = 0;
+            -- S3: that has taken long, or the clock was set back meanwhile: then it is as if it began now.
+            SET v_begun = v_now;
+            SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+            IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN
+                SELECT COUNT(*), COALESCE(MAX(f.fence), 0)
+                INTO v_marks, v_purged_fence
+                FROM appl_lock_fence AS f
+                WITH CS;
+                SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+                IF v_lock_ts < v_now THEN
+                    SET v_lock_ts = v_now;
                 END IF;
+                IF v_outcome = 'ACQUIRED' THEN
+                    SET v_acquired_ts = v_now;
+                    IF CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+                        + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now) > v_fence THEN
+                        SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
+                            + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now);
+                    END IF;
+                    IF v_purged_fence >= v_fence THEN
+                        SET v_fence = v_purged_fence + 1;
+                    END IF;
+                END IF;
+                UPDATE appl_lock AS l
+                SET fence = v_fence,
+                    acquired_ts = v_acquired_ts,
+                    lock_ts = v_lock_ts,
+                    expires_ts = v_expires_ts
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id;
             END IF;
-            IF v_event <> '' THEN
-                INSERT INTO appl_lock_event (
-                    event_ts,
-                    object_type,
-                    object_id,
-                    event,
-                    actor_id,
-                    db_user,
-                    program,
-                    from_operator_id,
-                    from_department_id,
-                    to_operator_id,
-                    to_department_id,
-                    from_fence,
-                    to_fence,
-                    reason
-                )
-                VALUES (
-                    v_now,
-                    v_object_type,
-                    v_object_id,
-                    v_event,
-                    v_operator_id,
-                    SESSION_USER,
-                    '',
-                    v_old_operator_id,
-                    v_old_department_id,
-                    v_operator_id,
-                    v_department_id,
-                    v_old_fence,
-                    v_fence,
-                    ''
+
+            IF v_outcome = 'ACQUIRED' AND v_rows = 1 AND v_old_released_ts IS NULL AND v_old_operator_id <> v_operator_id THEN
+                CALL appl_lock_record(
+                    v_now, v_object_type, v_object_id, 'OVERTAKEN', v_operator_id,
+                    v_old_operator_id, v_old_department_id, v_operator_id, v_department_id, v_old_fence, v_fence, ''
+                );
+            ELSEIF v_history_fl = 'Y' AND v_outcome = 'ACQUIRED' THEN
+                CALL appl_lock_record(
+                    v_now, v_object_type, v_object_id, v_outcome, v_operator_id,
+                    '', '', v_operator_id, v_department_id, 0, v_fence, ''
+                );
+            ELSEIF v_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    v_now, v_object_type, v_object_id, v_outcome, v_operator_id,
+                    v_operator_id, v_department_id, v_operator_id, v_department_id, v_fence, v_fence, ''
                 );
             END IF;
-            SET p_lock_fl = 'Y';
+            SET p_ok_fl = 'Y';
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
-            SET p_note = v_old_note;
+            SET p_note = CASE WHEN v_outcome = 'RENEWED' THEN v_old_note ELSE '' END;
             SET p_seconds_left = v_ttl_seconds;
             LEAVE main;
         END IF;
@@ -740,7 +1076,8 @@ CREATE OR REPLACE PROCEDURE get_appl_lock_row (
     IN p_object_id VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
     IN p_department_id VARCHAR(4000),
-    IN p_ttl_seconds BIGINT
+    IN p_ttl_seconds BIGINT,
+    IN p_new_fl VARCHAR(4000)
 )
 SPECIFIC get_appl_lock_row
 DYNAMIC RESULT SETS 1
@@ -748,7 +1085,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_lock_fl CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
@@ -757,14 +1094,13 @@ BEGIN
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(1020);
     CALL get_appl_lock(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left, v_note
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_lock_fl AS p_lock_fl,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
@@ -797,32 +1133,17 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_count INTEGER DEFAULT 0;
-    DECLARE v_length INTEGER DEFAULT 0;
-    DECLARE v_first INTEGER DEFAULT 0;
-    DECLARE v_at INTEGER DEFAULT 0;
-    DECLARE v_slot INTEGER DEFAULT 0;
-    DECLARE v_free INTEGER DEFAULT 0;
-    DECLARE v_chosen INTEGER DEFAULT 0;
-    DECLARE v_chosen_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_chosen_id VARCHAR(4000);
+    DECLARE v_count, v_length, v_first, v_at, v_slot, v_free, v_chosen INTEGER DEFAULT 0;
     DECLARE v_tried VARCHAR(8000) DEFAULT '#';
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_live_operator_id VARCHAR(256);
-    DECLARE v_live_department_id VARCHAR(256);
-    DECLARE v_live_expires_ts TIMESTAMP;
-    DECLARE v_own_department_id VARCHAR(256);
-    DECLARE v_lock_fl CHAR(1) DEFAULT 'N';
+    DECLARE v_now, v_live_expires_ts, v_live_released_ts TIMESTAMP;
+    DECLARE v_live_operator_id, v_live_department_id, v_own_department_id VARCHAR(256);
+    DECLARE v_ok_fl CHAR(1) DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_fence BIGINT;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_fence, v_seconds_left BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
-    DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(1020);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -843,6 +1164,15 @@ BEGIN
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || COALESCE(v_department_id, ''), ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_department_id', v_department_id);
+    END IF;
 
     -- Each operator begins with a slot of its own, as far as there are enough.
     SET v_count = p_permits;
@@ -854,7 +1184,7 @@ BEGIN
         ), v_count);
     END WHILE;
 
-    rounds: WHILE v_lock_fl = 'N' DO
+    rounds: WHILE v_ok_fl = 'N' DO
         -- S1: the slot that the operator has, or else the next one that is free. The aggregates make it one row in any case.
         SET v_at = 0;
         SET v_free = 0;
@@ -864,14 +1194,14 @@ BEGIN
             SET v_at = v_at + 1;
             SET v_chosen_id = v_object_id || '#' || CAST(v_slot AS VARCHAR(4));
             IF LOCATE('#' || CAST(v_slot AS VARCHAR(4)) || '#', v_tried) = 0 THEN
-                SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.expires_ts)
-                INTO v_rows, v_live_operator_id, v_live_department_id, v_live_expires_ts
+                SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.expires_ts), MAX(l.released_ts)
+                INTO v_rows, v_live_operator_id, v_live_department_id, v_live_expires_ts, v_live_released_ts
                 FROM appl_lock AS l
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_chosen_id
                 WITH CS;
                 SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-                IF v_rows = 0 OR v_live_expires_ts <= v_now THEN
+                IF v_rows = 0 OR v_live_released_ts IS NOT NULL OR v_live_expires_ts <= v_now THEN
                     IF v_free = 0 THEN
                         SET v_free = v_slot;
                     END IF;
@@ -892,14 +1222,14 @@ BEGIN
         -- S2: get it.
         SET v_chosen_id = v_object_id || '#' || CAST(v_chosen AS VARCHAR(4));
         CALL get_appl_lock(
-            v_object_type, v_chosen_id, v_operator_id, v_department_id, p_ttl_seconds,
-            v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+            v_object_type, v_chosen_id, v_operator_id, v_department_id, p_ttl_seconds, NULL,
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
             v_seconds_left, v_note
         );
         SET v_tried = v_tried || CAST(v_chosen AS VARCHAR(4)) || '#';
     END WHILE rounds;
 
-    IF v_lock_fl = 'Y' THEN
+    IF v_ok_fl = 'Y' THEN
         BEGIN
             DECLARE granted CURSOR WITH RETURN FOR
                 SELECT
@@ -918,26 +1248,11 @@ BEGIN
         -- S3: who holds them?
         BEGIN
             DECLARE answer CURSOR WITH RETURN FOR
-                WITH digit (d) AS (
-                    SELECT 0 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
-                ),
-                slot (place) AS (
-                    SELECT 100 * a.d + 10 * b.d + c.d + 1
-                    FROM digit AS a, digit AS b, digit AS c
-                ),
-                told (place, slot_id) AS (
-                    SELECT s.place, CAST(v_object_id || '#' || CAST(s.place AS VARCHAR(4)) AS VARCHAR(1020))
-                    FROM slot AS s
-                    WHERE s.place <= v_count
+                WITH told (place, slot_id) AS (
+                    SELECT p.n + 1, CAST(v_object_id || '#' || CAST(p.n + 1 AS VARCHAR(4)) AS VARCHAR(1020))
+                    FROM appl_lock_number AS p
+                    WHERE p.thousand = 0
+                        AND p.n < v_count
                 )
                 SELECT
                     CAST('FULL' AS VARCHAR(11)) AS outcome,
@@ -946,18 +1261,15 @@ BEGIN
                     COALESCE(l.department_id, '') AS department_id,
                     COALESCE(l.fence, 0) AS fence,
                     l.expires_ts,
-                    CASE
-                        WHEN l.expires_ts > v_now THEN
-                            CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                            + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                            + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                        ELSE 0
-                    END AS seconds_left,
+                    CASE WHEN l.expires_ts > v_now THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left,
                     COALESCE(l.note, '') AS note
                 FROM told AS t
                 LEFT OUTER JOIN appl_lock AS l
                     ON l.object_type = v_object_type
                     AND l.object_id = t.slot_id
+                    AND l.released_ts IS NULL
                     AND l.expires_ts > v_now
                 ORDER BY seconds_left, t.place
                 WITH CS;
@@ -984,29 +1296,45 @@ NOT DETERMINISTIC
 READS SQL DATA
 BEGIN
     DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_after_event_id BIGINT;
-    DECLARE v_max_rows BIGINT;
+    DECLARE v_after_event_id, v_safe_event_id, v_max_rows BIGINT;
+    DECLARE v_rows INTEGER DEFAULT 0;
     DECLARE v_limit INTEGER;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_soon TIMESTAMP;
+    DECLARE v_now, v_before TIMESTAMP;
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
-    SET v_after_event_id = COALESCE(p_after_event_id, 1);
+    SET v_after_event_id = COALESCE(p_after_event_id, 0);
     SET v_max_rows = COALESCE(p_max_rows, 1000);
     IF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
-    ELSEIF v_after_event_id < 1 THEN
+    ELSEIF v_after_event_id < 0 THEN
         CALL appl_lock_refuse_number('inbox_appl_locks', 'p_after_event_id', 99999999999999999);
     ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
         CALL appl_lock_refuse_number('inbox_appl_locks', 'p_max_rows', 10000);
     END IF;
-
-    IF p_after_event_id IS NULL THEN
-        SET v_after_event_id = 0;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('inbox_appl_locks', 'p_operator_id', v_operator_id);
     END IF;
+
+    SET v_after_event_id = COALESCE(p_after_event_id, 0);
     SET v_limit = v_max_rows;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    SET v_soon = v_now + (3600) SECOND;
+    SET v_before = v_now - (900) SECOND;
+    -- S1: which event is behind all that may still come? The newest ones are read first, by the primary key.
+    SELECT COUNT(*), COALESCE(MAX(o.event_id), v_after_event_id)
+    INTO v_rows, v_safe_event_id
+    FROM (
+        SELECT e.event_id
+        FROM appl_lock_event AS e
+        WHERE e.event_id > v_after_event_id
+            AND e.event_ts < v_before
+        ORDER BY e.event_id DESC
+        FETCH FIRST 1 ROWS ONLY
+    ) AS o
+    WITH CS;
+    -- S2: what is there to tell?
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
@@ -1017,14 +1345,11 @@ BEGIN
                 m.other_operator_id,
                 m.other_department_id,
                 m.event_ts,
-                CASE
-                    WHEN m.expires_ts > v_now THEN
-                        CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                        + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                        + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                    ELSE 0
-                END AS seconds_left,
-                m.reason
+                CASE WHEN m.expires_ts > v_now THEN CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left,
+                m.reason,
+                v_safe_event_id AS safe_event_id
             FROM (
                 SELECT
                     1 AS part,
@@ -1076,26 +1401,12 @@ BEGIN
                 INNER JOIN appl_lock AS l
                     ON l.object_type = w.object_type
                     AND l.object_id = w.object_id
-                WHERE l.operator_id = v_operator_id
-                    AND l.expires_ts > v_now
+                WHERE w.holder_id = v_operator_id
                     AND w.operator_id <> v_operator_id
                     AND w.expires_ts > v_now
-                UNION ALL
-                SELECT
-                    3 AS part,
-                    CAST('EXPIRING' AS VARCHAR(8)) AS kind,
-                    CAST(0 AS BIGINT) AS event_id,
-                    l.object_type,
-                    l.object_id,
-                    '' AS other_operator_id,
-                    '' AS other_department_id,
-                    l.expires_ts AS event_ts,
-                    l.expires_ts,
-                    '' AS reason
-                FROM appl_lock AS l
-                WHERE l.operator_id = v_operator_id
+                    AND l.operator_id = v_operator_id
+                    AND l.released_ts IS NULL
                     AND l.expires_ts > v_now
-                    AND l.expires_ts <= v_soon
             ) AS m
             ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
             FETCH FIRST v_limit ROWS ONLY
@@ -1106,14 +1417,14 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.'
+COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, and who waits for them.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_operator_id VARCHAR(256),
     OUT p_department_id VARCHAR(256),
     OUT p_fence BIGINT,
@@ -1128,19 +1439,14 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 READS SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id VARCHAR(4000);
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_operator_id VARCHAR(256);
-    DECLARE v_department_id VARCHAR(256);
+    DECLARE v_now, v_acquired_ts, v_lock_ts, v_expires_ts, v_released_ts TIMESTAMP;
+    DECLARE v_operator_id, v_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
-    DECLARE v_acquired_ts TIMESTAMP;
-    DECLARE v_lock_ts TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_note VARCHAR(1020);
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_operator_id = '';
     SET p_department_id = '';
     SET p_fence = 0;
@@ -1156,19 +1462,26 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('inquire_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('inquire_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('inquire_appl_lock', 'p_object_id', v_object_id);
+    END IF;
 
     -- The aggregates make it one row in any case.
     SELECT
         COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
-        MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.note)
-    INTO v_rows, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_note
+        MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts), MAX(l.note)
+    INTO v_rows, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_released_ts, v_note
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
     WITH CS;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    IF v_rows = 1 AND v_expires_ts > v_now THEN
-        SET p_return_cd = 'Y';
+    IF v_rows = 1 AND v_released_ts IS NULL AND v_expires_ts > v_now THEN
+        SET p_ok_fl = 'Y';
         SET p_operator_id = v_operator_id;
         SET p_department_id = v_department_id;
         SET p_fence = v_fence;
@@ -1198,7 +1511,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 READS SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_operator_id VARCHAR(256);
     DECLARE v_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
@@ -1209,13 +1522,12 @@ BEGIN
     DECLARE v_note VARCHAR(1020);
     CALL inquire_appl_lock(
         p_object_type, p_object_id,
-        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts,
-        v_seconds_left, v_note
+        v_ok_fl, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_operator_id AS p_operator_id,
                 v_department_id AS p_department_id,
                 v_fence AS p_fence,
@@ -1235,319 +1547,13 @@ COMMENT ON SPECIFIC PROCEDURE inquire_appl_lock_row IS 'Who holds an object, sin
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE list_appl_lock_events (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_since_seconds BIGINT,
-    IN p_after_event_id BIGINT,
-    IN p_max_rows BIGINT
-)
-SPECIFIC list_appl_lock_events
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-READS SQL DATA
-BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_since_seconds BIGINT;
-    DECLARE v_after_event_id BIGINT;
-    DECLARE v_max_rows BIGINT;
-    DECLARE v_limit INTEGER;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_since TIMESTAMP;
-
-    SET v_object_type = RTRIM(p_object_type);
-    SET v_object_id = RTRIM(p_object_id);
-    SET v_operator_id = RTRIM(p_operator_id);
-    SET v_since_seconds = COALESCE(p_since_seconds, 315360000);
-    SET v_after_event_id = COALESCE(p_after_event_id, 1);
-    SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
-    ELSEIF v_since_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_since_seconds', 315360000);
-    ELSEIF v_after_event_id < 1 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_after_event_id', 99999999999999999);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_max_rows', 10000);
-    END IF;
-
-    IF p_after_event_id IS NULL THEN
-        SET v_after_event_id = 0;
-    END IF;
-    SET v_limit = v_max_rows;
-    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    SET v_since = v_now - (v_since_seconds) SECOND;
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                e.event_id,
-                e.event_ts,
-                e.object_type,
-                e.object_id,
-                e.event,
-                e.actor_id,
-                e.db_user,
-                e.program,
-                e.from_operator_id,
-                e.from_department_id,
-                e.to_operator_id,
-                e.to_department_id,
-                e.from_fence,
-                e.to_fence,
-                e.reason
-            FROM appl_lock_event AS e
-            WHERE e.event_id > v_after_event_id
-                AND (v_object_type IS NULL OR e.object_type = v_object_type)
-                AND (v_object_id IS NULL OR e.object_id = v_object_id)
-                AND (v_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
-                AND e.event_ts >= v_since
-            ORDER BY e.event_id
-            FETCH FIRST v_limit ROWS ONLY
-            WITH CS;
-        OPEN answer;
-    END;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE list_appl_lock_events IS 'One page of the history, oldest first, all or that of a type, an object or an operator.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE list_appl_lock_policies (
-    IN p_object_type VARCHAR(4000)
-)
-SPECIFIC list_appl_lock_policies
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-READS SQL DATA
-BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-
-    SET v_object_type = RTRIM(p_object_type);
-    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_policies', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    END IF;
-
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                p.object_type,
-                COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
-                COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
-                p.take_reason_fl,
-                p.history_level
-            FROM appl_lock_policy AS p
-            WHERE v_object_type IS NULL OR p.object_type = v_object_type
-            ORDER BY p.object_type
-            WITH CS;
-        OPEN answer;
-    END;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE list_appl_lock_policies IS 'The policies of all types, or that of one.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE list_appl_lock_waiters (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_department_id VARCHAR(4000),
-    IN p_after_type VARCHAR(4000),
-    IN p_after_id VARCHAR(4000),
-    IN p_after_operator_id VARCHAR(4000),
-    IN p_after_client_id VARCHAR(4000),
-    IN p_max_rows BIGINT
-)
-SPECIFIC list_appl_lock_waiters
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-READS SQL DATA
-BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_after_type VARCHAR(4000);
-    DECLARE v_after_id VARCHAR(4000);
-    DECLARE v_after_operator_id VARCHAR(4000);
-    DECLARE v_after_client_id VARCHAR(4000);
-    DECLARE v_max_rows BIGINT;
-    DECLARE v_limit INTEGER;
-    DECLARE v_now TIMESTAMP;
-
-    SET v_object_type = RTRIM(p_object_type);
-    SET v_object_id = RTRIM(p_object_id);
-    SET v_operator_id = RTRIM(p_operator_id);
-    SET v_department_id = RTRIM(p_department_id);
-    SET v_after_type = RTRIM(COALESCE(p_after_type, ''));
-    SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
-    SET v_after_operator_id = RTRIM(COALESCE(p_after_operator_id, ''));
-    SET v_after_client_id = RTRIM(COALESCE(p_after_client_id, ''));
-    SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_after_type, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_type', CHARACTER_LENGTH(v_after_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_after_id, CODEUNITS32) > 255 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_id', CHARACTER_LENGTH(v_after_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_after_operator_id, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_operator_id', CHARACTER_LENGTH(v_after_operator_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_after_client_id, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_client_id', CHARACTER_LENGTH(v_after_client_id, CODEUNITS32), 64);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_waiters', 'p_max_rows', 10000);
-    END IF;
-
-    SET v_limit = v_max_rows;
-    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                w.object_type,
-                w.object_id,
-                w.operator_id,
-                w.department_id,
-                w.client_id,
-                w.since_ts,
-                w.until_ts,
-                w.expires_ts,
-                CAST(DAYS(w.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                    + MIDNIGHT_SECONDS(w.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                    + CASE WHEN MICROSECOND(w.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                AS seconds_left
-            FROM appl_lock_waiter AS w
-            WHERE w.object_type >= v_after_type
-                AND (w.object_type > v_after_type
-                    OR w.object_id > v_after_id
-                    OR (w.object_id = v_after_id
-                        AND (w.operator_id > v_after_operator_id
-                            OR (w.operator_id = v_after_operator_id AND w.client_id > v_after_client_id))))
-                AND (v_object_type IS NULL OR w.object_type = v_object_type)
-                AND (v_object_id IS NULL OR w.object_id = v_object_id)
-                AND (v_operator_id IS NULL OR w.operator_id = v_operator_id)
-                AND (v_department_id IS NULL OR w.department_id = v_department_id)
-                AND w.expires_ts > v_now
-            ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
-            FETCH FIRST v_limit ROWS ONLY
-            WITH CS;
-        OPEN answer;
-    END;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE list_appl_lock_waiters IS 'One page of those who wait, in key order, all or those for a type or an object, or of an operator or department.'
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE list_appl_locks (
-    IN p_object_type VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_department_id VARCHAR(4000),
-    IN p_after_type VARCHAR(4000),
-    IN p_after_id VARCHAR(4000),
-    IN p_max_rows BIGINT
-)
-SPECIFIC list_appl_locks
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-READS SQL DATA
-BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_after_type VARCHAR(4000);
-    DECLARE v_after_id VARCHAR(4000);
-    DECLARE v_max_rows BIGINT;
-    DECLARE v_limit INTEGER;
-    DECLARE v_now TIMESTAMP;
-
-    SET v_object_type = RTRIM(p_object_type);
-    SET v_operator_id = RTRIM(p_operator_id);
-    SET v_department_id = RTRIM(p_department_id);
-    SET v_after_type = RTRIM(COALESCE(p_after_type, ''));
-    SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
-    SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_after_type, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_after_type', CHARACTER_LENGTH(v_after_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_after_id, CODEUNITS32) > 255 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_after_id', CHARACTER_LENGTH(v_after_id, CODEUNITS32), 255);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('list_appl_locks', 'p_max_rows', 10000);
-    END IF;
-
-    SET v_limit = v_max_rows;
-    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                l.object_type,
-                l.object_id,
-                l.operator_id,
-                l.department_id,
-                l.fence,
-                l.acquired_ts,
-                l.lock_ts,
-                l.expires_ts,
-                CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                    + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                    + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                AS seconds_left,
-                l.note
-            FROM appl_lock AS l
-            WHERE l.object_type >= v_after_type
-                AND (l.object_type > v_after_type OR l.object_id > v_after_id)
-                AND (v_object_type IS NULL OR l.object_type = v_object_type)
-                AND (v_operator_id IS NULL OR l.operator_id = v_operator_id)
-                AND (v_department_id IS NULL OR l.department_id = v_department_id)
-                AND l.expires_ts > v_now
-            ORDER BY l.object_type, l.object_id
-            FETCH FIRST v_limit ROWS ONLY
-            WITH CS;
-        OPEN answer;
-    END;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE list_appl_locks IS 'One page of the live locks in key order, all or those of a type, operator or department.'
--- +goose StatementEnd
-
--- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE note_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
     IN p_operator_id VARCHAR(4000),
     IN p_fence BIGINT,
     IN p_note VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256)
@@ -1557,20 +1563,13 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_note VARCHAR(4000);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_note VARCHAR(4000);
+    DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
+    DECLARE v_now, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_expires_ts TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -1589,20 +1588,29 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_note, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('note_appl_lock', 'p_note', CHARACTER_LENGTH(v_note, CODEUNITS32), 255);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('note_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('note_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('note_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts, v_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
         WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+        IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
             SET p_outcome = 'FREE';
             LEAVE main;
         END IF;
@@ -1619,10 +1627,12 @@ main: BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
-            AND l.expires_ts = v_old_expires_ts;
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts
+            AND l.released_ts IS NULL;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            SET p_return_cd = 'Y';
+            SET p_ok_fl = 'Y';
             SET p_outcome = 'NOTED';
             LEAVE main;
         END IF;
@@ -1649,18 +1659,18 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
     CALL note_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_fence, p_note,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id
@@ -1687,11 +1697,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_client_id VARCHAR(4000);
     DECLARE v_max_rows BIGINT;
+    DECLARE v_rows, v_ending, v_moved INTEGER DEFAULT 0;
     DECLARE v_limit INTEGER;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_soon TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_now, v_soon, v_expires_ts TIMESTAMP;
 
     SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
     SET v_max_rows = COALESCE(p_max_rows, 1000);
@@ -1707,36 +1715,63 @@ BEGIN
     SET v_soon = v_now + (30) SECOND;
     SET v_expires_ts = v_now + (60) SECOND;
 
-    -- S1: must one of them be kept listed?
-    SELECT COUNT(*)
-    INTO v_rows
+    -- S1: must one of them be kept listed, and has an object changed hands?
+    SELECT
+        COUNT(*),
+        COALESCE(SUM(CASE WHEN w.expires_ts < v_soon AND (w.until_ts IS NULL OR w.until_ts > w.expires_ts) THEN 1 ELSE 0 END), 0),
+        COALESCE(SUM(CASE WHEN w.holder_id <> COALESCE(l.operator_id, '') THEN 1 ELSE 0 END), 0)
+    INTO v_rows, v_ending, v_moved
     FROM appl_lock_waiter AS w
+    LEFT OUTER JOIN appl_lock AS l
+        ON l.object_type = w.object_type
+        AND l.object_id = w.object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > v_now
     WHERE w.client_id = v_client_id
-        AND w.expires_ts < v_soon
-        AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+        AND (w.until_ts IS NULL OR w.until_ts > v_now)
     WITH CS;
 
     -- S2: then all of them, so that it is not another one's turn at the next poll.
-    IF v_rows > 0 THEN
+    IF v_ending > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET expires_ts = CASE WHEN w.until_ts < v_expires_ts THEN w.until_ts ELSE v_expires_ts END
         WHERE w.client_id = v_client_id
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
     END IF;
 
-    -- S3: when will each be free?
+    -- S3: and say who holds it now.
+    IF v_moved > 0 THEN
+        UPDATE appl_lock_waiter AS w
+        SET holder_id = COALESCE((
+            SELECT l.operator_id
+            FROM appl_lock AS l
+            WHERE l.object_type = w.object_type
+                AND l.object_id = w.object_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+        ), '')
+        WHERE w.client_id = v_client_id
+            AND (w.until_ts IS NULL OR w.until_ts > v_now)
+            AND w.holder_id <> COALESCE((
+                SELECT l.operator_id
+                FROM appl_lock AS l
+                WHERE l.object_type = w.object_type
+                    AND l.object_id = w.object_id
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+            ), '')
+        WITH CS;
+    END IF;
+
+    -- S4: when will each be free?
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
                 a.object_type,
                 a.object_id,
-                CASE
-                    WHEN l.expires_ts > v_now THEN
-                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000
-                        + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-                        + MICROSECOND(l.expires_ts) - MICROSECOND(v_now)
-                    ELSE 0
-                END AS free_in_us
+                CASE WHEN l.expires_ts IS NOT NULL THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000
+                    + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
+                    + MICROSECOND(l.expires_ts) - MICROSECOND(v_now) ELSE 0 END AS free_in_us
             FROM (
                 SELECT DISTINCT w.object_type, w.object_id
                 FROM appl_lock_waiter AS w
@@ -1746,6 +1781,8 @@ BEGIN
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = a.object_type
                 AND l.object_id = a.object_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
             ORDER BY free_in_us, object_type, object_id
             FETCH FIRST v_limit ROWS ONLY
             WITH CS;
@@ -1759,6 +1796,95 @@ COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Which of the objects that a pr
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE purge_appl_lock_history (
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+SPECIFIC purge_appl_lock_history
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_older_than_seconds, v_max_rows BIGINT;
+    DECLARE v_purged BIGINT DEFAULT 0;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now, v_before, v_kept TIMESTAMP;
+    DECLARE v_changed INTEGER DEFAULT 0;
+
+    SET p_purged = 0;
+    SET v_older_than_seconds = COALESCE(p_older_than_seconds, 34560000);
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
+    IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_refuse_number('purge_appl_lock_history', 'p_older_than_seconds', 315360000);
+    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
+        CALL appl_lock_refuse_number('purge_appl_lock_history', 'p_max_rows', 10000);
+    END IF;
+
+    SET v_limit = v_max_rows;
+    SET CURRENT LOCK TIMEOUT 1;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_before = v_now - (v_older_than_seconds) SECOND;
+    SET v_kept = v_now - (34560000) SECOND;
+    -- S1: which events are old enough?
+    FOR event AS
+        SELECT e.event_id AS c_event_id
+        FROM appl_lock_event AS e
+        WHERE e.event_ts < v_before
+            AND (e.event NOT IN ('PURGED', 'HISTORY_PURGED') OR e.event_ts < v_kept)
+        ORDER BY e.event_id
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S2: remove it.
+        DELETE FROM appl_lock_event
+        WHERE event_id = c_event_id;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        SET v_purged = v_purged + v_changed;
+    END FOR;
+
+    IF v_purged > 0 THEN
+        CALL appl_lock_record(v_now, '', '', 'HISTORY_PURGED', '', '', '', '', '', 0, 0, CAST(v_purged AS VARCHAR(20)));
+    END IF;
+    SET p_purged = v_purged;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE purge_appl_lock_history IS 'Remove old events from the history.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE purge_appl_lock_history_row (
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT
+)
+SPECIFIC purge_appl_lock_history_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_purged BIGINT;
+    CALL purge_appl_lock_history(
+        p_older_than_seconds, p_max_rows,
+        v_purged
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_purged AS p_purged
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE purge_appl_lock_history_row IS 'Remove old events from the history; the answer is one row.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE purge_appl_locks (
     IN p_older_than_seconds BIGINT,
     IN p_max_rows BIGINT,
@@ -1769,14 +1895,11 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_older_than_seconds BIGINT;
-    DECLARE v_max_rows BIGINT;
-    DECLARE v_limit INTEGER;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_now_us BIGINT;
-    DECLARE v_before TIMESTAMP;
-    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_older_than_seconds, v_max_rows, v_now_us, v_highest_fence BIGINT;
     DECLARE v_purged BIGINT DEFAULT 0;
+    DECLARE v_limit INTEGER;
+    DECLARE v_now, v_before TIMESTAMP;
+    DECLARE v_changed INTEGER DEFAULT 0;
 
     SET p_purged = 0;
     SET v_older_than_seconds = COALESCE(p_older_than_seconds, 2592000);
@@ -1788,11 +1911,11 @@ BEGIN
     END IF;
 
     SET v_limit = v_max_rows;
+    SET v_highest_fence = 0;
     SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_now_us = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
-        + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-        + MICROSECOND(v_now);
+        + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000 + MICROSECOND(v_now);
     SET v_before = v_now - (v_older_than_seconds) SECOND;
     -- S1: what could go?
     FOR candidate AS
@@ -1800,20 +1923,29 @@ BEGIN
             l.object_type AS c_object_type,
             l.object_id AS c_object_id,
             l.fence AS c_fence,
-            l.expires_ts AS c_expires_ts
+            l.lock_ts AS c_lock_ts,
+            l.expires_ts AS c_expires_ts,
+            l.released_ts AS c_released_ts
         FROM appl_lock AS l
-        WHERE l.expires_ts < v_before
-            AND l.lock_ts < v_before
+        WHERE COALESCE(l.released_ts, l.expires_ts) < v_before
             AND l.fence < v_now_us
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
+        IF c_fence > v_highest_fence THEN
+            SET v_highest_fence = c_fence;
+            UPDATE appl_lock_fence AS f
+            SET fence = v_highest_fence
+            WHERE f.fence < v_highest_fence;
+        END IF;
         -- S2: remove it, if it is still so.
         DELETE FROM appl_lock
         WHERE object_type = c_object_type
             AND object_id = c_object_id
             AND fence = c_fence
-            AND expires_ts = c_expires_ts;
+            AND lock_ts = c_lock_ts
+            AND expires_ts = c_expires_ts
+            AND (released_ts = c_released_ts OR (released_ts IS NULL AND c_released_ts IS NULL));
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         SET v_purged = v_purged + v_changed;
     END FOR;
@@ -1840,51 +1972,8 @@ BEGIN
             AND expires_ts = c_waiter_expires;
     END FOR;
 
-    -- S5: which events are old enough?
-    FOR event AS
-        SELECT e.event_id AS c_event_id
-        FROM appl_lock_event AS e
-        WHERE e.event_ts < v_before
-        FETCH FIRST v_limit ROWS ONLY
-        WITH CS
-    DO
-        -- S6: remove it.
-        DELETE FROM appl_lock_event
-        WHERE event_id = c_event_id;
-    END FOR;
     IF v_purged > 0 THEN
-        INSERT INTO appl_lock_event (
-            event_ts,
-            object_type,
-            object_id,
-            event,
-            actor_id,
-            db_user,
-            program,
-            from_operator_id,
-            from_department_id,
-            to_operator_id,
-            to_department_id,
-            from_fence,
-            to_fence,
-            reason
-        )
-        VALUES (
-            v_now,
-            '',
-            '',
-            'PURGED',
-            '',
-            SESSION_USER,
-            '',
-            '',
-            '',
-            '',
-            '',
-            0,
-            0,
-            CAST(v_purged AS VARCHAR(20))
-        );
+        CALL appl_lock_record(v_now, '', '', 'PURGED', '', '', '', '', '', 0, 0, CAST(v_purged AS VARCHAR(20)));
     END IF;
     SET p_purged = v_purged;
 END
@@ -1912,7 +2001,8 @@ BEGIN
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            SELECT v_purged AS p_purged
+            SELECT
+                v_purged AS p_purged
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -1931,7 +2021,7 @@ CREATE OR REPLACE PROCEDURE release_appl_lock (
     IN p_fence BIGINT,
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256)
@@ -1941,22 +2031,14 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_actor_id, v_reason VARCHAR(4000);
+    DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
+    DECLARE v_now, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_old_history_fl CHAR(1);
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -1978,21 +2060,35 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('release_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('release_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('release_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.history_fl)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_history_fl
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
+            MAX(l.released_ts), MAX(l.history_fl)
+        INTO
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts,
+            v_old_released_ts, v_old_history_fl
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
         WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
-            SET p_return_cd = 'Y';
+        IF v_rows = 0 OR v_old_released_ts IS NOT NULL
+            OR v_old_expires_ts <= v_now AND (v_old_operator_id <> v_operator_id OR v_old_fence <> COALESCE(p_fence, v_old_fence))
+        THEN
+            SET p_ok_fl = 'Y';
             SET p_outcome = 'FREE';
             LEAVE main;
         END IF;
@@ -2003,54 +2099,28 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: end this grant, if it is still so, for good: however far the clock is set back, it does not come to life
-        -- again. That lock_ts lies behind the end tells from now on that it has not just expired, and since when the
-        -- object is free; it stays behind acquired_ts, whatever the clock did.
+        -- S2: end this grant, if it is still so, for good: however far the clock is set back, it does not come to life again.
         UPDATE appl_lock AS l
-        SET lock_ts = CASE WHEN l.lock_ts > v_now THEN l.lock_ts ELSE v_now END,
-            expires_ts = TIMESTAMP('1970-01-01 00:00:00')
+        SET released_ts = v_now
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
-            AND l.expires_ts = v_old_expires_ts;
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts
+            AND l.released_ts IS NULL;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            IF v_old_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
-                INSERT INTO appl_lock_event (
-                    event_ts,
-                    object_type,
-                    object_id,
-                    event,
-                    actor_id,
-                    db_user,
-                    program,
-                    from_operator_id,
-                    from_department_id,
-                    to_operator_id,
-                    to_department_id,
-                    from_fence,
-                    to_fence,
-                    reason
-                )
-                VALUES (
-                    v_now,
-                    v_object_type,
-                    v_object_id,
-                    'RELEASED',
-                    v_actor_id,
-                    SESSION_USER,
-                    '',
-                    v_operator_id,
-                    v_old_department_id,
-                    '',
-                    '',
-                    v_old_fence,
-                    0,
-                    v_reason
-                );
+            SET p_ok_fl = 'Y';
+            SET p_outcome = 'FREE';
+            IF v_old_expires_ts > v_now THEN
+                SET p_outcome = 'RELEASED';
+                IF v_old_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
+                    CALL appl_lock_record(
+                        v_now, v_object_type, v_object_id, 'RELEASED', v_actor_id,
+                        v_operator_id, v_old_department_id, '', '', v_old_fence, 0, v_reason
+                    );
+                END IF;
             END IF;
-            SET p_return_cd = 'Y';
-            SET p_outcome = 'RELEASED';
             LEAVE main;
         END IF;
     END WHILE;
@@ -2077,18 +2147,18 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
     CALL release_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id
@@ -2100,6 +2170,86 @@ END
 
 -- +goose StatementBegin
 COMMENT ON SPECIFIC PROCEDURE release_appl_lock_row IS 'End the grant that an operator holds on an object; the answer is one row.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE appl_lock_move_page (
+    IN p_from_operator_id VARCHAR(4000),
+    IN p_object_type VARCHAR(4000),
+    IN p_to_operator_id VARCHAR(4000),
+    IN p_to_department_id VARCHAR(4000),
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    IN p_after_type VARCHAR(4000),
+    IN p_after_id VARCHAR(4000),
+    IN p_max_rows BIGINT,
+    IN p_dry_run_fl VARCHAR(4000),
+    OUT p_told INTEGER,
+    OUT p_answers CLOB(16M)
+)
+SPECIFIC appl_lock_move_page
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_limit INTEGER;
+    DECLARE v_now, v_expires_ts TIMESTAMP;
+    DECLARE v_ok_fl, v_verdict CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_fence, v_seconds_left BIGINT;
+    DECLARE v_told INTEGER DEFAULT 0;
+    DECLARE v_answers CLOB(16M) DEFAULT '';
+
+    SET p_told = 0;
+    SET p_answers = '';
+    SET v_limit = p_max_rows;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    -- S1: the page.
+    FOR candidate AS
+        SELECT l.object_type AS c_object_type, l.object_id AS c_object_id
+        FROM appl_lock AS l
+        WHERE l.object_type >= p_after_type
+            AND (l.object_type > p_after_type OR l.object_id > p_after_id)
+            AND (p_object_type IS NULL OR l.object_type = p_object_type)
+            AND l.operator_id = p_from_operator_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        ORDER BY l.object_type, l.object_id
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        SET v_verdict = 'W';
+        IF p_dry_run_fl <> 'Y' AND p_to_operator_id IS NULL THEN
+            -- S2: end it.
+            CALL release_appl_lock(
+                c_object_type, c_object_id, p_from_operator_id, NULL, p_actor_id, p_reason,
+                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id
+            );
+            SET v_verdict = CASE WHEN v_outcome = 'RELEASED' THEN 'D' ELSE 'L' END;
+        ELSEIF p_dry_run_fl <> 'Y' THEN
+            -- S2: hand it over.
+            CALL appl_lock_move(
+                c_object_type, c_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+                'TRANSFERRED', p_actor_id, p_reason,
+                v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+            );
+            SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
+        END IF;
+        -- What became of it (W: nothing yet, D: done, L: lost), and its key: 320 characters for each.
+        SET v_told = v_told + 1;
+        SET v_answers = v_answers || v_verdict
+            || c_object_type || REPEAT(' ', 64 - CHARACTER_LENGTH(c_object_type, CODEUNITS32))
+            || c_object_id || REPEAT(' ', 255 - CHARACTER_LENGTH(c_object_id, CODEUNITS32));
+    END FOR;
+    SET p_told = v_told;
+    SET p_answers = v_answers;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE appl_lock_move_page IS 'Internal to applock: releases or hands over a page of locks.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2120,22 +2270,11 @@ NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_after_type VARCHAR(4000);
-    DECLARE v_after_id VARCHAR(4000);
+    DECLARE v_object_type, v_actor_id, v_reason, v_after_type, v_after_id, v_dry_run_fl VARCHAR(4000);
     DECLARE v_max_rows BIGINT;
-    DECLARE v_dry_run_fl VARCHAR(4000);
-    DECLARE v_limit INTEGER;
     DECLARE v_now TIMESTAMP;
-    DECLARE v_return_cd CHAR(1);
-    DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_verdict CHAR(1);
     DECLARE v_told INTEGER DEFAULT 0;
-    DECLARE v_answers CLOB(16M) DEFAULT '';
+    DECLARE v_answers CLOB(16M);
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
     SET v_object_type = RTRIM(p_object_type);
@@ -2143,8 +2282,8 @@ BEGIN
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     SET v_after_type = RTRIM(COALESCE(p_after_type, ''));
     SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
-    SET v_max_rows = COALESCE(p_max_rows, 1000);
     SET v_dry_run_fl = RTRIM(COALESCE(p_dry_run_fl, ''));
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
     IF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('release_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -2162,66 +2301,31 @@ BEGIN
     ELSEIF v_dry_run_fl NOT IN ('Y', 'N', '') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'release_appl_locks: p_dry_run_fl must be Y or N';
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_operator_id || COALESCE(v_object_type, ''), ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('release_appl_locks', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('release_appl_locks', 'p_object_type', v_object_type);
+    END IF;
 
-    SET v_limit = v_max_rows;
-    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    -- S1: the page.
-    FOR candidate AS
-        SELECT l.object_type AS c_object_type, l.object_id AS c_object_id
-        FROM appl_lock AS l
-        WHERE l.object_type >= v_after_type
-            AND (l.object_type > v_after_type OR l.object_id > v_after_id)
-            AND (v_object_type IS NULL OR l.object_type = v_object_type)
-            AND l.operator_id = v_operator_id
-            AND l.expires_ts > v_now
-        ORDER BY l.object_type, l.object_id
-        FETCH FIRST v_limit ROWS ONLY
-        WITH CS
-    DO
-        SET v_verdict = 'W';
-        IF v_dry_run_fl <> 'Y' THEN
-            -- S2: end it.
-            CALL release_appl_lock(
-                c_object_type, c_object_id, v_operator_id, NULL, v_actor_id, v_reason,
-                v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
-            );
-            SET v_verdict = CASE WHEN v_outcome = 'RELEASED' THEN 'D' ELSE 'L' END;
-        END IF;
-        -- What became of it (W: nothing yet, D: done, L: lost), and its key: 320 characters for each.
-        SET v_told = v_told + 1;
-        SET v_answers = v_answers || v_verdict
-            || c_object_type || REPEAT(' ', 64 - CHARACTER_LENGTH(c_object_type, CODEUNITS32))
-            || c_object_id || REPEAT(' ', 255 - CHARACTER_LENGTH(c_object_id, CODEUNITS32));
-    END FOR;
+    CALL appl_lock_move_page(
+        v_operator_id, v_object_type, NULL, NULL, NULL, v_actor_id, v_reason, v_after_type, v_after_id, v_max_rows, v_dry_run_fl,
+        v_told, v_answers
+    );
 
     -- S3: tell it, and who holds what is lost.
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            WITH digit (d) AS (
-                SELECT 0 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
-            ),
-            place (base) AS (
-                SELECT 320 * (1000 * a.d + 100 * b.d + 10 * c.d + e.d)
-                FROM digit AS a, digit AS b, digit AS c, digit AS e
-            ),
-            told (base, verdict, object_type, object_id) AS (
+            WITH told (n, verdict, object_type, object_id) AS (
                 SELECT
-                    p.base,
-                    CAST(SUBSTRING(v_answers, p.base + 1, 1, CODEUNITS32) AS CHAR(1)),
-                    RTRIM(CAST(SUBSTRING(v_answers, p.base + 2, 64, CODEUNITS32) AS VARCHAR(256))),
-                    RTRIM(CAST(SUBSTRING(v_answers, p.base + 66, 255, CODEUNITS32) AS VARCHAR(1020)))
-                FROM place AS p
-                WHERE p.base < 320 * v_told
+                    p.n,
+                    CAST(SUBSTRING(v_answers, 320 * p.n + 1, 1, CODEUNITS32) AS CHAR(1)),
+                    RTRIM(CAST(SUBSTRING(v_answers, 320 * p.n + 2, 64, CODEUNITS32) AS VARCHAR(256))),
+                    RTRIM(CAST(SUBSTRING(v_answers, 320 * p.n + 66, 255, CODEUNITS32) AS VARCHAR(1020)))
+                FROM appl_lock_number AS p
+                WHERE p.n < v_told
             )
             SELECT
                 t.object_type,
@@ -2229,25 +2333,26 @@ BEGIN
                 CASE
                     WHEN t.verdict = 'W' THEN CAST('WOULD_RELEASE' AS VARCHAR(16))
                     WHEN t.verdict = 'D' THEN 'RELEASED'
-                    WHEN l.expires_ts > v_now THEN 'HELD'
+                    WHEN l.expires_ts IS NOT NULL THEN 'HELD'
                     ELSE 'FREE'
                 END AS outcome,
-                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
-                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
-                CASE WHEN t.verdict = 'L' THEN 0 ELSE COALESCE(l.fence, 0) END AS fence,
-                CASE WHEN l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
-                CASE
-                    WHEN l.expires_ts > v_now THEN
-                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                    ELSE 0
-                END AS seconds_left
+                CASE WHEN t.verdict = 'L' AND l.expires_ts IS NOT NULL THEN l.operator_id ELSE '' END AS old_operator_id,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts IS NOT NULL THEN l.department_id ELSE '' END AS old_department_id,
+                CASE WHEN t.verdict = 'L' THEN 0 ELSE COALESCE(r.fence, 0) END AS fence,
+                l.expires_ts,
+                CASE WHEN l.expires_ts IS NOT NULL THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left
             FROM told AS t
+            LEFT OUTER JOIN appl_lock AS r
+                ON r.object_type = t.object_type
+                AND r.object_id = t.object_id
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = t.object_type
                 AND l.object_id = t.object_id
-            ORDER BY t.base
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+            ORDER BY t.n
             WITH CS;
         OPEN answer;
     END;
@@ -2268,48 +2373,28 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_pass INTEGER DEFAULT 0;
+    DECLARE v_pass, v_left, v_at, v_colon, v_length, v_field, v_count, v_type_at, v_id_at, v_policies INTEGER DEFAULT 0;
     DECLARE v_rest VARCHAR(32000);
-    DECLARE v_left INTEGER DEFAULT 0;
-    DECLARE v_at INTEGER DEFAULT 0;
-    DECLARE v_colon INTEGER DEFAULT 0;
-    DECLARE v_length INTEGER DEFAULT 0;
-    DECLARE v_value VARCHAR(4000);
-    DECLARE v_digits VARCHAR(20);
-    DECLARE v_field INTEGER DEFAULT 0;
-    DECLARE v_count INTEGER DEFAULT 0;
-    DECLARE v_type_at INTEGER DEFAULT 0;
-    DECLARE v_id_at INTEGER DEFAULT 0;
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_fence_text VARCHAR(4000);
-    DECLARE v_ttl_text VARCHAR(4000);
-    DECLARE v_fence BIGINT;
-    DECLARE v_ttl_seconds BIGINT;
-    DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_policies INTEGER DEFAULT 0;
-    DECLARE v_last_type VARCHAR(4000);
+    DECLARE v_value, v_object_type, v_object_id, v_operator_id, v_fence_text, v_ttl_text, v_last_type VARCHAR(4000);
     DECLARE v_last_id VARCHAR(4000);
+    DECLARE v_digits VARCHAR(20);
+    DECLARE v_fence, v_ttl_seconds, v_longest_ttl_seconds BIGINT;
     DECLARE v_reason VARCHAR(64) DEFAULT '';
-    DECLARE v_message VARCHAR(256);
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_message, v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_rows, v_changed, v_told INTEGER DEFAULT 0;
+    DECLARE v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_acquired_ts TIMESTAMP;
-    DECLARE v_old_expires_ts TIMESTAMP;
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_old_history_fl CHAR(1);
-    DECLARE v_lock_ts TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
-    DECLARE v_verdict CHAR(1);
-    DECLARE v_told INTEGER DEFAULT 0;
+    DECLARE v_old_history_fl, v_verdict CHAR(1);
     DECLARE v_answers VARCHAR(30000) DEFAULT '';
 
     IF COALESCE(CHARACTER_LENGTH(p_grants, CODEUNITS32), 0) = 0 THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'renew_appl_locks: p_grants must not be empty';
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        p_grants, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('renew_appl_locks', 'p_grants', p_grants);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 0;
@@ -2405,11 +2490,11 @@ BEGIN
             IF v_pass = 2 THEN
                 -- S1: is this grant live? The aggregates make it one row in any case.
                 SELECT
-                    COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts),
-                    MAX(l.history_fl)
+                    COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
+                    MAX(l.released_ts), MAX(l.history_fl)
                 INTO
-                    v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts,
-                    v_old_history_fl
+                    v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts,
+                    v_old_released_ts, v_old_history_fl
                 FROM appl_lock AS l
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_object_id
@@ -2417,11 +2502,12 @@ BEGIN
                 SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
                 SET v_verdict = 'L';
                 SET v_changed = 1;
-                IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id = v_operator_id AND v_old_fence = v_fence THEN
+                IF v_rows = 1 AND v_old_released_ts IS NULL AND v_old_expires_ts > v_now
+                    AND v_old_operator_id = v_operator_id AND v_old_fence = v_fence
+                THEN
                     SET v_lock_ts = v_now;
-                    -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
-                    IF v_lock_ts <= v_old_acquired_ts THEN
-                        SET v_lock_ts = v_old_acquired_ts + (0.000001) SECOND;
+                    IF v_old_lock_ts >= v_now THEN
+                        SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
                     END IF;
                     -- S1b: how long may it last?
                     SELECT COUNT(*), MAX(p.longest_ttl_seconds)
@@ -2442,44 +2528,19 @@ BEGIN
                     -- S2: renew it, if it is still so.
                     UPDATE appl_lock AS l
                     SET lock_ts = v_lock_ts,
+                        ttl_seconds = v_ttl_seconds,
                         expires_ts = v_expires_ts
                     WHERE l.object_type = v_object_type
                         AND l.object_id = v_object_id
                         AND l.fence = v_old_fence
-                        AND l.expires_ts = v_old_expires_ts;
+                        AND l.lock_ts = v_old_lock_ts
+                        AND l.expires_ts = v_old_expires_ts
+                        AND l.released_ts IS NULL;
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
                     IF v_changed = 1 AND v_old_history_fl = 'Y' THEN
-                        INSERT INTO appl_lock_event (
-                            event_ts,
-                            object_type,
-                            object_id,
-                            event,
-                            actor_id,
-                            db_user,
-                            program,
-                            from_operator_id,
-                            from_department_id,
-                            to_operator_id,
-                            to_department_id,
-                            from_fence,
-                            to_fence,
-                            reason
-                        )
-                        VALUES (
-                            v_now,
-                            v_object_type,
-                            v_object_id,
-                            'RENEWED',
-                            v_operator_id,
-                            SESSION_USER,
-                            '',
-                            v_operator_id,
-                            v_old_department_id,
-                            v_operator_id,
-                            v_old_department_id,
-                            v_fence,
-                            v_fence,
-                            ''
+                        CALL appl_lock_record(
+                            v_now, v_object_type, v_object_id, 'RENEWED', v_operator_id,
+                            v_operator_id, v_old_department_id, v_operator_id, v_old_department_id, v_fence, v_fence, ''
                         );
                     END IF;
                 END IF;
@@ -2503,41 +2564,26 @@ BEGIN
     -- S3: tell it, and who holds what is lost.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            WITH digit (d) AS (
-                SELECT 0 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
-            ),
-            place (base) AS (
-                SELECT 30 * (100 * a.d + 10 * b.d + c.d)
-                FROM digit AS a, digit AS b, digit AS c
-            ),
-            told (verdict, object_type, object_id, ttl_seconds) AS (
+            WITH told (verdict, object_type, object_id, ttl_seconds) AS (
                 -- There is nothing at most places, and NULL is that as a number.
                 SELECT
-                    SUBSTR(v_answers, p.base + 1, 1),
+                    SUBSTR(v_answers, 30 * p.n + 1, 1),
                     CAST(SUBSTRING(
                         p_grants,
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 2, 5), '') AS INTEGER),
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 7, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 2, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 7, 5), '') AS INTEGER),
                         CODEUNITS32
                     ) AS VARCHAR(256)),
                     CAST(SUBSTRING(
                         p_grants,
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 12, 5), '') AS INTEGER),
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 17, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 12, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 17, 5), '') AS INTEGER),
                         CODEUNITS32
                     ) AS VARCHAR(1020)),
-                    CAST(NULLIF(SUBSTR(v_answers, p.base + 22, 9), '') AS BIGINT)
-                FROM place AS p
-                WHERE p.base < 30 * v_told
+                    CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 22, 9), '') AS BIGINT)
+                FROM appl_lock_number AS p
+                WHERE p.thousand = 0
+                    AND p.n < v_told
             )
             SELECT
                 t.object_type,
@@ -2552,8 +2598,7 @@ BEGIN
                 CASE WHEN t.verdict <> 'L' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
                 CASE
                     WHEN t.verdict = 'R' THEN t.ttl_seconds
-                    WHEN l.expires_ts > v_now THEN
-                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    WHEN l.expires_ts > v_now THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                         + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
                         + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
                     ELSE 0
@@ -2562,6 +2607,7 @@ BEGIN
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = t.object_type
                 AND l.object_id = t.object_id
+                AND (t.verdict <> 'L' OR l.released_ts IS NULL)
             ORDER BY object_type, object_id
             WITH CS;
         OPEN answer;
@@ -2585,10 +2631,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_client_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_client_id VARCHAR(4000);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
@@ -2602,6 +2645,14 @@ BEGIN
         CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('retract_appl_lock_waiter', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('retract_appl_lock_waiter', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('retract_appl_lock_waiter', 'p_operator_id', v_operator_id);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
@@ -2636,7 +2687,8 @@ BEGIN
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
+            SELECT
+                'Y' AS p_ok_fl
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -2657,8 +2709,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id VARCHAR(4000);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
@@ -2666,6 +2717,13 @@ main: BEGIN
         CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('serialize_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('serialize_appl_lock', 'p_object_id', v_object_id);
     END IF;
 
     -- S1: take the turn.
@@ -2699,7 +2757,8 @@ BEGIN
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
+            SELECT
+                'Y' AS p_ok_fl
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
     END;
@@ -2719,7 +2778,7 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
     IN p_history_level VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11)
 )
 SPECIFIC set_appl_lock_policy
@@ -2727,18 +2786,13 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_take_reason_fl VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_history_level VARCHAR(4000);
     DECLARE v_told VARCHAR(1020);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_round, v_changed INTEGER DEFAULT 0;
     DECLARE v_now TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_longest_ttl_seconds = COALESCE(p_longest_ttl_seconds, 315360000);
@@ -2763,6 +2817,12 @@ main: BEGIN
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('set_appl_lock_policy', 'p_object_type', v_object_type);
+    END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
@@ -2771,7 +2831,7 @@ main: BEGIN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
         -- S1: this is the policy from now on.
@@ -2787,57 +2847,14 @@ main: BEGIN
             BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
-                INSERT INTO appl_lock_policy (
-                    object_type,
-                    default_ttl_seconds,
-                    longest_ttl_seconds,
-                    take_reason_fl,
-                    history_level
-                )
-                VALUES (
-                    v_object_type,
-                    p_default_ttl_seconds,
-                    p_longest_ttl_seconds,
-                    v_take_reason_fl,
-                    v_history_level
-                );
+                INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
+                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level);
             END;
         END IF;
         IF v_changed = 1 THEN
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-            INSERT INTO appl_lock_event (
-                event_ts,
-                object_type,
-                object_id,
-                event,
-                actor_id,
-                db_user,
-                program,
-                from_operator_id,
-                from_department_id,
-                to_operator_id,
-                to_department_id,
-                from_fence,
-                to_fence,
-                reason
-            )
-            VALUES (
-                v_now,
-                v_object_type,
-                '',
-                'POLICY',
-                v_actor_id,
-                SESSION_USER,
-                '',
-                '',
-                '',
-                '',
-                '',
-                0,
-                0,
-                v_told
-            );
-            SET p_return_cd = 'Y';
+            CALL appl_lock_record(v_now, v_object_type, '', 'POLICY', v_actor_id, '', '', '', '', 0, 0, v_told);
+            SET p_ok_fl = 'Y';
             SET p_outcome = 'SET';
             LEAVE main;
         END IF;
@@ -2866,17 +2883,17 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason, p_history_level,
-        v_return_cd, v_outcome
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
+        p_history_level,
+        v_ok_fl, v_outcome
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome
             FROM SYSIBM.SYSDUMMY1;
         OPEN answer;
@@ -2889,108 +2906,6 @@ COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long loc
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE OR REPLACE PROCEDURE stats_appl_locks (
-    IN p_object_type VARCHAR(4000),
-    IN p_department_id VARCHAR(4000)
-)
-SPECIFIC stats_appl_locks
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-READS SQL DATA
-BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_now TIMESTAMP;
-
-    SET v_object_type = RTRIM(p_object_type);
-    SET v_department_id = RTRIM(p_department_id);
-    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('stats_appl_locks', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
-        CALL appl_lock_refuse_text('stats_appl_locks', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
-    END IF;
-
-    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                s.object_type,
-                s.department_id,
-                CAST(SUM(s.live) AS BIGINT) AS live,
-                CAST(SUM(s.expired) AS BIGINT) AS expired,
-                MAX(s.oldest_seconds) AS oldest_seconds,
-                MAX(s.next_expiry_seconds) AS next_expiry_seconds,
-                CAST(SUM(s.waiters) AS BIGINT) AS waiters,
-                MAX(s.longest_wait_seconds) AS longest_wait_seconds
-            FROM (
-                SELECT
-                    l.object_type,
-                    l.department_id,
-                    SUM(l.is_live) AS live,
-                    SUM(1 - l.is_live) AS expired,
-                    MAX(CASE
-                        WHEN l.is_live = 1 AND l.acquired_ts < v_now THEN
-                            CAST(DAYS(v_now) - DAYS(l.acquired_ts) AS BIGINT) * 86400
-                            + MIDNIGHT_SECONDS(v_now) - MIDNIGHT_SECONDS(l.acquired_ts)
-                            - CASE WHEN MICROSECOND(l.acquired_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                        ELSE 0
-                    END) AS oldest_seconds,
-                    COALESCE(MIN(CASE
-                        WHEN l.is_live = 1 THEN
-                            CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                            + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                            + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                    END), 0) AS next_expiry_seconds,
-                    0 AS waiters,
-                    0 AS longest_wait_seconds
-                FROM (
-                    SELECT
-                        a.object_type,
-                        CASE WHEN a.expires_ts > v_now THEN a.department_id ELSE '' END AS department_id,
-                        a.acquired_ts,
-                        a.expires_ts,
-                        CASE WHEN a.expires_ts > v_now THEN 1 ELSE 0 END AS is_live
-                    FROM appl_lock AS a
-                    WHERE v_object_type IS NULL OR a.object_type = v_object_type
-                ) AS l
-                WHERE v_department_id IS NULL OR l.department_id = v_department_id
-                GROUP BY l.object_type, l.department_id
-                UNION ALL
-                SELECT
-                    w.object_type,
-                    w.department_id,
-                    0 AS live,
-                    0 AS expired,
-                    0 AS oldest_seconds,
-                    0 AS next_expiry_seconds,
-                    COUNT(*) AS waiters,
-                    MAX(CASE
-                        WHEN w.since_ts < v_now THEN
-                            CAST(DAYS(v_now) - DAYS(w.since_ts) AS BIGINT) * 86400
-                            + MIDNIGHT_SECONDS(v_now) - MIDNIGHT_SECONDS(w.since_ts)
-                            - CASE WHEN MICROSECOND(w.since_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                        ELSE 0
-                    END) AS longest_wait_seconds
-                FROM appl_lock_waiter AS w
-                WHERE (v_object_type IS NULL OR w.object_type = v_object_type)
-                    AND (v_department_id IS NULL OR w.department_id = v_department_id)
-                    AND w.expires_ts > v_now
-                GROUP BY w.object_type, w.department_id
-            ) AS s
-            GROUP BY s.object_type, s.department_id
-            ORDER BY s.object_type, s.department_id
-            WITH CS;
-        OPEN answer;
-    END;
-END
--- +goose StatementEnd
-
--- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE stats_appl_locks IS 'How many locks and waiters there are of each type and department, and how old and how long.'
--- +goose StatementEnd
-
--- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE take_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
@@ -2999,7 +2914,7 @@ CREATE OR REPLACE PROCEDURE take_appl_lock (
     IN p_reason VARCHAR(4000),
     IN p_expected_fence BIGINT,
     IN p_ttl_seconds BIGINT,
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
@@ -3012,29 +2927,15 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_ttl_seconds BIGINT;
-    DECLARE v_ttl_us BIGINT;
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_reason VARCHAR(4000);
     DECLARE v_policies INTEGER DEFAULT 0;
-    DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE v_take_reason_fl CHAR(1);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_old_fence BIGINT;
-    DECLARE v_old_lock_ts TIMESTAMP;
-    DECLARE v_old_expires_ts TIMESTAMP;
-    DECLARE v_fence BIGINT;
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_fence, v_seconds_left BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -3061,123 +2962,41 @@ main: BEGIN
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('take_appl_lock', 'p_ttl_seconds', 315360000);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || v_department_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('take_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('take_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('take_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('take_appl_lock', 'p_department_id', v_department_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- What is laid down for the type?
-    SELECT COUNT(*), MAX(p.longest_ttl_seconds), MAX(p.take_reason_fl)
-    INTO v_policies, v_longest_ttl_seconds, v_take_reason_fl
+    -- S1: does it want a reason?
+    SELECT COUNT(*), MAX(p.take_reason_fl)
+    INTO v_policies, v_take_reason_fl
     FROM appl_lock_policy AS p
     WHERE p.object_type = v_object_type
     WITH CS;
     IF v_reason = '' AND COALESCE(v_take_reason_fl, 'Y') = 'Y' THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', 0, 255);
     END IF;
-    WHILE v_round < 3 DO
-        SET v_round = v_round + 1;
-
-        -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-        WITH CS;
-        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
-            SET p_outcome = 'FREE';
-            LEAVE main;
-        END IF;
-        IF v_old_fence <> p_expected_fence THEN
-            SET p_outcome = 'HELD';
-            SET p_old_operator_id = v_old_operator_id;
-            SET p_old_department_id = v_old_department_id;
-            SET p_expires_ts = v_old_expires_ts;
-            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
-                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
-            LEAVE main;
-        END IF;
-
-        SET v_ttl_seconds = p_ttl_seconds;
-        -- That of the grant, to the nearest second, because a renewal may have moved lock_ts; never less than 1.
-        IF v_ttl_seconds IS NULL THEN
-            SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
-                + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
-                + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
-            SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
-        END IF;
-        IF v_ttl_seconds > v_longest_ttl_seconds THEN
-            SET v_ttl_seconds = v_longest_ttl_seconds;
-        END IF;
-        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
-        SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
-            + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-            + MICROSECOND(v_now);
-        IF v_old_fence >= v_fence THEN
-            SET v_fence = v_old_fence + 1;
-        END IF;
-
-        -- S2: a new grant, if it is still so.
-        UPDATE appl_lock AS l
-        SET operator_id = v_operator_id,
-            department_id = v_department_id,
-            fence = v_fence,
-            acquired_ts = v_now,
-            lock_ts = v_now,
-            expires_ts = v_expires_ts,
-            note = ''
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.fence = v_old_fence
-            AND l.lock_ts = v_old_lock_ts
-            AND l.expires_ts = v_old_expires_ts;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        IF v_changed = 1 THEN
-            INSERT INTO appl_lock_event (
-                event_ts,
-                object_type,
-                object_id,
-                event,
-                actor_id,
-                db_user,
-                program,
-                from_operator_id,
-                from_department_id,
-                to_operator_id,
-                to_department_id,
-                from_fence,
-                to_fence,
-                reason
-            )
-            VALUES (
-                v_now,
-                v_object_type,
-                v_object_id,
-                'TAKEN',
-                v_operator_id,
-                SESSION_USER,
-                '',
-                v_old_operator_id,
-                v_old_department_id,
-                v_operator_id,
-                v_department_id,
-                v_old_fence,
-                v_fence,
-                v_reason
-            );
-            SET p_return_cd = 'Y';
-            SET p_outcome = 'TAKEN';
-            IF v_old_operator_id <> v_operator_id THEN
-                SET p_old_operator_id = v_old_operator_id;
-                SET p_old_department_id = v_old_department_id;
-            END IF;
-            SET p_fence = v_fence;
-            SET p_expires_ts = v_expires_ts;
-            SET p_seconds_left = v_ttl_seconds;
-            LEAVE main;
-        END IF;
-    END WHILE;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'take_appl_lock: changed hands during the call; call again';
+    CALL appl_lock_move(
+        v_object_type, v_object_id, NULL, p_expected_fence, v_operator_id, v_department_id, p_ttl_seconds, 'TAKEN', v_operator_id, v_reason,
+        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+    );
+    SET p_outcome = v_outcome;
+    SET p_fence = v_fence;
+    SET p_expires_ts = v_expires_ts;
+    SET p_seconds_left = v_seconds_left;
+    IF v_outcome = 'TAKEN' THEN
+        SET p_ok_fl = 'Y';
+    END IF;
+    IF v_outcome = 'HELD' OR v_old_operator_id <> v_operator_id THEN
+        SET p_old_operator_id = v_old_operator_id;
+        SET p_old_department_id = v_old_department_id;
+    END IF;
 END main
 -- +goose StatementEnd
 
@@ -3201,7 +3020,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
@@ -3210,13 +3029,12 @@ BEGIN
     DECLARE v_seconds_left BIGINT;
     CALL take_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
@@ -3243,7 +3061,7 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     IN p_ttl_seconds BIGINT,
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
+    OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
@@ -3256,30 +3074,14 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_from_operator_id VARCHAR(4000);
-    DECLARE v_to_operator_id VARCHAR(4000);
-    DECLARE v_to_department_id VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_ttl_seconds BIGINT;
-    DECLARE v_ttl_us BIGINT;
-    DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_policies INTEGER DEFAULT 0;
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_old_fence BIGINT;
-    DECLARE v_old_lock_ts TIMESTAMP;
-    DECLARE v_old_expires_ts TIMESTAMP;
-    DECLARE v_fence BIGINT;
+    DECLARE v_object_type, v_object_id, v_from_operator_id, v_to_operator_id, v_to_department_id VARCHAR(4000);
+    DECLARE v_actor_id, v_reason VARCHAR(4000);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_fence, v_seconds_left BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -3291,7 +3093,7 @@ main: BEGIN
     SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
     SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
     SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
-    SET v_actor_id = RTRIM(COALESCE(p_actor_id, v_from_operator_id));
+    SET v_actor_id = RTRIM(p_actor_id);
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
@@ -3310,116 +3112,32 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_from_operator_id || v_to_operator_id || v_to_department_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('transfer_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('transfer_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('transfer_appl_lock', 'p_from_operator_id', v_from_operator_id);
+        CALL appl_lock_check_text('transfer_appl_lock', 'p_to_operator_id', v_to_operator_id);
+        CALL appl_lock_check_text('transfer_appl_lock', 'p_to_department_id', v_to_department_id);
+    END IF;
 
-    SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
-        SET v_round = v_round + 1;
-
-        -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-        WITH CS;
-        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
-            SET p_outcome = 'FREE';
-            LEAVE main;
-        END IF;
-        IF v_old_operator_id <> v_from_operator_id THEN
-            SET p_outcome = 'HELD';
-            SET p_old_operator_id = v_old_operator_id;
-            SET p_old_department_id = v_old_department_id;
-            SET p_expires_ts = v_old_expires_ts;
-            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
-                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
-            LEAVE main;
-        END IF;
-
-        SET v_ttl_seconds = p_ttl_seconds;
-        -- That of the grant, to the nearest second, because a renewal may have moved lock_ts; never less than 1.
-        IF v_ttl_seconds IS NULL THEN
-            SET v_ttl_us = CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT) * 86400000000
-                + CAST(MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_old_lock_ts) AS BIGINT) * 1000000
-                + MICROSECOND(v_old_expires_ts) - MICROSECOND(v_old_lock_ts);
-            SET v_ttl_seconds = CASE WHEN v_ttl_us < 1000000 THEN 1 ELSE (v_ttl_us + 500000) / 1000000 END;
-        END IF;
-        -- S1b: how long may it last?
-        SELECT COUNT(*), MAX(p.longest_ttl_seconds)
-        INTO v_policies, v_longest_ttl_seconds
-        FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type
-        WITH CS;
-        IF v_ttl_seconds > v_longest_ttl_seconds THEN
-            SET v_ttl_seconds = v_longest_ttl_seconds;
-        END IF;
-        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
-        SET v_fence = CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000
-            + CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-            + MICROSECOND(v_now);
-        IF v_old_fence >= v_fence THEN
-            SET v_fence = v_old_fence + 1;
-        END IF;
-
-        -- S2: a new grant for the other operator, if it is still so.
-        UPDATE appl_lock AS l
-        SET operator_id = v_to_operator_id,
-            department_id = v_to_department_id,
-            fence = v_fence,
-            acquired_ts = v_now,
-            lock_ts = v_now,
-            expires_ts = v_expires_ts,
-            note = ''
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.fence = v_old_fence
-            AND l.lock_ts = v_old_lock_ts
-            AND l.expires_ts = v_old_expires_ts;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        IF v_changed = 1 THEN
-            INSERT INTO appl_lock_event (
-                event_ts,
-                object_type,
-                object_id,
-                event,
-                actor_id,
-                db_user,
-                program,
-                from_operator_id,
-                from_department_id,
-                to_operator_id,
-                to_department_id,
-                from_fence,
-                to_fence,
-                reason
-            )
-            VALUES (
-                v_now,
-                v_object_type,
-                v_object_id,
-                'TRANSFERRED',
-                v_actor_id,
-                SESSION_USER,
-                '',
-                v_from_operator_id,
-                v_old_department_id,
-                v_to_operator_id,
-                v_to_department_id,
-                v_old_fence,
-                v_fence,
-                v_reason
-            );
-            SET p_return_cd = 'Y';
-            SET p_outcome = 'TRANSFERRED';
-            SET p_fence = v_fence;
-            SET p_expires_ts = v_expires_ts;
-            SET p_seconds_left = v_ttl_seconds;
-            LEAVE main;
-        END IF;
-    END WHILE;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: changed hands during the call; call again';
+    CALL appl_lock_move(
+        v_object_type, v_object_id, v_from_operator_id, NULL, v_to_operator_id, v_to_department_id, p_ttl_seconds,
+        'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason,
+        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+    );
+    SET p_outcome = v_outcome;
+    SET p_fence = v_fence;
+    SET p_expires_ts = v_expires_ts;
+    SET p_seconds_left = v_seconds_left;
+    IF v_outcome = 'TRANSFERRED' THEN
+        SET p_ok_fl = 'Y';
+    ELSEIF v_outcome = 'HELD' THEN
+        SET p_old_operator_id = v_old_operator_id;
+        SET p_old_department_id = v_old_department_id;
+    END IF;
 END main
 -- +goose StatementEnd
 
@@ -3444,7 +3162,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_return_cd CHAR(1);
+    DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_department_id VARCHAR(256);
@@ -3452,15 +3170,14 @@ BEGIN
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     CALL transfer_appl_lock(
-        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        p_actor_id, p_reason,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
+        p_reason,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
-                v_return_cd AS p_return_cd,
+                v_ok_fl AS p_ok_fl,
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
@@ -3497,39 +3214,23 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_from_operator_id VARCHAR(4000);
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_to_operator_id VARCHAR(4000);
-    DECLARE v_to_department_id VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_after_type VARCHAR(4000);
-    DECLARE v_after_id VARCHAR(4000);
+    DECLARE v_from_operator_id, v_to_operator_id, v_to_department_id VARCHAR(4000);
+    DECLARE v_object_type, v_actor_id, v_reason, v_after_type, v_after_id, v_dry_run_fl VARCHAR(4000);
     DECLARE v_max_rows BIGINT;
-    DECLARE v_dry_run_fl VARCHAR(4000);
-    DECLARE v_limit INTEGER;
     DECLARE v_now TIMESTAMP;
-    DECLARE v_return_cd CHAR(1);
-    DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_fence BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
-    DECLARE v_seconds_left BIGINT;
-    DECLARE v_verdict CHAR(1);
     DECLARE v_told INTEGER DEFAULT 0;
-    DECLARE v_answers CLOB(16M) DEFAULT '';
+    DECLARE v_answers CLOB(16M);
 
     SET v_from_operator_id = RTRIM(COALESCE(p_from_operator_id, ''));
     SET v_object_type = RTRIM(p_object_type);
     SET v_to_operator_id = RTRIM(COALESCE(p_to_operator_id, ''));
     SET v_to_department_id = RTRIM(COALESCE(p_to_department_id, ''));
-    SET v_actor_id = RTRIM(COALESCE(p_actor_id, v_from_operator_id));
+    SET v_actor_id = RTRIM(p_actor_id);
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     SET v_after_type = RTRIM(COALESCE(p_after_type, ''));
     SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
-    SET v_max_rows = COALESCE(p_max_rows, 1000);
     SET v_dry_run_fl = RTRIM(COALESCE(p_dry_run_fl, ''));
+    SET v_max_rows = COALESCE(p_max_rows, 1000);
     IF CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
@@ -3553,67 +3254,34 @@ BEGIN
     ELSEIF v_dry_run_fl NOT IN ('Y', 'N', '') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_dry_run_fl must be Y or N';
     END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_from_operator_id || COALESCE(v_object_type, '') || v_to_operator_id || v_to_department_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('transfer_appl_locks', 'p_from_operator_id', v_from_operator_id);
+        CALL appl_lock_check_text('transfer_appl_locks', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('transfer_appl_locks', 'p_to_operator_id', v_to_operator_id);
+        CALL appl_lock_check_text('transfer_appl_locks', 'p_to_department_id', v_to_department_id);
+    END IF;
 
-    SET v_limit = v_max_rows;
-    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    -- S1: the page.
-    FOR candidate AS
-        SELECT l.object_type AS c_object_type, l.object_id AS c_object_id
-        FROM appl_lock AS l
-        WHERE l.object_type >= v_after_type
-            AND (l.object_type > v_after_type OR l.object_id > v_after_id)
-            AND (v_object_type IS NULL OR l.object_type = v_object_type)
-            AND l.operator_id = v_from_operator_id
-            AND l.expires_ts > v_now
-        ORDER BY l.object_type, l.object_id
-        FETCH FIRST v_limit ROWS ONLY
-        WITH CS
-    DO
-        SET v_verdict = 'W';
-        IF v_dry_run_fl <> 'Y' THEN
-            -- S2: hand it over.
-            CALL transfer_appl_lock(
-                c_object_type, c_object_id, v_from_operator_id, v_to_operator_id, v_to_department_id, p_ttl_seconds,
-                v_actor_id, v_reason,
-                v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
-            );
-            SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
-        END IF;
-        -- What became of it (W: nothing yet, D: done, L: lost), and its key: 320 characters for each.
-        SET v_told = v_told + 1;
-        SET v_answers = v_answers || v_verdict
-            || c_object_type || REPEAT(' ', 64 - CHARACTER_LENGTH(c_object_type, CODEUNITS32))
-            || c_object_id || REPEAT(' ', 255 - CHARACTER_LENGTH(c_object_id, CODEUNITS32));
-    END FOR;
+    CALL appl_lock_move_page(
+        v_from_operator_id, v_object_type, v_to_operator_id, v_to_department_id, p_ttl_seconds, COALESCE(v_actor_id, ''), v_reason,
+        v_after_type, v_after_id, v_max_rows, v_dry_run_fl,
+        v_told, v_answers
+    );
 
     -- S3: tell it, and who holds what is lost.
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            WITH digit (d) AS (
-                SELECT 0 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
-            ),
-            place (base) AS (
-                SELECT 320 * (1000 * a.d + 100 * b.d + 10 * c.d + e.d)
-                FROM digit AS a, digit AS b, digit AS c, digit AS e
-            ),
-            told (base, verdict, object_type, object_id) AS (
+            WITH told (n, verdict, object_type, object_id) AS (
                 SELECT
-                    p.base,
-                    CAST(SUBSTRING(v_answers, p.base + 1, 1, CODEUNITS32) AS CHAR(1)),
-                    RTRIM(CAST(SUBSTRING(v_answers, p.base + 2, 64, CODEUNITS32) AS VARCHAR(256))),
-                    RTRIM(CAST(SUBSTRING(v_answers, p.base + 66, 255, CODEUNITS32) AS VARCHAR(1020)))
-                FROM place AS p
-                WHERE p.base < 320 * v_told
+                    p.n,
+                    CAST(SUBSTRING(v_answers, 320 * p.n + 1, 1, CODEUNITS32) AS CHAR(1)),
+                    RTRIM(CAST(SUBSTRING(v_answers, 320 * p.n + 2, 64, CODEUNITS32) AS VARCHAR(256))),
+                    RTRIM(CAST(SUBSTRING(v_answers, 320 * p.n + 66, 255, CODEUNITS32) AS VARCHAR(1020)))
+                FROM appl_lock_number AS p
+                WHERE p.n < v_told
             )
             SELECT
                 t.object_type,
@@ -3621,25 +3289,26 @@ BEGIN
                 CASE
                     WHEN t.verdict = 'W' THEN CAST('WOULD_TRANSFER' AS VARCHAR(16))
                     WHEN t.verdict = 'D' THEN 'TRANSFERRED'
-                    WHEN l.expires_ts > v_now THEN 'HELD'
+                    WHEN l.expires_ts IS NOT NULL THEN 'HELD'
                     ELSE 'FREE'
                 END AS outcome,
-                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
-                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
-                CASE WHEN t.verdict = 'L' THEN 0 ELSE COALESCE(l.fence, 0) END AS fence,
-                CASE WHEN l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
-                CASE
-                    WHEN l.expires_ts > v_now THEN
-                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                    ELSE 0
-                END AS seconds_left
+                CASE WHEN t.verdict = 'L' AND l.expires_ts IS NOT NULL THEN l.operator_id ELSE '' END AS old_operator_id,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts IS NOT NULL THEN l.department_id ELSE '' END AS old_department_id,
+                CASE WHEN t.verdict = 'L' THEN 0 ELSE COALESCE(r.fence, 0) END AS fence,
+                l.expires_ts,
+                CASE WHEN l.expires_ts IS NOT NULL THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left
             FROM told AS t
+            LEFT OUTER JOIN appl_lock AS r
+                ON r.object_type = t.object_type
+                AND r.object_id = t.object_id
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = t.object_type
                 AND l.object_id = t.object_id
-            ORDER BY t.base
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+            ORDER BY t.n
             WITH CS;
         OPEN answer;
     END;
@@ -3651,7 +3320,7 @@ COMMENT ON SPECIFIC PROCEDURE transfer_appl_locks IS 'Hand over what an operator
 -- +goose StatementEnd
 
 -- +goose Down
--- CURRENT SCHEMA and CURRENT PATH name the schema: applockctl and the printed script set them.
+-- CURRENT SCHEMA and CURRENT PATH name the schema: the client sets them.
 
 -- +goose StatementBegin
 DROP PROCEDURE transfer_appl_locks
@@ -3671,10 +3340,6 @@ DROP PROCEDURE take_appl_lock_row
 
 -- +goose StatementBegin
 DROP PROCEDURE take_appl_lock
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE stats_appl_locks
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3710,6 +3375,10 @@ DROP PROCEDURE release_appl_locks
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE appl_lock_move_page
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE release_appl_lock_row
 -- +goose StatementEnd
 
@@ -3726,6 +3395,14 @@ DROP PROCEDURE purge_appl_locks
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE purge_appl_lock_history_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE purge_appl_lock_history
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE poll_appl_locks
 -- +goose StatementEnd
 
@@ -3735,22 +3412,6 @@ DROP PROCEDURE note_appl_lock_row
 
 -- +goose StatementBegin
 DROP PROCEDURE note_appl_lock
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE list_appl_locks
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE list_appl_lock_waiters
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE list_appl_lock_policies
--- +goose StatementEnd
-
--- +goose StatementBegin
-DROP PROCEDURE list_appl_lock_events
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3806,7 +3467,43 @@ DROP PROCEDURE announce_appl_lock_waiter
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP VIEW appl_lock_number
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_stats
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_policies
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_history
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_waiting
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_live
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE appl_lock_move
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE appl_lock_record
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE appl_lock_check_database
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE appl_lock_check_text
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -1,5 +1,6 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, appl_lock_event, the
--- history, appl_lock_policy, what is laid down for a type, and appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock. They are new: an older client notices nothing.
+-- history, appl_lock_policy, what is laid down for a type, appl_lock_fence, the greatest fence that was purged, and
+-- appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock.
 
 -- +goose Up
 -- There are no transactions around CREATE: each statement also does after a migration that broke off.
@@ -13,7 +14,7 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
     operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who holds the lock: a person, a service or a process. Empty once it has been released.',
+        COMMENT 'Who has the lock, or had it last: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
     fence BIGINT NOT NULL
@@ -21,13 +22,17 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     acquired_ts DATETIME(6) NOT NULL
         COMMENT 'Start of the grant, UTC.',
     lock_ts DATETIME(6) NOT NULL
-        COMMENT 'Last get, renewal or transfer, UTC. Equal to acquired_ts exactly until the first renewal.',
+        COMMENT 'Last get, renewal or transfer, UTC; each of them makes it greater.',
+    ttl_seconds BIGINT NOT NULL
+        COMMENT 'Seconds that the last get, renewal or transfer asked for, cut to what the policy allows.',
     expires_ts DATETIME(6) NOT NULL
-        COMMENT 'End of the lock, UTC; releasing sets it to now, on other engines to 1970.',
+        COMMENT 'When the lock ends by itself, UTC. A release does not change it.',
     note VARCHAR(255) NOT NULL DEFAULT ''
         COMMENT 'What the holder has noted on this grant; may be empty.',
     history_fl CHAR(1) NOT NULL DEFAULT 'N'
         COMMENT 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.',
+    released_ts DATETIME(6)
+        COMMENT 'When the grant was released, UTC; NULL while it was not.',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
@@ -37,11 +42,13 @@ CREATE TABLE IF NOT EXISTS appl_lock (
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
-COMMENT = 'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.';
+COMMENT = 'One row for each object that is or was locked. The lock is live while released_ts is NULL and expires_ts lies in the future. Change it through the procedures only.';
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note, history_fl
+    SELECT
+        object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, note, history_fl,
+        released_ts
     FROM appl_lock
     WHERE FALSE
 );
@@ -63,8 +70,11 @@ CREATE TABLE IF NOT EXISTS appl_lock_waiter (
         COMMENT 'When it gives up, UTC; NULL = never.',
     expires_ts DATETIME(6) NOT NULL
         COMMENT 'When the row is dead, UTC, unless the program goes on saying that it waits.',
+    holder_id VARCHAR(64) NOT NULL
+        COMMENT 'Who held the object when the program last said that it waits; empty if nobody.',
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     INDEX appl_lock_waiter_client_ix (client_id),
+    INDEX appl_lock_waiter_holder_ix (holder_id),
     CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id <> ''),
     CONSTRAINT appl_lock_waiter_operator_ck CHECK (operator_id <> ''),
@@ -77,26 +87,25 @@ COMMENT = 'One row for each operator that waits for an object, in each program. 
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts
+    SELECT object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
     FROM appl_lock_waiter
     WHERE FALSE
 );
 
--- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
--- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
+-- No foreign key: an event outlives its object. What an operator did, lost and got is read by three indexes.
 CREATE TABLE IF NOT EXISTS appl_lock_event (
     event_id BIGINT NOT NULL AUTO_INCREMENT
         COMMENT 'Number of the event.',
     event_ts DATETIME(6) NOT NULL
         COMMENT 'When it happened, UTC.',
     object_type VARCHAR(64) NOT NULL
-        COMMENT 'Kind of object; empty for PURGED.',
+        COMMENT 'Kind of object; empty for PURGED and HISTORY_PURGED.',
     object_id VARCHAR(255) NOT NULL
-        COMMENT 'Which object of that kind; empty for PURGED and POLICY.',
+        COMMENT 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.',
     event VARCHAR(16) NOT NULL
-        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED.',
+        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.',
     actor_id VARCHAR(64) NOT NULL
-        COMMENT 'Who did it, as the call named him; empty for PURGED.',
+        COMMENT 'Who did it, as the call named it; empty when it named nobody.',
     db_user VARCHAR(255) NOT NULL
         COMMENT 'The database user of the session.',
     program VARCHAR(255) NOT NULL
@@ -114,9 +123,10 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     to_fence BIGINT NOT NULL
         COMMENT 'Fencing token of the grant now; 0 for none.',
     reason VARCHAR(255) NOT NULL
-        COMMENT 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.',
+        COMMENT 'Why, as the call said; for PURGED and HISTORY_PURGED the number of rows, for POLICY first what it says now.',
     CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id),
     INDEX appl_lock_event_object_ix (object_type, object_id, event_id),
+    INDEX appl_lock_event_actor_ix (actor_id, event_id),
     INDEX appl_lock_event_from_ix (from_operator_id, event_id),
     INDEX appl_lock_event_to_ix (to_operator_id, event_id)
 )
@@ -159,6 +169,20 @@ DO EXISTS (
     WHERE FALSE
 );
 
+CREATE TABLE IF NOT EXISTS appl_lock_fence (
+    slot INT NOT NULL
+        COMMENT 'Always 1.',
+    fence BIGINT NOT NULL
+        COMMENT 'Greatest fence of the rows that a purge has removed.',
+    CONSTRAINT appl_lock_fence_pk PRIMARY KEY (slot)
+)
+ENGINE = InnoDB
+COMMENT = 'One row: a new fence is greater than any that was purged.';
+
+INSERT INTO appl_lock_fence (slot, fence)
+VALUES (1, 0)
+ON DUPLICATE KEY UPDATE fence = appl_lock_fence.fence;
+
 CREATE TABLE IF NOT EXISTS appl_lock_serialize (
     slot INT NOT NULL
         COMMENT 'Hash of an object: CRC32 of type:id, modulo 65536.',
@@ -186,6 +210,7 @@ ON DUPLICATE KEY UPDATE turn = appl_lock_serialize.turn;
 -- +goose Down
 -- All locks are lost.
 DROP TABLE IF EXISTS appl_lock_serialize;
+DROP TABLE IF EXISTS appl_lock_fence;
 DROP TABLE IF EXISTS appl_lock_policy;
 DROP TABLE IF EXISTS appl_lock_event;
 DROP TABLE IF EXISTS appl_lock_waiter;

@@ -5,80 +5,433 @@
 SET @applock_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
-DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
+DROP PROCEDURE IF EXISTS appl_lock_text;
 -- +goose StatementBegin
--- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument. Internal: nobody
--- is granted these; the operations call them with their owner's rights, and only for a bad argument.
+-- appl_lock_key, appl_lock_text, appl_lock_number: check arguments. Internal: nobody is granted these.
 --
--- Contract   Each always raises.
--- Raises     LK001 with the routine, the argument and the reason in the message.
+-- Contract   Each returns when the argument is good, trimmed of trailing blanks, and raises otherwise. A NULL text stays NULL,
+--            unless it must not be empty; a NULL number is good.
+-- In         p_routine and p_argument name the argument in the message. p_name_fl: Y for a name, which has no control character.
+-- Out        The trimmed text.
+-- Raises     LK001 with the routine, the argument and the reason.
 -- Locks      Nothing.
--- Differs    From PostgreSQL, where functions check and convert: creating a function needs SUPER where the
---            binary log is on, and a call for each good argument costs more than the operation.
+-- Race-free  They read nothing.
+-- Differs    Procedures: creating a function needs SUPER where the binary log is on.
 
-CREATE PROCEDURE appl_lock_refuse_text(
+CREATE PROCEDURE appl_lock_text(
     IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_length BIGINT,
-    IN p_max_length BIGINT
+    IN p_name_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_min_length BIGINT,
+    IN p_max_length BIGINT,
+    INOUT p_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: raises LK001 for a text argument.'
+COMMENT 'Internal to applock: checks a text argument.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
-        p_routine, ': ', p_argument,
-        CASE
-            WHEN p_length = 0 THEN ' must not be empty'
-            WHEN p_length > p_max_length THEN
-                CONCAT(' has ', p_length, ' characters, at most ', p_max_length, ' are allowed')
-            ELSE ' must not contain ":", which ends the type in type:id'
-        END
-    );
-    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    SET p_text = RTRIM(p_text);
+    SET v_message = CASE
+        WHEN CHAR_LENGTH(COALESCE(p_text, '')) < p_min_length THEN ' must not be empty'
+        WHEN CHAR_LENGTH(p_text) > p_max_length
+            THEN CONCAT(' has ', CHAR_LENGTH(p_text), ' characters, at most ', p_max_length, ' are allowed')
+        WHEN p_argument = 'p_object_type' AND LOCATE(':', p_text) > 0
+            THEN ' must not contain ":", which ends the type in type:id'
+        -- The UTF-8 of U+0000 to U+001F, U+007F, and U+0080 to U+009F.
+        WHEN p_name_fl = 'Y' AND HEX(p_text) REGEXP '^(..)*([01].|7F|C2[89].)' THEN ' must not contain a control character'
+    END;
+    IF v_message IS NOT NULL THEN
+        SET v_message = CONCAT(p_routine, ': ', p_argument, v_message);
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
 END;
 -- +goose StatementEnd
 
-DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
+DROP PROCEDURE IF EXISTS appl_lock_key;
 -- +goose StatementBegin
-CREATE PROCEDURE appl_lock_refuse_number(
+CREATE PROCEDURE appl_lock_key(
     IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_max BIGINT
+    INOUT p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: raises LK001 for a number argument.'
+COMMENT 'Internal to applock: checks what names an object.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
-        p_routine, ': ', p_argument, ' must lie between 1 and ', p_max
-    );
-    SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    CALL appl_lock_text(p_routine, 'p_object_type', 'Y', 1, 64, p_object_type);
+    CALL appl_lock_text(p_routine, 'p_object_id', 'Y', 1, 255, p_object_id);
 END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_number;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_number(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_argument VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max BIGINT,
+    IN p_number BIGINT
+)
+COMMENT 'Internal to applock: checks a number argument.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    IF p_number NOT BETWEEN 1 AND p_max THEN
+        SET v_message = CONCAT(p_routine, ': ', p_argument, ' must lie between 1 and ', p_max);
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_record;
+-- +goose StatementBegin
+-- appl_lock_record: write an event of the history. Internal: nobody is granted it.
+--
+-- Contract   Writes one row of appl_lock_event, with the user of the session. (MySQL tells the program's name only to a reader of
+--            performance_schema.) The number is the table's next one, whatever SET insert_id said, and LAST_INSERT_ID stays.
+-- In         The columns of the event.
+-- Out        None.
+-- Raises     Nothing of its own.
+-- Locks      Nothing but the new row.
+-- Race-free  A forced number is taken back before the INSERT. MySQL then has 0 as the forced one: that row goes again, and the next
+--            INSERT is free of it.
+-- Differs    From PostgreSQL, where no session chooses a number.
+
+CREATE PROCEDURE appl_lock_record(
+    IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_fence BIGINT,
+    IN p_to_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_fence BIGINT,
+    IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: writes an event of the history.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    IF @@SESSION.insert_id <> 0 THEN
+        SET SESSION insert_id = 0;
+    END IF;
+    DO LAST_INSERT_ID(0);
+    numbered: LOOP
+        INSERT INTO appl_lock_event (
+            event_ts, object_type, object_id, event, actor_id, db_user, program,
+            from_operator_id, from_department_id, to_operator_id, to_department_id, from_fence, to_fence, reason
+        )
+        VALUES (
+            UTC_TIMESTAMP(6), p_object_type, p_object_id, p_event, p_actor_id, LEFT(USER(), 255), '',
+            p_from_operator_id, p_from_department_id, p_to_operator_id, p_to_department_id, p_from_fence, p_to_fence, p_reason
+        );
+        IF LAST_INSERT_ID() > 0 THEN
+            LEAVE numbered;
+        END IF;
+        DELETE FROM appl_lock_event WHERE event_id = 0;
+    END LOOP numbered;
+    DO LAST_INSERT_ID(v_insert_id);
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_move;
+-- +goose StatementBegin
+-- appl_lock_move: hand a held object to an operator, for take_appl_lock and transfer_appl_lock. Internal: nobody is granted it.
+--
+-- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED.
+-- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever.
+-- Out        As the operations.
+-- Raises     As the operations.
+-- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
+-- Race-free  S1 reads the row and locks it, S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes the fence
+--            greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S2 and the event are one transaction: the caller's, or one of
+--            the call's own. Only locking reads, so that a later get is not given an old snapshot.
+-- Differs    No 40001: InnoDB judges the newest row.
+
+CREATE PROCEDURE appl_lock_move(
+    IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_expected_fence BIGINT,
+    IN p_to_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Internal to applock: hands a held object to an operator.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_default_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_take_reason_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
+    IF p_event = 'TAKEN' AND v_take_reason_fl = 'Y' THEN
+        CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 1, 255, p_reason);
+    END IF;
+    REPEAT
+        -- S1: who holds it?
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+        SET v_fence = NULL;
+        SET v_expires_ts = NULL;
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        SET v_now = UTC_TIMESTAMP(6);
+        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_ok_fl = 'N';
+            SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
+            SET p_fence = 0;
+            SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
+            LEAVE main;
+        END IF;
+
+        -- S2: a new grant, if it is still so.
+        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+        SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
+        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+        CALL appl_lock_begin(v_began);
+        UPDATE appl_lock AS l
+        SET l.operator_id = p_to_operator_id,
+            l.department_id = p_to_department_id,
+            l.fence = p_fence,
+            l.acquired_ts = v_now,
+            l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+            l.ttl_seconds = p_seconds_left,
+            l.expires_ts = p_expires_ts,
+            l.note = ''
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.fence = v_fence
+            AND l.lock_ts = v_lock_ts
+            AND l.expires_ts = v_expires_ts
+            AND l.released_ts IS NULL;
+        IF ROW_COUNT() > 0 THEN
+            CALL appl_lock_record(
+                p_event, p_object_type, p_object_id, p_actor_id, p_old_operator_id, p_old_department_id, v_fence,
+                p_to_operator_id, p_to_department_id, p_fence, p_reason
+            );
+            SET p_outcome = p_event;
+        END IF;
+        IF v_began THEN
+            CALL appl_lock_end(TRUE);
+            SET v_began = FALSE;
+        END IF;
+        IF p_outcome IS NOT NULL THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_ok_fl = 'Y';
+            -- A take tells whom it displaced.
+            IF p_event = 'TRANSFERRED' OR p_old_operator_id = p_to_operator_id THEN
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+            END IF;
+            LEAVE main;
+        END IF;
+        SET v_round = v_round + 1;
+    UNTIL v_round >= 30 END REPEAT;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'applock: the object changed hands during the call; call again';
+END;
+-- +goose StatementEnd
+
+DROP VIEW IF EXISTS appl_lock_live;
+-- +goose StatementBegin
+-- The views: what locks, waiters, events, policies and numbers there are. internal/db/views.go has their columns.
+--
+-- Contract   A row for each live lock, waiter that is listed, event, policy, and type with department. Page by a WHERE on the key behind the
+--            last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
+-- In         None.
+-- Out        Their columns. Seconds that lie ahead are rounded up, those that lie behind are rounded down.
+-- Raises     Nothing.
+-- Locks      Nothing; a reader waits only in a transaction at SERIALIZABLE.
+-- Race-free  A query is one snapshot, in a transaction at REPEATABLE READ that of the transaction.
+-- Differs    UTC_TIMESTAMP(6) is the clock, so SET timestamp deceives the session's own reads. `(a, b) > (?, ?)` is no range here: write
+--            `a > ? OR a = ? AND b > ?`. appl_lock_stats reads the tables from end to end and makes a temporary table.
+
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_live AS
+SELECT
+    l.object_type,
+    l.object_id,
+    l.operator_id,
+    l.department_id,
+    l.fence,
+    l.acquired_ts,
+    l.lock_ts,
+    l.expires_ts,
+    (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left,
+    l.ttl_seconds,
+    l.note
+FROM appl_lock AS l
+WHERE l.released_ts IS NULL
+    AND l.expires_ts > UTC_TIMESTAMP(6);
+-- +goose StatementEnd
+
+DROP VIEW IF EXISTS appl_lock_waiting;
+-- +goose StatementBegin
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_waiting AS
+SELECT
+    w.object_type,
+    w.object_id,
+    w.operator_id,
+    w.department_id,
+    w.client_id,
+    w.since_ts,
+    w.until_ts,
+    GREATEST(TIMESTAMPDIFF(SECOND, w.since_ts, UTC_TIMESTAMP(6)), 0) AS waited_seconds,
+    COALESCE(l.operator_id, '') AS holder_id,
+    COALESCE(l.department_id, '') AS holder_department_id,
+    COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left
+FROM appl_lock_waiter AS w FORCE INDEX (PRIMARY)
+LEFT JOIN appl_lock AS l
+    ON l.object_type = w.object_type
+    AND l.object_id = w.object_id
+    AND l.released_ts IS NULL
+    AND l.expires_ts > UTC_TIMESTAMP(6)
+WHERE w.expires_ts > UTC_TIMESTAMP(6);
+-- +goose StatementEnd
+
+DROP VIEW IF EXISTS appl_lock_history;
+-- +goose StatementBegin
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_history AS
+SELECT
+    e.event_id,
+    e.event_ts,
+    e.object_type,
+    e.object_id,
+    e.event,
+    e.actor_id,
+    e.db_user,
+    e.program,
+    e.from_operator_id,
+    e.from_department_id,
+    e.to_operator_id,
+    e.to_department_id,
+    e.from_fence,
+    e.to_fence,
+    e.reason
+FROM appl_lock_event AS e;
+-- +goose StatementEnd
+
+DROP VIEW IF EXISTS appl_lock_policies;
+-- +goose StatementBegin
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_policies AS
+SELECT
+    p.object_type,
+    p.default_ttl_seconds,
+    p.longest_ttl_seconds,
+    p.take_reason_fl,
+    p.history_level
+FROM appl_lock_policy AS p;
+-- +goose StatementEnd
+
+DROP VIEW IF EXISTS appl_lock_stats;
+-- +goose StatementBegin
+CREATE ALGORITHM = TEMPTABLE SQL SECURITY DEFINER VIEW appl_lock_stats AS
+SELECT
+    s.object_type,
+    s.department_id,
+    CAST(SUM(s.live) AS SIGNED) AS live,
+    CAST(SUM(s.expired) AS SIGNED) AS expired,
+    MAX(s.oldest_seconds) AS oldest_seconds,
+    MAX(s.next_expiry_seconds) AS next_expiry_seconds,
+    CAST(SUM(s.waiters) AS SIGNED) AS waiters,
+    MAX(s.longest_wait_seconds) AS longest_wait_seconds
+FROM (
+    SELECT
+        l.object_type,
+        l.department_id,
+        SUM(l.is_live) AS live,
+        SUM(1 - l.is_live) AS expired,
+        GREATEST(COALESCE(TIMESTAMPDIFF(SECOND, MIN(IF(l.is_live, l.acquired_ts, NULL)), UTC_TIMESTAMP(6)), 0), 0) AS oldest_seconds,
+        COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MIN(IF(l.is_live, l.expires_ts, NULL))) + 999999) DIV 1000000, 0)
+            AS next_expiry_seconds,
+        0 AS waiters,
+        0 AS longest_wait_seconds
+    FROM (
+        SELECT
+            a.object_type,
+            IF(a.released_ts IS NULL AND a.expires_ts > UTC_TIMESTAMP(6), a.department_id, '') AS department_id,
+            a.acquired_ts,
+            a.expires_ts,
+            a.released_ts IS NULL AND a.expires_ts > UTC_TIMESTAMP(6) AS is_live
+        FROM appl_lock AS a
+    ) AS l
+    GROUP BY l.object_type, l.department_id
+    UNION ALL
+    SELECT
+        w.object_type,
+        w.department_id,
+        0 AS live,
+        0 AS expired,
+        0 AS oldest_seconds,
+        0 AS next_expiry_seconds,
+        COUNT(*) AS waiters,
+        GREATEST(TIMESTAMPDIFF(SECOND, MIN(w.since_ts), UTC_TIMESTAMP(6)), 0) AS longest_wait_seconds
+    FROM appl_lock_waiter AS w
+    WHERE w.expires_ts > UTC_TIMESTAMP(6)
+    GROUP BY w.object_type, w.department_id
+) AS s
+GROUP BY s.object_type, s.department_id;
 -- +goose StatementEnd
 
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
 -- +goose StatementBegin
 -- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
 --
--- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
---            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
---            first call; once it is not listed any more, a call begins a new wait. It takes nothing and
---            promises nothing: who waits is for others to see.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, by a name that no
---            other one has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
---            Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting
---            for another transaction, 1213 deadlock.
--- Locks      S1 inserts or changes the waiter's one row; held to the end of the caller's transaction. Only
---            announce, retract and purge of this very waiter wait for it; poll passes over it.
--- Race-free  Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an
---            exclusive lock, and whether the row is live is judged on it.
---            Against purge or retract: one of them has the row; an announce that waited inserts a new one.
--- Differs    Of three calls for one waiter at once, one of them a retract, one may become a deadlock's victim
---            (1213), because the row comes and goes: call again.
+-- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with who holds
+--            the object now. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call.
+-- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: NULL = never gives up.
+-- Out        None; the row form returns p_ok_fl 'Y'.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
+--            1213 deadlock.
+-- Locks      The waiter's row, to the end of the caller's transaction. Only announce, retract and purge of it wait; poll passes over it.
+-- Race-free  Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
+--            whether the row is live is judged on it. Against purge or retract: an announce that waited inserts a new row.
+--            The holder is a hint: inbox_appl_locks verifies it, and poll_appl_locks refreshes it.
+-- Differs    Of three calls for one waiter at once, one of them a retract, one may become a deadlock's victim (1213): call again.
+--            S1 is a plain read: call it outside of transactions.
 
 CREATE PROCEDURE announce_appl_lock_waiter_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -92,70 +445,53 @@ COMMENT 'Internal to applock: the operation announce_appl_lock_waiter.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_department_id, ''));
-    DECLARE v_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_client_id, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
+    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF CHAR_LENGTH(v_client_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_client_id', CHAR_LENGTH(v_client_id), 64);
-    ELSEIF p_wait_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000);
-    END IF;
+    SET p_department_id = COALESCE(p_department_id, '');
+    CALL appl_lock_key('announce_appl_lock_waiter', p_object_type, p_object_id);
+    CALL appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('announce_appl_lock_waiter', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_text('announce_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
+    CALL appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000, p_wait_seconds);
+    CALL appl_lock_enter();
 
+    SET v_now = UTC_TIMESTAMP(6);
     SET v_until = v_now + INTERVAL p_wait_seconds SECOND;
     SET v_expires = LEAST(v_now + INTERVAL 60 SECOND, COALESCE(v_until, v_now + INTERVAL 60 SECOND));
+    -- S1: who holds it?
+    SELECT l.operator_id
+    INTO v_holder_id
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > v_now;
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: a new wait, or the one that goes on. The assignments are made in this order, each seeing the ones
-    -- before.
+    -- S2: a new wait, or the one that goes on. The assignments are made in this order, each seeing the ones before.
     INSERT INTO appl_lock_waiter (
-        object_type,
-        object_id,
-        operator_id,
-        department_id,
-        client_id,
-        since_ts,
-        until_ts,
-        expires_ts
+        object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
     )
     VALUES (
-        v_object_type,
-        v_object_id,
-        v_operator_id,
-        v_department_id,
-        v_client_id,
-        v_now,
-        v_until,
-        v_expires
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, v_now, v_until, v_expires, v_holder_id
     )
     ON DUPLICATE KEY UPDATE
-        department_id = v_department_id,
+        department_id = p_department_id,
         since_ts = IF(expires_ts > v_now, since_ts, v_now),
         until_ts = v_until,
-        expires_ts = v_expires;
+        expires_ts = v_expires,
+        holder_id = v_holder_id;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 END;
 -- +goose StatementEnd
@@ -203,553 +539,182 @@ BEGIN
     CALL announce_appl_lock_waiter_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
     );
-    SELECT 'Y' AS p_return_cd;
+    SELECT
+        'Y' AS p_ok_fl;
 END;
 -- +goose StatementEnd
 
-DROP PROCEDURE IF EXISTS appl_lock_record;
+DROP PROCEDURE IF EXISTS get_appl_lock_check;
 -- +goose StatementBegin
--- appl_lock_record: write an event of the history. appl_lock_begin, appl_lock_end: have a change of a lock and its event in one
--- transaction. Internal: nobody is granted these; the operations call them with their owner's rights.
+-- get_appl_lock_check, get_appl_lock_insert, get_appl_lock_tell, get_appl_lock_late: the rare branches of get_appl_lock. appl_lock_policy: what is laid
+-- down for a type. Internal: nobody is granted these.
 --
--- Contract   appl_lock_record writes one row of appl_lock_event, with the user of the session. (MySQL tells the name of the
---            program only to who may read performance_schema.)
---            appl_lock_begin begins a transaction and says so, unless the caller has one: what is called under
---            autocommit is otherwise a transaction for each statement. appl_lock_end ends it. They are procedures of
---            their own because a function or trigger may call nothing that begins or ends a transaction: there error
---            1422 comes back, and all is one transaction anyway.
--- Raises     1422 as above.
--- Locks      Nothing but the new row.
--- Differs    From PostgreSQL, where a call is a transaction.
+-- Contract   get_appl_lock_check trims and checks get_appl_lock's arguments. get_appl_lock_insert grants an object that has no row;
+--            if it has one by then, nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. get_appl_lock_late makes the times of a grant or renewal
+--            anew that took more than a second. appl_lock_policy answers with the defaults where there is no policy.
+-- In         As get_appl_lock. p_lock_ts: of the row that is late.
+-- Out        As get_appl_lock. p_all_fl Y: history ALL.
+-- Raises     LK001 invalid argument. 1205, 1213 as get_appl_lock.
+-- Locks      The object's row; the policy's row, or its gap, and that of appl_lock_fence, for reading; in a transaction until it ends.
+-- Race-free  ON DUPLICATE KEY UPDATE waits for an exclusive lock on the row that is there and changes nothing. (A failed INSERT would
+--            take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
+--            The fence of a new row is greater than any that was purged: appl_lock_fence is read when the row is there, and in a transaction
+--            for share, because a plain read would fix the caller's snapshot. More than a second since the clock was read, or a clock
+--            that went back: times and fence are made anew before the answer.
+-- Differs    A purge in a transaction makes a get of a new object in another transaction wait, and the other way about, for 1 s at most.
 
-CREATE PROCEDURE appl_lock_record(
-    IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+CREATE PROCEDURE get_appl_lock_check(
+    INOUT p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: checks the arguments of get_appl_lock.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    CALL appl_lock_key('get_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('get_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('get_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_number('get_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    IF p_new_fl NOT IN ('Y', 'N', '') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'get_appl_lock: p_new_fl must be Y or N';
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_policy;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_policy(
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_from_fence BIGINT,
-    IN p_to_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_to_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_to_fence BIGINT,
-    IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    OUT p_default_ttl_seconds BIGINT,
+    OUT p_longest_ttl_seconds BIGINT,
+    OUT p_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_take_reason_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: writes an event of the history.'
-MODIFIES SQL DATA
+COMMENT 'Internal to applock: what is laid down for a type.'
+READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
-    INSERT INTO appl_lock_event (
-        event_ts,
-        object_type,
-        object_id,
-        event,
-        actor_id,
-        db_user,
-        program,
-        from_operator_id,
-        from_department_id,
-        to_operator_id,
-        to_department_id,
-        from_fence,
-        to_fence,
-        reason
-    )
-    VALUES (
-        UTC_TIMESTAMP(6),
-        p_object_type,
-        p_object_id,
-        p_event,
-        p_actor_id,
-        LEFT(USER(), 255),
-        '',
-        p_from_operator_id,
-        p_from_department_id,
-        p_to_operator_id,
-        p_to_department_id,
-        p_from_fence,
-        p_to_fence,
-        p_reason
-    );
-    -- The event's number is no business of the caller's.
-    DO LAST_INSERT_ID(v_insert_id);
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS appl_lock_begin;
--- +goose StatementBegin
-CREATE PROCEDURE appl_lock_begin(
-    OUT p_began BOOLEAN
-)
-COMMENT 'Internal to applock: begins a transaction, unless there is one.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    -- 1568: a transaction is open. (MariaDB would tell by @@in_transaction, MySQL has no such variable.)
-    DECLARE EXIT HANDLER FOR 1568 BEGIN END;
-    SET p_began = FALSE;
-    IF @@SESSION.autocommit THEN
-        SET TRANSACTION READ WRITE;
-        START TRANSACTION;
-        SET p_began = TRUE;
-    END IF;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS appl_lock_end;
--- +goose StatementBegin
-CREATE PROCEDURE appl_lock_end(
-    IN p_commit BOOLEAN
-)
-COMMENT 'Internal to applock: ends a transaction that appl_lock_begin has begun.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    IF p_commit THEN
-        COMMIT AND NO CHAIN NO RELEASE;
-    ELSE
-        ROLLBACK AND NO CHAIN NO RELEASE;
-    END IF;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS appl_lock_version_core;
--- +goose StatementBegin
--- appl_lock_version: the version of the installed contract.
---
--- Contract   A whole number that grows when an operation is added or changes its signature or answers.
--- In         None.
--- Out        One row with the version.
--- Raises     LK003 when an upgrade is replacing the routine.
--- Locks      Nothing.
--- Race-free  A constant.
--- Differs    A procedure with a result set: creating a function needs SUPER where the binary log is on.
-
-CREATE PROCEDURE appl_lock_version_core()
-COMMENT 'Internal to applock: the operation appl_lock_version.'
-CONTAINS SQL
-SQL SECURITY DEFINER
-BEGIN
-    SELECT 1 AS p_version;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS appl_lock_version;
--- +goose StatementBegin
-CREATE PROCEDURE appl_lock_version()
-COMMENT 'The version of the installed contract.'
-CONTAINS SQL
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
-    CALL appl_lock_version_core();
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS assert_appl_lock_core;
--- +goose StatementBegin
--- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
---
--- Contract   Returns when p_operator_id holds the object under p_fence; then nobody releases, transfers
---            or takes over that grant before the caller's transaction ends, even if it expires
---            meanwhile. Called first in the transaction that writes the protected data, it fences off
---            a holder that lost its lock without noticing. Under autocommit it is a check only.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'. It leaves the grant in @appl_lock_asserted, which the session
---            keeps, for the guards of docs/guard.md.
--- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
---            LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
---            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does. A renewal or
---            release in the same transaction may then deadlock with somebody who waits for the row (MariaDB).
---            At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
---            names the grant and is judged on the newest row once it is locked.
---            REPEATABLE READ: only locking reads, so the caller's snapshot is not older than the lock.
--- Differs    The message names the holder only: MySQL cuts it off at 128 characters, and has a question mark
---            for each character outside the basic plane. No 40001: InnoDB judges the newest row. What a
---            session's settings can do: procedures/README.md.
-
-CREATE PROCEDURE assert_appl_lock_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_fence BIGINT
-)
-COMMENT 'Internal to applock: the operation assert_appl_lock.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_grant LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT(
-        CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), v_operator_id, CHAR(9 USING utf8mb4), v_object_type, ':', v_object_id
-    );
-    DECLARE v_live BOOLEAN DEFAULT FALSE;
-    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT 'assert_appl_lock: nobody holds it';
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        RESIGNAL;
-    END;
-
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('assert_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF COALESCE(p_fence, 0) < 1 THEN
-        CALL appl_lock_refuse_number('assert_appl_lock', 'p_fence', 9223372036854775807);
-    END IF;
-
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: is this grant live? If so it becomes a line for guards, newest first: one that is cut off loses its end, by which
-    -- a guard would find it.
+    -- The aggregates make it one row in any case.
     SELECT
-        TRUE,
-        IF(
-            LOCATE(CONCAT(v_grant, CHAR(10 USING utf8mb4)), @appl_lock_asserted) > 0,
-            @appl_lock_asserted,
-            LEFT(CONCAT(v_grant, COALESCE(@appl_lock_asserted, CHAR(10 USING utf8mb4))), 16000)
-        )
-    INTO v_live, @appl_lock_asserted
-    FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.operator_id = v_operator_id
-        AND l.fence = p_fence
-        AND l.expires_ts > UTC_TIMESTAMP(6)
+        COALESCE(MIN(p.default_ttl_seconds), 604800),
+        COALESCE(MIN(p.longest_ttl_seconds), 315360000),
+        IF(MIN(p.history_level) = 'ALL', 'Y', 'N'),
+        COALESCE(MIN(p.take_reason_fl), 'Y')
+    INTO p_default_ttl_seconds, p_longest_ttl_seconds, p_all_fl, p_take_reason_fl
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = p_object_type
     LOCK IN SHARE MODE;
-    IF v_live THEN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        LEAVE main;
-    END IF;
-
-    SELECT CONCAT('assert_appl_lock: ', l.operator_id, ' holds it with fence ', l.fence)
-    INTO v_message
-    FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.operator_id <> ''
-        AND l.expires_ts > UTC_TIMESTAMP(6)
-    LOCK IN SHARE MODE;
-    SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = v_message;
 END;
 -- +goose StatementEnd
 
-DROP PROCEDURE IF EXISTS assert_appl_lock;
+DROP PROCEDURE IF EXISTS get_appl_lock_insert;
 -- +goose StatementBegin
-CREATE PROCEDURE assert_appl_lock(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_fence BIGINT
-)
-COMMENT 'Fail unless exactly this grant is live, and keep it so to the end of the transaction.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL assert_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence
-    );
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS assert_appl_lock_row;
--- +goose StatementBegin
-CREATE PROCEDURE assert_appl_lock_row(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_fence BIGINT
-)
-COMMENT 'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL assert_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_fence
-    );
-    SELECT 'Y' AS p_return_cd;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
--- +goose StatementBegin
--- drop_appl_lock_policy: take back the policy of a type.
---
--- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
---            N NONE: it had none; nothing changed.
---            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
---            blanks are trimmed first.
--- Out        p_return_cd, p_outcome.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 locks the type's one row, or its gap, to the end of the caller's transaction.
--- Race-free  Two at once: one waits for the other and answers NONE. Under autocommit S1 and the event are one transaction of
---            the call's own.
--- Differs    As set_appl_lock_policy.
-
-CREATE PROCEDURE drop_appl_lock_policy_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Internal to applock: the operation drop_appl_lock_policy.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_actor_id, ''));
-    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_reason, ''));
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
-    -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        IF v_began THEN
-            CALL appl_lock_end(FALSE);
-        END IF;
-        RESIGNAL;
-    END;
-
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) > 180 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHAR_LENGTH(v_reason), 180);
-    END IF;
-
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    CALL appl_lock_begin(v_began);
-    -- S1: there is none from now on.
-    DELETE FROM appl_lock_policy
-    WHERE object_type = v_object_type;
-    SET p_return_cd = IF(ROW_COUNT() > 0, 'Y', 'N');
-    SET p_outcome = IF(p_return_cd = 'Y', 'DROPPED', 'NONE');
-    IF p_return_cd = 'Y' THEN
-        CALL appl_lock_record(
-            'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
-            CONCAT('dropped', IF(v_reason = '', '', ': '), v_reason)
-        );
-    END IF;
-    IF v_began THEN
-        CALL appl_lock_end(TRUE);
-    END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
--- +goose StatementBegin
-CREATE PROCEDURE drop_appl_lock_policy(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Take back the policy of a type.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'drop_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
-    CALL drop_appl_lock_policy_core(
-        p_object_type, p_actor_id, p_reason,
-        p_return_cd, p_outcome
-    );
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS drop_appl_lock_policy_row;
--- +goose StatementBegin
-CREATE PROCEDURE drop_appl_lock_policy_row(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Take back the policy of a type; the answer is one row.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'drop_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
-    CALL drop_appl_lock_policy_core(
-        p_object_type, p_actor_id, p_reason,
-        v_return_cd, v_outcome
-    );
-    SELECT
-        v_return_cd AS p_return_cd,
-        v_outcome AS p_outcome;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
--- +goose StatementBegin
--- get_appl_lock: take or renew the lock on an object for one operator until it expires.
---
--- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
---            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl.
---            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
---            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
---            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
---            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
---            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
---            get_appl_lock_rows: the row form for each of p_gets, one after the other in its order; in a transaction of the
---            caller's all or nothing is a rollback.
--- In         p_gets, a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id":
---            "JDOE", "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Its types are checked at first.
---            p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64; p_ttl_seconds 1..315360000. NULL = as the grant has it in a renewal; in a
---            new grant an empty department and the policy's ttl, else 604800 (7 days). The ttl that a grant has is expires_ts - lock_ts,
---            in whole seconds, rounded up, at least 1.
---            Trailing blanks are trimmed first. LONGTEXT, so that length is checked here.
--- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts, p_seconds_left (whole seconds from now to
---            p_expires_ts, rounded up), p_note (the holder's when HELD, the grant's own when RENEWED, empty in a new grant).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
---            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock: when S3 meets them, the renewal has been made.
--- Locks      Outside a transaction a refusal locks nothing and waits for nothing: S0 reads. S0b, S0c, S1: the object's one row
---            (exclusive, no gap), which they judge; held to the end of the caller's transaction, also after HELD.
---            S2, which tells who holds it, and S3, which tells until when a renewal with the grant's own ttl goes, and its
---            note, lock the same row. In a transaction the row of the type's policy, or the gap for it, is locked for reading, too,
---            until that ends: a plain read would fix the caller's snapshot too early.
--- Race-free  S0 decides nothing but a refusal, which was true at one moment. What it has found free S0b judges again when
---            it has locked the row: free, and of a lesser fence. What it has found to be the caller's S0c judges again: the same
---            grant, end and note. If not, S1 decides as if there had been no S0.
---            S0 is a plain read, which fixes a snapshot: it is in the row form, which no function or trigger can use,
---            under autocommit and when no transaction is open. What S0 to S0c answer is not asked of the core: a get and a release
---            take a sixth less of the server's time so. Whether a transaction is open tells SET TRANSACTION, which otherwise
---            changes nothing: READ WRITE is for the one transaction that S0 is. (MariaDB would tell by @@in_transaction, MySQL
---            has no such variable.)
---            Refused, and free again at the second look: then it begins again, thirty times at most. In a storm of 32
---            callers on two objects a sixth of the looks comes too late, so that three rounds were not enough.
---            Free object, two callers: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the
---            other wait for an exclusive lock and judges the winner's row. (A failed INSERT would take a
---            shared lock, and two of those deadlock; an UPDATE of a missing row would lock the gap.) If the
---            one that inserted rolls back, InnoDB may make all but one of those who wait a deadlock's victim.
---            Expired row, two callers: S0b or S1 locks the row that it judges. S1's decision comes out of it through
---            LAST_INSERT_ID(expr), not through a later read or ROW_COUNT. S0b changes the fence when it does anything, so that
---            ROW_COUNT says so whatever CLIENT_FOUND_ROWS is. Where S0c changes nothing, by a clock that stands still, S1 does it again.
---            Release while S0b, S0c or S1 waits: a released row has no operator, so that it is free for them, too, whose
---            time is older than the release; a released grant never comes back.
---            Another's lock that has expired and was not released S0b and S1 leave alone: S2 reads it, S4 takes it if it is
---            still that grant, and so what the event names is what has ended. They are one transaction.
---            So are any grant or renewal and its event, if it has one: a transaction that begins when the policy has been read.
---            Ttl and department of NULL: S1 takes them from the row that it has locked. LAST_INSERT_ID has no
---            room for that ttl beside the fence, so that S3 reads the end of the renewed grant, by its fence,
---            unless the ttl is 7 days; and for the same reason the note, if there is one. A grant that somebody has ended in between is not answered: then S2
---            tells who holds the object now, or S1 decides once more, as if the caller had called again.
---            REPEATABLE READ: in a transaction only locking reads, so the caller's snapshot is not older than the grant.
--- Differs    In a transaction, and from a function or trigger, a refusal locks the row until that transaction ends, and waits
---            for one that is changing the row: a plain read would fix the caller's snapshot too early. The time is read
---            before a wait, so that a grant may begin up to 1 s before its answer; what is left of it is the
---            whole ttl even so, because it is rounded up. No 40001: InnoDB judges the newest row. What a
---            session's settings can do: procedures/README.md.
-
-CREATE PROCEDURE get_appl_lock_overtake(
+CREATE PROCEDURE get_appl_lock_insert(
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
-    IN p_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_open BOOLEAN,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
-    OUT p_expires_ts DATETIME(6)
+    OUT p_seconds_left BIGINT,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_fence BIGINT,
+    OUT p_old_acquired_ts DATETIME(6),
+    OUT p_old_lock_ts DATETIME(6),
+    OUT p_old_ttl_seconds BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_released_ts DATETIME(6)
 )
-COMMENT 'Internal to applock: takes a lock that has expired from another operator, with its event.'
+COMMENT 'Internal to applock: grants an object that has no row, or else reads and locks the row in a transaction.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
+    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
-    DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_from_fence BIGINT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE v_purged_fence BIGINT;
+    DECLARE v_default_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_take_reason_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
+        DO LAST_INSERT_ID(v_insert_id);
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    CALL appl_lock_begin(v_began);
-    SELECT l.operator_id, l.department_id, l.fence
-    INTO v_from_operator_id, v_from_department_id, v_from_fence
-    FROM appl_lock AS l
-    WHERE l.object_type = p_object_type
-        AND l.object_id = p_object_id
-        AND l.operator_id NOT IN (p_operator_id, '')
-        AND l.expires_ts <= UTC_TIMESTAMP(6)
-    FOR UPDATE;
-    IF v_from_fence IS NOT NULL THEN
-        SET v_now = UTC_TIMESTAMP(6);
-        SET p_fence = GREATEST(v_from_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        SET p_expires_ts = v_now + INTERVAL p_ttl_seconds SECOND;
-        UPDATE appl_lock AS l
-        SET l.operator_id = p_operator_id,
-            l.department_id = p_department_id,
-            l.fence = p_fence,
-            l.acquired_ts = v_now,
-            l.lock_ts = v_now,
-            l.expires_ts = p_expires_ts,
-            l.note = '',
-            l.history_fl = p_history_fl
+    CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, NULL);
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
+    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
+    IF v_all_fl = 'Y' OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        CALL appl_lock_begin(v_began);
+    END IF;
+    SET v_now = UTC_TIMESTAMP(6);
+    SET p_fence = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
+    SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+    -- S1: insert, or yield.
+    INSERT INTO appl_lock (
+        object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, history_fl
+    )
+    VALUES (
+        p_object_type, p_object_id, p_operator_id, COALESCE(p_department_id, ''), LAST_INSERT_ID(p_fence), v_now, v_now,
+        p_seconds_left, p_expires_ts, v_all_fl
+    )
+    ON DUPLICATE KEY UPDATE fence = fence + LAST_INSERT_ID(0);
+    IF LAST_INSERT_ID() = 0 AND p_open THEN
+        -- S2: the row, which S1 has locked.
+        SELECT
+            l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
+            l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+        INTO
+            p_old_operator_id, p_old_department_id, p_old_fence, p_old_acquired_ts, p_old_lock_ts,
+            p_old_ttl_seconds, p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
+        FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
-            AND l.fence = v_from_fence
-            AND l.expires_ts <= v_now;
-        IF ROW_COUNT() > 0 THEN
-            CALL appl_lock_record(
-                'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
-                v_from_operator_id, v_from_department_id, v_from_fence, p_operator_id, p_department_id, p_fence, ''
+        FOR UPDATE;
+    ELSEIF LAST_INSERT_ID() > 0 THEN
+        SET p_outcome = 'ACQUIRED';
+        SET p_note = '';
+        IF p_open THEN
+            SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1 LOCK IN SHARE MODE;
+        ELSE
+            SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1;
+        END IF;
+        IF p_fence <= v_purged_fence OR UTC_TIMESTAMP(6) NOT BETWEEN v_now AND v_now + INTERVAL 1 SECOND THEN
+            CALL get_appl_lock_late(
+                p_object_type, p_object_id, 'INSERTED', p_seconds_left, v_now, v_purged_fence, p_fence, p_expires_ts
             );
-            SET p_outcome = 'ACQUIRED';
+        END IF;
+        IF v_all_fl = 'Y' THEN
+            CALL appl_lock_record(
+                'ACQUIRED', p_object_type, p_object_id, p_operator_id,
+                '', '', 0, p_operator_id, COALESCE(p_department_id, ''), p_fence, ''
+            );
         END IF;
     END IF;
+    DO LAST_INSERT_ID(v_insert_id);
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
 END;
 -- +goose StatementEnd
 
@@ -759,497 +724,89 @@ CREATE PROCEDURE get_appl_lock_tell(
     IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_old_fence BIGINT
 )
-COMMENT 'Internal to applock: tells the history of the grant that this transaction has begun or renewed.'
+COMMENT 'Internal to applock: tells the history of a grant or renewal.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_fence BIGINT;
-    SELECT l.department_id, l.fence
-    INTO v_department_id, v_fence
-    FROM appl_lock AS l
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT COALESCE(p_department_id, IF(p_event = 'RENEWED', p_old_department_id, ''));
+    CASE p_event
+        WHEN 'ACQUIRED' THEN
+            CALL appl_lock_record(
+                p_event, p_object_type, p_object_id, p_operator_id, '', '', 0, p_operator_id, v_department_id, p_fence, ''
+            );
+        WHEN 'RENEWED' THEN
+            CALL appl_lock_record(
+                p_event, p_object_type, p_object_id, p_operator_id,
+                p_operator_id, v_department_id, p_fence, p_operator_id, v_department_id, p_fence, ''
+            );
+        ELSE
+            CALL appl_lock_record(
+                p_event, p_object_type, p_object_id, p_operator_id,
+                p_old_operator_id, p_old_department_id, p_old_fence, p_operator_id, v_department_id, p_fence, ''
+            );
+    END CASE;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_late;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_late(
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_lock_ts DATETIME(6),
+    IN p_purged_fence BIGINT,
+    INOUT p_fence BIGINT,
+    INOUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: makes the times of a grant or renewal anew, and the fence of a new row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_fence BIGINT DEFAULT p_fence;
+    IF p_outcome = 'INSERTED' THEN
+        SET v_fence = GREATEST(p_fence + 1, COALESCE(p_purged_fence, 0) + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+    END IF;
+    UPDATE appl_lock AS l
+    SET l.fence = v_fence,
+        l.lock_ts = GREATEST(v_now, p_lock_ts + INTERVAL 1 MICROSECOND),
+        l.acquired_ts = IF(p_outcome = 'RENEWED', l.acquired_ts, l.lock_ts),
+        l.expires_ts = v_now + INTERVAL p_ttl_seconds SECOND
     WHERE l.object_type = p_object_type
         AND l.object_id = p_object_id
-    FOR UPDATE;
-    IF p_event = 'RENEWED' THEN
-        CALL appl_lock_record(
-            p_event, p_object_type, p_object_id, p_operator_id,
-            p_operator_id, v_department_id, v_fence, p_operator_id, v_department_id, v_fence, ''
-        );
-    ELSE
-        CALL appl_lock_record(
-            p_event, p_object_type, p_object_id, p_operator_id,
-            '', '', 0, p_operator_id, v_department_id, v_fence, ''
-        );
+        AND l.fence = p_fence
+        AND l.lock_ts = p_lock_ts
+        AND l.released_ts IS NULL;
+    IF ROW_COUNT() > 0 THEN
+        SET p_fence = v_fence;
+        SET p_expires_ts = v_now + INTERVAL p_ttl_seconds SECOND;
     END IF;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS get_appl_lock_core;
--- +goose StatementBegin
-CREATE PROCEDURE get_appl_lock_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT,
-    OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_fence BIGINT,
-    OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT,
-    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Internal to applock: the operation get_appl_lock.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-main: BEGIN
-    DECLARE v_now DATETIME(6);
-    DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
-    DECLARE v_old_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-
-    -- The ttl of a new grant, and what is left of it at first.
-    SET p_seconds_left = COALESCE(p_ttl_seconds, 604800);
-    -- One look at arguments that are as they are stored: each instruction of a routine costs. (A blank equals nothing at all.)
-    IF (
-        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND CHAR_LENGTH(COALESCE(RTRIM(p_department_id), '')) <= 64
-        AND p_seconds_left BETWEEN 1 AND 315360000
-    ) IS NOT TRUE THEN
-        SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
-        SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
-        SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
-        IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
-            CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
-        ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
-            CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHAR_LENGTH(p_object_id), 255);
-        ELSEIF CHAR_LENGTH(p_operator_id) NOT BETWEEN 1 AND 64 THEN
-            CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
-        ELSEIF CHAR_LENGTH(RTRIM(p_department_id)) > 64 THEN
-            CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHAR_LENGTH(RTRIM(p_department_id)), 64);
-        ELSEIF p_seconds_left NOT BETWEEN 1 AND 315360000 THEN
-            CALL appl_lock_refuse_number('get_appl_lock', 'p_ttl_seconds', 315360000);
-        END IF;
-    END IF;
-
-    BEGIN
-        DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
-        DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-        DECLARE v_round INT DEFAULT 1;
-        DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
-        DECLARE v_old_fence BIGINT;
-        DECLARE v_began BOOLEAN DEFAULT FALSE;
-        -- 1422: a function or trigger, which has a transaction.
-        DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            IF v_began THEN
-                CALL appl_lock_end(FALSE);
-            END IF;
-            RESIGNAL;
-        END;
-
-        SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-        -- What is laid down for the type? Most have nothing.
-        SELECT
-            LEAST(COALESCE(p_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000)),
-            COALESCE(p.longest_ttl_seconds, 315360000),
-            IF(p.history_level = 'ALL', 'Y', 'N')
-        INTO p_seconds_left, v_longest_ttl_seconds, v_history_fl
-        FROM appl_lock_policy AS p
-        WHERE p.object_type = p_object_type
-        LOCK IN SHARE MODE;
-        IF v_history_fl = 'Y' THEN
-            CALL appl_lock_begin(v_began);
-        END IF;
-
-        REPEAT
-            SET v_now = UTC_TIMESTAMP(6);
-            SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-
-            -- S1: take, renew or refuse. The assignments are made in this order, each seeing the ones before.
-            -- An empty operator is a released row: its end may lie behind v_now, which was read before the wait.
-            -- The decision is the fence times 4, plus 1 for ACQUIRED, 2 for RENEWED until p_expires_ts, 3 for RENEWED
-            -- with a ttl or a note that only the row knows, 0 for what is another's. It stays in the fence until the last assignment.
-            INSERT INTO appl_lock (
-                object_type,
-                object_id,
-                operator_id,
-                department_id,
-                fence,
-                acquired_ts,
-                lock_ts,
-                expires_ts,
-                history_fl
-            )
-            VALUES (
-                p_object_type,
-                p_object_id,
-                p_operator_id,
-                COALESCE(RTRIM(p_department_id), ''),
-                LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now) * 4 + 1) DIV 4,
-                v_now,
-                v_now,
-                p_expires_ts,
-                v_history_fl
-            )
-            ON DUPLICATE KEY UPDATE
-                fence = LAST_INSERT_ID(CASE
-                    WHEN operator_id NOT IN (p_operator_id, '') THEN fence * 4
-                    WHEN expires_ts <= v_now OR operator_id = ''
-                        THEN GREATEST(fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) * 4 + 1
-                    WHEN note <> '' OR p_ttl_seconds IS NULL AND LEAST(
-                        GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1), v_longest_ttl_seconds
-                    ) <> p_seconds_left
-                        THEN fence * 4 + 3
-                    ELSE fence * 4 + 2
-                END),
-                -- Not before the release that S1 has waited for.
-                acquired_ts = IF(fence MOD 4 = 1, GREATEST(v_now, expires_ts), acquired_ts),
-                operator_id = IF(fence MOD 4 = 1, p_operator_id, operator_id),
-                department_id = CASE fence MOD 4
-                    WHEN 0 THEN department_id
-                    WHEN 1 THEN COALESCE(RTRIM(p_department_id), '')
-                    ELSE COALESCE(RTRIM(p_department_id), department_id)
-                END,
-                note = IF(fence MOD 4 = 1, '', note),
-                history_fl = IF(fence MOD 4 = 0, history_fl, v_history_fl),
-                -- lock_ts is never before v_now, but up to the length of a wait behind it: so the ttl is rounded up.
-                expires_ts = CASE fence MOD 4
-                    WHEN 0 THEN expires_ts
-                    WHEN 3 THEN v_now + INTERVAL LEAST(COALESCE(
-                        p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, lock_ts, expires_ts) + 999999) DIV 1000000, 1)
-                    ), v_longest_ttl_seconds) SECOND
-                    ELSE p_expires_ts
-                END,
-                -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
-                lock_ts = CASE fence MOD 4
-                    WHEN 0 THEN lock_ts
-                    WHEN 1 THEN acquired_ts
-                    ELSE GREATEST(v_now, acquired_ts + INTERVAL 1 MICROSECOND)
-                END,
-                fence = fence DIV 4;
-            SET p_fence = LAST_INSERT_ID();
-            IF p_fence MOD 4 IN (1, 2) THEN
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
-                DO LAST_INSERT_ID(v_insert_id);
-                SET p_lock_fl = 'Y';
-                SET p_outcome = IF(p_fence MOD 4 = 1, 'ACQUIRED', 'RENEWED');
-                SET p_old_operator_id = '';
-                SET p_old_department_id = '';
-                SET p_fence = p_fence DIV 4;
-                SET p_note = '';
-                IF v_history_fl = 'Y' THEN
-                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
-                    IF v_began THEN
-                        CALL appl_lock_end(TRUE);
-                    END IF;
-                END IF;
-                LEAVE main;
-            END IF;
-
-            -- S2: held by somebody else?
-            SELECT
-                'N',
-                'HELD',
-                l.operator_id,
-                l.department_id,
-                0,
-                l.expires_ts,
-                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
-                l.note,
-                l.fence,
-                l.history_fl
-            INTO
-                p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note,
-                v_old_fence, v_old_history_fl
-            FROM appl_lock AS l
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id
-                AND l.operator_id NOT IN (p_operator_id, '')
-                AND l.expires_ts > UTC_TIMESTAMP(6)
-            FOR UPDATE;
-            IF p_outcome = 'HELD' AND v_old_history_fl = 'Y' THEN
-                CALL appl_lock_record(
-                    'REFUSED', p_object_type, p_object_id, p_operator_id,
-                    p_old_operator_id, p_old_department_id, v_old_fence, p_old_operator_id, p_old_department_id, v_old_fence, ''
-                );
-            END IF;
-
-            -- S3: until when has S1 renewed this grant, and what is noted on it?
-            IF p_outcome IS NULL AND p_fence MOD 4 = 3 THEN
-                SELECT
-                    'Y',
-                    'RENEWED',
-                    '',
-                    '',
-                    l.fence,
-                    l.expires_ts,
-                    (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000,
-                    l.note
-                INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
-                FROM appl_lock AS l
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
-                    AND l.operator_id = p_operator_id
-                    AND l.fence = p_fence DIV 4
-                    AND l.expires_ts > UTC_TIMESTAMP(6)
-                FOR UPDATE;
-                IF p_outcome = 'RENEWED' AND v_history_fl = 'Y' THEN
-                    CALL get_appl_lock_tell(p_outcome, p_object_type, p_object_id, p_operator_id);
-                END IF;
-            END IF;
-            -- S4: or has its lock expired?
-            IF p_outcome IS NULL AND p_fence MOD 4 = 0 THEN
-                CALL get_appl_lock_overtake(
-                    p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_seconds_left,
-                    v_history_fl, p_outcome, p_fence, p_expires_ts
-                );
-                SET p_lock_fl = 'Y';
-                SET p_old_operator_id = '';
-                SET p_old_department_id = '';
-                SET p_note = '';
-            END IF;
-            IF p_outcome IS NOT NULL THEN
-                IF v_began THEN
-                    CALL appl_lock_end(TRUE);
-                END IF;
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
-                DO LAST_INSERT_ID(v_insert_id);
-                LEAVE main;
-            END IF;
-            SET v_round = v_round + 1;
-        UNTIL v_round > 30 END REPEAT;
-        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
-    END;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS get_appl_lock;
--- +goose StatementBegin
-CREATE PROCEDURE get_appl_lock(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT,
-    OUT p_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_fence BIGINT,
-    OUT p_expires_ts DATETIME(6),
-    OUT p_seconds_left BIGINT,
-    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Take or renew the lock on an object for one operator until it expires.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL get_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
-    );
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS get_appl_lock_row_core;
--- +goose StatementBegin
-CREATE PROCEDURE get_appl_lock_row_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT
-)
-COMMENT 'Internal to applock: the operation get_appl_lock, answered by one row.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-main: BEGIN
-    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_fence BIGINT;
-    DECLARE v_lock_ts DATETIME(6);
-    DECLARE v_expires_ts DATETIME(6);
-    DECLARE v_seconds_left BIGINT;
-    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_ttl_seconds BIGINT;
-    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-
-    -- S0: where no snapshot of the caller's can come of it, a plain read: what is there? It computes nothing, because what is
-    -- computed in a statement costs in each call, needed or not. 1568: a transaction is open.
-    IF @@SESSION.autocommit THEN
-        BEGIN
-            DECLARE EXIT HANDLER FOR 1568 BEGIN END;
-            SET TRANSACTION READ WRITE;
-            SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts, l.note, l.history_fl
-            INTO v_old_operator_id, v_old_department_id, v_fence, v_lock_ts, v_expires_ts, v_note, v_history_fl
-            FROM appl_lock AS l
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id;
-        END;
-    END IF;
-    -- What is the answer likely to be? Arguments that are none, or whose blanks go beyond a limit, are left to the core, as is an
-    -- object without a row, whose NULLs compare to nothing.
-    IF (
-        p_operator_id <> '' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
-        AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
-    ) THEN
-        IF v_old_operator_id IN (p_operator_id, '') THEN
-            SET v_outcome = IF(
-                v_old_operator_id = '' OR v_expires_ts <= v_now, 'ACQUIRED', IF(v_history_fl = 'N', 'RENEWED', NULL)
-            );
-            SET v_ttl_seconds = COALESCE(p_ttl_seconds, IF(
-                v_outcome = 'RENEWED',
-                GREATEST((TIMESTAMPDIFF(MICROSECOND, v_lock_ts, v_expires_ts) + 999999) DIV 1000000, 1),
-                NULL
-            ));
-        ELSEIF v_expires_ts > v_now THEN
-            IF v_history_fl = 'Y' THEN
-                CALL appl_lock_record(
-                    'REFUSED', p_object_type, p_object_id, RTRIM(p_operator_id),
-                    v_old_operator_id, v_old_department_id, v_fence, v_old_operator_id, v_old_department_id, v_fence, ''
-                );
-            END IF;
-            SET v_lock_fl = 'N';
-            SET v_outcome = 'HELD';
-            SET v_fence = 0;
-            SELECT
-                v_lock_fl AS p_lock_fl,
-                v_outcome AS p_outcome,
-                v_old_operator_id AS p_old_operator_id,
-                v_old_department_id AS p_old_department_id,
-                v_fence AS p_fence,
-                v_expires_ts AS p_expires_ts,
-                (TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000 AS p_seconds_left,
-                v_note AS p_note;
-            LEAVE main;
-        END IF;
-    END IF;
-    IF v_outcome IS NOT NULL THEN
-        SET v_seconds_left = COALESCE(v_ttl_seconds, 604800);
-        -- What is laid down for the type? Most have nothing. What the history is told is one transaction, of the core's.
-        SELECT
-            IF(p.history_level = 'ALL', NULL, v_outcome),
-            LEAST(COALESCE(v_ttl_seconds, p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000))
-        INTO v_outcome, v_seconds_left
-        FROM appl_lock_policy AS p
-        WHERE p.object_type = p_object_type;
-    END IF;
-    IF v_outcome IS NOT NULL THEN
-        BEGIN
-            DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
-                RESIGNAL;
-            END;
-
-            SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-            IF v_outcome = 'ACQUIRED' THEN
-                SET v_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-                -- S0b: take what is still free.
-                UPDATE appl_lock AS l
-                SET l.operator_id = RTRIM(p_operator_id),
-                    l.department_id = COALESCE(RTRIM(p_department_id), ''),
-                    l.fence = v_fence,
-                    l.acquired_ts = GREATEST(v_now, l.expires_ts),
-                    l.lock_ts = l.acquired_ts,
-                    l.expires_ts = v_now + INTERVAL v_seconds_left SECOND,
-                    l.note = '',
-                    l.history_fl = 'N'
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
-                    AND (l.operator_id = '' OR (l.operator_id = p_operator_id AND l.expires_ts <= v_now))
-                    AND l.fence < v_fence;
-            ELSE
-                -- S0c: renew what is still the same.
-                UPDATE appl_lock AS l
-                SET l.department_id = COALESCE(RTRIM(p_department_id), l.department_id),
-                    l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
-                    l.expires_ts = v_now + INTERVAL v_seconds_left SECOND
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
-                    AND l.fence = v_fence
-                    AND l.expires_ts = v_expires_ts
-                    AND l.note = v_note
-                    AND l.history_fl = 'N';
-            END IF;
-            IF ROW_COUNT() = 0 THEN
-                SET v_outcome = NULL;
-            END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-        END;
-        IF v_outcome IS NOT NULL THEN
-            SELECT
-                v_lock_fl AS p_lock_fl,
-                v_outcome AS p_outcome,
-                '' AS p_old_operator_id,
-                '' AS p_old_department_id,
-                v_fence AS p_fence,
-                v_now + INTERVAL v_seconds_left SECOND AS p_expires_ts,
-                v_seconds_left AS p_seconds_left,
-                IF(v_outcome = 'RENEWED', v_note, '') AS p_note;
-            LEAVE main;
-        END IF;
-    END IF;
-    CALL get_appl_lock_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds,
-        v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
-    );
-    SELECT
-        v_lock_fl AS p_lock_fl,
-        v_outcome AS p_outcome,
-        v_old_operator_id AS p_old_operator_id,
-        v_old_department_id AS p_old_department_id,
-        v_fence AS p_fence,
-        v_expires_ts AS p_expires_ts,
-        v_seconds_left AS p_seconds_left,
-        v_note AS p_note;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS get_appl_lock_row;
--- +goose StatementBegin
-CREATE PROCEDURE get_appl_lock_row(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT
-)
-COMMENT 'Take or renew the lock on an object for one operator until it expires; the answer is one row.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL get_appl_lock_row_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds
-    );
 END;
 -- +goose StatementEnd
 
 DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 -- +goose StatementBegin
+-- get_appl_lock_rows: get_appl_lock_row for each of a list, one after the other.
+--
+-- Contract   A result set of one row for each get, in the order of the list. Each get is one by itself; in a transaction of the
+--            caller's all or nothing is a rollback.
+-- In         p_gets: a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
+--            "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Types are checked before the first get.
+-- Out        As get_appl_lock_row.
+-- Raises     As get_appl_lock: the gets before it have been made.
+-- Locks      As get_appl_lock.
+-- Race-free  As get_appl_lock.
+-- Differs    For MySQL and MariaDB only: on PostgreSQL a query joins the row form to a list.
+
 CREATE PROCEDURE get_appl_lock_rows_core(
     IN p_gets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
@@ -1319,7 +876,7 @@ BEGIN
     OPEN c_gets;
     FETCH c_gets INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds;
     WHILE v_left DO
-        CALL get_appl_lock_row(v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds);
+        CALL get_appl_lock_row(v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds, NULL);
         FETCH c_gets INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_ttl_seconds;
     END WHILE;
     CLOSE c_gets;
@@ -1331,7 +888,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_rows;
 CREATE PROCEDURE get_appl_lock_rows(
     IN p_gets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Take or renew many locks, one after the other; each is answered by a result set of one row.'
+COMMENT 'Take or renew the lock on an object for one operator until it expires; for each of a list, one row each.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1340,6 +897,1096 @@ BEGIN
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_rows_core(
         p_gets
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_move_page;
+-- +goose StatementBegin
+-- appl_lock_move_page: hand over or release a page of what an operator holds, for transfer_appl_locks and release_appl_locks. Internal:
+-- nobody is granted it.
+--
+-- Contract   As transfer_appl_locks and release_appl_locks, which name themselves in p_routine.
+-- In         As the operations; their arguments are checked here.
+-- Out        As the operations.
+-- Raises     As the operations.
+-- Locks      The objects' rows, to the end of the transaction, and their policies' for reading.
+-- Race-free  S1 is a plain read. S2 locks one row after the other and waits for none. S3 decides as it does alone, on a row that
+--            nobody else changes any more. All of a page is one transaction: the caller's, or one of the call's own.
+-- Differs    No 40001: InnoDB judges the newest row.
+
+CREATE PROCEDURE appl_lock_move_page(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT,
+    IN p_dry_run_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: hands over or releases a page of what an operator holds.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_release BOOLEAN DEFAULT p_routine = 'release_appl_locks';
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_at_end BOOLEAN DEFAULT FALSE;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_row_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_row_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE v_told LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE page CURSOR FOR
+        SELECT l.object_type, l.object_id, l.fence, l.expires_ts
+        FROM appl_lock AS l
+        WHERE (l.object_type > p_after_type OR (l.object_type = p_after_type AND l.object_id > p_after_id))
+            AND (p_object_type IS NULL OR l.object_type = p_object_type)
+            AND l.operator_id = p_from_operator_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        ORDER BY l.object_type, l.object_id
+        LIMIT v_max_rows;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_at_end = TRUE;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_text(p_routine, IF(v_release, 'p_operator_id', 'p_from_operator_id'), 'Y', 1, 64, p_from_operator_id);
+    IF p_object_type IS NOT NULL THEN
+        CALL appl_lock_text(p_routine, 'p_object_type', 'Y', 1, 64, p_object_type);
+    END IF;
+    IF v_release THEN
+        SET p_actor_id = COALESCE(p_actor_id, p_from_operator_id);
+    ELSE
+        CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 64, p_to_operator_id);
+        SET p_to_department_id = COALESCE(p_to_department_id, '');
+        CALL appl_lock_text(p_routine, 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
+        CALL appl_lock_number(p_routine, 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    END IF;
+    CALL appl_lock_text(p_routine, 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 64, p_actor_id);
+    SET p_reason = COALESCE(p_reason, '');
+    SET p_after_type = COALESCE(p_after_type, '');
+    SET p_after_id = COALESCE(p_after_id, '');
+    CALL appl_lock_text(p_routine, 'p_reason', 'N', 0, 255, p_reason);
+    CALL appl_lock_text(p_routine, 'p_after_type', 'N', 0, 64, p_after_type);
+    CALL appl_lock_text(p_routine, 'p_after_id', 'N', 0, 255, p_after_id);
+    CALL appl_lock_number(p_routine, 'p_max_rows', 10000, v_max_rows);
+    IF p_dry_run_fl NOT IN ('Y', 'N', '') THEN
+        SET v_message = CONCAT(p_routine, ': p_dry_run_fl must be Y or N');
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
+
+    CALL appl_lock_enter();
+    -- S1: the page. The cursor has all of it before the first lock changes, and outside of the transaction of S2 and S3.
+    SET v_now = UTC_TIMESTAMP(6);
+    OPEN page;
+    IF COALESCE(p_dry_run_fl, '') <> 'Y' THEN
+        CALL appl_lock_begin(v_began);
+    END IF;
+    locks: LOOP
+        FETCH page INTO v_row_type, v_row_id, v_fence, v_expires_ts;
+        IF v_at_end THEN
+            LEAVE locks;
+        END IF;
+        SET v_outcome = IF(v_release, 'WOULD_RELEASE', 'WOULD_TRANSFER');
+        SET v_old_operator_id = '';
+        SET v_old_department_id = '';
+        IF COALESCE(p_dry_run_fl, '') <> 'Y' THEN
+            -- S2: is the row at hand, and what grant does it have?
+            SET v_outcome = '';
+            SELECT l.fence, l.expires_ts
+            INTO v_fence, v_expires_ts
+            FROM appl_lock AS l
+            WHERE l.object_type = v_row_type
+                AND l.object_id = v_row_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_at_end THEN
+                SET v_outcome = 'BUSY';
+                SET v_at_end = FALSE;
+            END IF;
+        END IF;
+        SET v_now = UTC_TIMESTAMP(6);
+        SET v_seconds_left = GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1);
+        -- S3: end it, or hand it over.
+        IF v_outcome = '' AND v_release THEN
+            CALL appl_lock_release(
+                v_row_type, v_row_id, p_from_operator_id, NULL, p_actor_id, p_reason,
+                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id
+            );
+            SET v_fence = IF(v_outcome = 'RELEASED', v_fence, 0);
+            SET v_expires_ts = IF(v_outcome = 'HELD', v_expires_ts, NULL);
+            SET v_seconds_left = IF(v_outcome = 'HELD', v_seconds_left, 0);
+        ELSEIF v_outcome = '' THEN
+            CALL appl_lock_move(
+                'TRANSFERRED', v_row_type, v_row_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+                COALESCE(p_actor_id, ''), p_reason,
+                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+            );
+        END IF;
+        SET v_told = CONCAT(v_told, IF(v_told = '', '[', ','), JSON_ARRAY(
+            v_row_type, v_row_id, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        ));
+    END LOOP locks;
+    CLOSE page;
+    -- What is longer than max_allowed_packet is NULL, and nothing must be done that is not told.
+    IF v_told IS NULL THEN
+        SET v_message = CONCAT(p_routine, ': p_max_rows is too much for max_allowed_packet');
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+
+    SELECT
+        t.object_type, t.object_id, t.outcome, t.old_operator_id, t.old_department_id, t.fence, t.expires_ts, t.seconds_left
+    FROM JSON_TABLE(IF(v_told = '', '[]', CONCAT(v_told, ']')), '$[*]' COLUMNS (
+        place FOR ORDINALITY,
+        object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[0]',
+        object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[1]',
+        outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[2]',
+        old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[3]',
+        old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[4]',
+        fence BIGINT PATH '$[5]',
+        expires_ts DATETIME(6) PATH '$[6]',
+        seconds_left BIGINT PATH '$[7]'
+    )) AS t
+    ORDER BY t.place;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_refuse;
+-- +goose StatementBegin
+-- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call asks of its
+-- session, and transactions of a call's own. Internal: nobody is granted these.
+--
+-- Contract   appl_lock_enter comes first in a verb that writes: time is the server's from then on, whatever SET timestamp said;
+--            a server that is read only, and a session in which a killed call has left its transaction open, are refused.
+--            appl_lock_look does the same and tells whether a transaction is open; if none is, it leaves read_only to appl_lock_begin.
+--            In a function or trigger both answer 1422, because of the COMMIT that they never reach: then call appl_lock_inside, which does
+--            the same there, and take it that a transaction is open.
+--            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
+--            them @appl_lock_own is set. KILL QUERY runs no handler and leaves both: the marker
+--            is how the next call knows.
+-- In         p_commit: FALSE rolls back.
+-- Out        p_open, p_began.
+-- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK.
+-- Locks      Nothing.
+-- Race-free  SET TRANSACTION raises 1568 when a transaction is open. Its READ WRITE is for the next transaction only, so the caller
+--            of appl_lock_look reads before it writes, and appl_lock_begin reads: a session whose transactions are read only
+--            stays so.
+-- Differs    A function or trigger keeps the time of its statement, so appl_lock_inside sets that time from SYSDATE.
+
+CREATE PROCEDURE appl_lock_refuse()
+COMMENT 'Internal to applock: refuses a server or a session that must not write.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        SIGNAL SQLSTATE 'HY000' SET
+            MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'applock: the server is read_only: call the primary, or end read_only there';
+    END IF;
+    BEGIN
+        -- 1305: no such savepoint. The transaction of the killed call has ended, and what is open now is the caller's.
+        DECLARE EXIT HANDLER FOR 1305 BEGIN END;
+        RELEASE SAVEPOINT appl_lock_own;
+        SAVEPOINT appl_lock_own;
+        SIGNAL SQLSTATE '25000' SET
+            MYSQL_ERRNO = 1179, MESSAGE_TEXT = 'applock: a call that was killed has left its transaction open: send ROLLBACK';
+    END;
+    SET @appl_lock_own = NULL;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_enter;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_enter()
+COMMENT 'Internal to applock: corrects the time, and refuses a server or a session that must not write.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    SET SESSION timestamp = DEFAULT;
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_refuse();
+    END IF;
+    IF FALSE THEN
+        COMMIT;
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_look;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_look(
+    OUT p_open BOOLEAN
+)
+COMMENT 'Internal to applock: appl_lock_enter, and tells whether a transaction is open.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE CONTINUE HANDLER FOR 1568 SET p_open = TRUE;
+    SET SESSION timestamp = DEFAULT;
+    SET p_open = TRUE;
+    IF @@SESSION.autocommit THEN
+        SET p_open = FALSE;
+        SET TRANSACTION READ WRITE;
+    END IF;
+    IF p_open AND (CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL) THEN
+        CALL appl_lock_refuse();
+    END IF;
+    IF FALSE THEN
+        COMMIT;
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_inside;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_inside()
+COMMENT 'Internal to applock: appl_lock_enter for a function or trigger.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_time_zone VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT @@SESSION.time_zone;
+    -- UTC: in another zone SYSDATE is ambiguous for an hour a year.
+    SET SESSION time_zone = '+00:00';
+    SET SESSION timestamp = UNIX_TIMESTAMP(SYSDATE(6));
+    SET SESSION timestamp = DEFAULT;
+    SET SESSION time_zone = v_time_zone;
+    IF @appl_lock_own IS NOT NULL THEN
+        SIGNAL SQLSTATE '25000' SET
+            MYSQL_ERRNO = 1179,
+            MESSAGE_TEXT = 'applock: a call that was killed may have left its transaction open: send ROLLBACK, then call get once by CALL';
+    END IF;
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        CALL appl_lock_refuse();
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_begin;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_begin(
+    OUT p_began BOOLEAN
+)
+COMMENT 'Internal to applock: begins a transaction, unless there is one.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_slot INT;
+    DECLARE EXIT HANDLER FOR 1568 BEGIN END;
+    SET p_began = FALSE;
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        CALL appl_lock_refuse();
+    END IF;
+    IF @@SESSION.autocommit THEN
+        SET TRANSACTION READ WRITE;
+        SELECT s.slot INTO v_slot FROM appl_lock_serialize AS s WHERE s.slot = 0;
+        SET @appl_lock_own = TRUE;
+        START TRANSACTION;
+        SAVEPOINT appl_lock_own;
+        SET p_began = TRUE;
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_end;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_end(
+    IN p_commit BOOLEAN
+)
+COMMENT 'Internal to applock: ends a transaction that appl_lock_begin has begun.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    IF p_commit THEN
+        COMMIT AND NO CHAIN NO RELEASE;
+    ELSE
+        ROLLBACK AND NO CHAIN NO RELEASE;
+    END IF;
+    SET @appl_lock_own = NULL;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_version_core;
+-- +goose StatementBegin
+-- appl_lock_version: the version of the installed contract.
+--
+-- Contract   A whole number that grows when an operation is added or changes its signature or answers.
+-- In         None.
+-- Out        One row with the version.
+-- Raises     LK003 an upgrade is replacing the routine.
+-- Locks      Nothing.
+-- Race-free  A constant.
+-- Differs    A procedure with a result set: creating a function needs SUPER where the binary log is on.
+
+CREATE PROCEDURE appl_lock_version_core()
+COMMENT 'Internal to applock: the operation appl_lock_version.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    SELECT 1 AS p_version;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_version;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_version()
+COMMENT 'The version of the installed contract.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
+    CALL appl_lock_version_core();
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS assert_appl_lock_core;
+-- +goose StatementBegin
+-- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
+--
+-- Contract   Returns when p_operator_id holds the object under p_fence; then nobody releases, transfers or takes over that grant before
+--            the caller's transaction ends, even if it expires meanwhile. Called first in the transaction that writes the protected data,
+--            it fences off a holder that lost its lock without noticing. Under autocommit it is a check only.
+-- In         p_fence: 1 or greater.
+-- Out        None; the row form returns p_ok_fl 'Y'. It leaves the grant in @appl_lock_asserted, for the guards of docs/guard.md.
+-- Raises     LK001 invalid argument. LK002 the grant is not live; the message names the holder. LK003 an upgrade is replacing the
+--            routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Locks      S1 takes a share lock on the object's row, to the end of the caller's transaction. Other asserts of the grant do not wait
+--            for it; its renewal elsewhere does. A renewal or release in the same transaction may then deadlock with a call that waits
+--            for the row (MariaDB). At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  Assert against take-over, release, transfer: whichever locks the row first goes first; S1 names the grant and is judged
+--            on the newest row. Only locking reads.
+-- Differs    MySQL cuts the message off at 128 characters, and has a question mark for each character outside the basic plane.
+
+CREATE PROCEDURE assert_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'Internal to applock: the operation assert_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_grant LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_live BOOLEAN DEFAULT FALSE;
+    DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'assert_appl_lock: nobody holds it';
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_key('assert_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('assert_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_number('assert_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
+    CALL appl_lock_enter();
+    SET v_grant = CONCAT(
+        CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), p_operator_id, CHAR(9 USING utf8mb4), p_object_type, ':', p_object_id
+    );
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: is this grant live? If so it becomes a line for guards, newest first: one that is cut off loses its end, by which
+    -- a guard would find it.
+    SELECT
+        TRUE,
+        IF(
+            LOCATE(CONCAT(v_grant, CHAR(10 USING utf8mb4)), @appl_lock_asserted) > 0,
+            @appl_lock_asserted,
+            LEFT(CONCAT(v_grant, COALESCE(@appl_lock_asserted, CHAR(10 USING utf8mb4))), 16000)
+        )
+    INTO v_live, @appl_lock_asserted
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.operator_id = p_operator_id
+        AND l.fence = p_fence
+        AND l.released_ts IS NULL
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    LOCK IN SHARE MODE;
+    IF v_live THEN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        LEAVE main;
+    END IF;
+
+    SELECT CONCAT('assert_appl_lock: ', l.operator_id, ' holds it with fence ', l.fence)
+    INTO v_message
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    LOCK IN SHARE MODE;
+    SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = v_message;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS assert_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE assert_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'Fail unless exactly this grant is live, and keep it so to the end of the transaction.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL assert_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS assert_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE assert_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT
+)
+COMMENT 'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'assert_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL assert_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence
+    );
+    SELECT
+        'Y' AS p_ok_fl;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
+-- +goose StatementBegin
+-- drop_appl_lock_policy: take back the policy of a type.
+--
+-- Contract   Y DROPPED: the type has no policy any more. POLICY is an event, with who did it and why. N NONE: it had none.
+--            A grant keeps the end that it has until it is renewed or transferred.
+-- In         p_reason: 0..180, NULL = empty.
+-- Out        p_ok_fl, p_outcome.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
+--            1213 deadlock.
+-- Locks      The type's row, or its gap, to the end of the caller's transaction.
+-- Race-free  Two at once: one waits for the other and answers NONE. The change and its event are one transaction.
+-- Differs    As set_appl_lock_policy.
+
+CREATE PROCEDURE drop_appl_lock_policy_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation drop_appl_lock_policy.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_enter();
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    CALL appl_lock_begin(v_began);
+    -- S1: there is none from now on.
+    DELETE FROM appl_lock_policy
+    WHERE object_type = p_object_type;
+    SET p_ok_fl = IF(ROW_COUNT() > 0, 'Y', 'N');
+    SET p_outcome = IF(p_ok_fl = 'Y', 'DROPPED', 'NONE');
+    IF p_ok_fl = 'Y' THEN
+        CALL appl_lock_record(
+            'POLICY', p_object_type, '', p_actor_id, '', '', 0, '', '', 0,
+            CONCAT('dropped', IF(p_reason = '', '', ': '), p_reason)
+        );
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
+-- +goose StatementBegin
+CREATE PROCEDURE drop_appl_lock_policy(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take back the policy of a type.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'drop_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
+    CALL drop_appl_lock_policy_core(
+        p_object_type, p_actor_id, p_reason,
+        p_ok_fl, p_outcome
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS drop_appl_lock_policy_row;
+-- +goose StatementBegin
+CREATE PROCEDURE drop_appl_lock_policy_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take back the policy of a type; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'drop_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
+    CALL drop_appl_lock_policy_core(
+        p_object_type, p_actor_id, p_reason,
+        v_ok_fl, v_outcome
+    );
+    SELECT
+        v_ok_fl AS p_ok_fl,
+        v_outcome AS p_outcome;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_core;
+-- +goose StatementBegin
+-- get_appl_lock: take or renew the lock on an object for one operator until it expires.
+--
+-- Contract   Y ACQUIRED: nobody held it: a new grant, a greater fence. Y RENEWED: this operator holds it: the same grant, and its ttl
+--            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who.
+--            The type's policy has the ttl of a new grant and the longest ttl. OVERTAKEN is an event: the grant before had
+--            expired, was another operator's, and was not released. Under history ALL so are ACQUIRED, RENEWED and REFUSED.
+-- In         p_department_id and p_ttl_seconds: NULL keeps those of the grant; in a new grant '' and the policy's, else 604800.
+-- Out        p_old_*: empty unless HELD. p_fence: 0 when HELD. p_note: the holder's, or one's own when RENEWED.
+-- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
+--            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
+--            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. S3 names all that S2 has judged, so it changes nothing if the row is
+--            another by then; then the call begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
+--            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
+--            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
+--            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
+--            An event and its change are one transaction: the caller's, or one of the call's own.
+-- Differs    In a transaction a refusal waits for another transaction that is changing the row. No 40001: InnoDB judges the
+--            newest row.
+
+CREATE PROCEDURE get_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation get_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_open BOOLEAN DEFAULT TRUE;
+    DECLARE v_now DATETIME(6);
+    -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
+    DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_released_ts DATETIME(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+
+    -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
+    IF (
+        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
+        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
+        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
+        AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
+        AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
+        AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+    ) IS NOT TRUE THEN
+        CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+    END IF;
+
+    CALL appl_lock_look(v_open);
+    REPEAT
+        -- S1: what is there?
+        IF NOT v_open THEN
+            SELECT
+                l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
+                l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+            INTO
+                p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+            FROM appl_lock AS l
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id;
+        END IF;
+        IF v_fence IS NULL THEN
+            CALL get_appl_lock_insert(
+                p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
+                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+            );
+        END IF;
+        SET v_now = UTC_TIMESTAMP(6);
+
+        IF p_outcome IS NULL AND v_fence IS NOT NULL AND v_released_ts IS NULL AND p_expires_ts > v_now
+            AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
+        THEN
+            -- S2: another's.
+            IF v_history_fl = 'Y' THEN
+                CALL appl_lock_record(
+                    'REFUSED', p_object_type, p_object_id, p_operator_id,
+                    p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
+                );
+            END IF;
+            SET p_ok_fl = 'N';
+            SET p_outcome = 'HELD';
+            SET p_fence = 0;
+            SET p_seconds_left = (TIMESTAMPDIFF(MICROSECOND, v_now, p_expires_ts) + 999999) DIV 1000000;
+            LEAVE main;
+        END IF;
+
+        IF p_outcome IS NULL AND v_fence IS NOT NULL THEN
+            BEGIN
+                DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+                DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
+                DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
+                DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+                DECLARE v_old_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT p_note;
+                DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+                DECLARE v_began BOOLEAN DEFAULT FALSE;
+                DECLARE EXIT HANDLER FOR SQLEXCEPTION
+                BEGIN
+                    SET SESSION innodb_lock_wait_timeout = v_timeout;
+                    IF v_began THEN
+                        CALL appl_lock_end(FALSE);
+                    END IF;
+                    RESIGNAL;
+                END;
+
+                -- S2: free, or one's own. What is laid down for the type? Most have nothing.
+                IF v_open THEN
+                    CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_event);
+                ELSE
+                    SELECT
+                        COALESCE(p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000),
+                        IF(p.history_level = 'ALL', 'Y', 'N')
+                    INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl
+                    FROM appl_lock_policy AS p
+                    WHERE p.object_type = p_object_type;
+                END IF;
+                IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
+                    SET p_outcome = 'RENEWED';
+                    SET p_fence = v_fence;
+                    SET v_event = IF(v_all_fl = 'Y', 'RENEWED', NULL);
+                ELSE
+                    SET p_outcome = 'ACQUIRED';
+                    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+                    SET p_note = '';
+                    SET v_acquired_ts = v_now;
+                    SET v_ttl_seconds = v_default_ttl_seconds;
+                    SET v_event = CASE
+                        WHEN v_released_ts IS NULL AND p_old_operator_id <> p_operator_id THEN 'OVERTAKEN'
+                        WHEN v_all_fl = 'Y' THEN 'ACQUIRED'
+                    END;
+                END IF;
+                SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
+                IF p_old_operator_id <> p_operator_id OR p_old_department_id <> p_department_id THEN
+                    CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+                END IF;
+                IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+                    CALL appl_lock_begin(v_began);
+                END IF;
+
+                -- S3: change it, if it is as S1 has read it.
+                SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+                UPDATE appl_lock AS l
+                SET l.operator_id = p_operator_id,
+                    l.department_id = COALESCE(RTRIM(p_department_id), IF(p_outcome = 'RENEWED', p_old_department_id, '')),
+                    l.fence = p_fence,
+                    l.acquired_ts = v_acquired_ts,
+                    l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+                    l.ttl_seconds = p_seconds_left,
+                    l.expires_ts = v_now + INTERVAL p_seconds_left SECOND,
+                    l.note = p_note,
+                    l.history_fl = v_all_fl,
+                    l.released_ts = NULL
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id
+                    AND l.fence = v_fence
+                    AND l.lock_ts = v_lock_ts
+                    AND l.expires_ts = p_expires_ts
+                    AND l.released_ts <=> v_released_ts
+                    AND l.note = v_old_note;
+                SET p_outcome = IF(ROW_COUNT() > 0, p_outcome, NULL);
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+                IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
+                    CALL get_appl_lock_tell(
+                        v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
+                        p_old_operator_id, p_old_department_id, v_fence
+                    );
+                END IF;
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                END IF;
+                IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
+                    CALL get_appl_lock_late(
+                        p_object_type, p_object_id, p_outcome, p_seconds_left, GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+                        NULL, p_fence, p_expires_ts
+                    );
+                END IF;
+            END;
+        END IF;
+        IF p_outcome IS NOT NULL THEN
+            SET p_ok_fl = 'Y';
+            SET p_old_operator_id = '';
+            SET p_old_department_id = '';
+            LEAVE main;
+        END IF;
+        SET v_fence = NULL;
+        SET v_round = v_round + 1;
+        -- Others were quicker, again and again: let them pass.
+        IF v_round > 4 THEN
+            DO SLEEP(RAND() * v_round / 1000);
+        END IF;
+    UNTIL v_round >= 30 END REPEAT;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT,
+    OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take or renew the lock on an object for one operator until it expires.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL get_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_row_core;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_row_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: the operation get_appl_lock, answered by one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_fence BIGINT;
+    DECLARE p_expires_ts DATETIME(6);
+    DECLARE p_seconds_left BIGINT;
+    DECLARE p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    main: BEGIN
+        DECLARE v_round INT DEFAULT 0;
+        DECLARE v_open BOOLEAN DEFAULT TRUE;
+        DECLARE v_now DATETIME(6);
+        -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
+        DECLARE v_fence BIGINT;
+        DECLARE v_acquired_ts DATETIME(6);
+        DECLARE v_lock_ts DATETIME(6);
+        DECLARE v_ttl_seconds BIGINT;
+        DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+        DECLARE v_released_ts DATETIME(6);
+        DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+
+        -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
+        IF (
+            RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
+            AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
+            AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
+            AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
+            AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
+            AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+        ) IS NOT TRUE THEN
+            CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+        END IF;
+
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR 1568 SET v_open = TRUE;
+            SET SESSION timestamp = DEFAULT;
+            SET v_open = TRUE;
+            IF @@SESSION.autocommit THEN
+                SET v_open = FALSE;
+                SET TRANSACTION READ WRITE;
+            END IF;
+            IF v_open AND (CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL) THEN
+                CALL appl_lock_refuse();
+            END IF;
+        END;
+        REPEAT
+            -- S1: what is there?
+            IF NOT v_open THEN
+                SELECT
+                    l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
+                    l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+                INTO
+                    p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                    v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                FROM appl_lock AS l
+                WHERE l.object_type = p_object_type
+                    AND l.object_id = p_object_id;
+            END IF;
+            IF v_fence IS NULL THEN
+                CALL get_appl_lock_insert(
+                    p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
+                    p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                    v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                );
+            END IF;
+            SET v_now = UTC_TIMESTAMP(6);
+
+            IF p_outcome IS NULL AND v_fence IS NOT NULL AND v_released_ts IS NULL AND p_expires_ts > v_now
+                AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
+            THEN
+                -- S2: another's.
+                IF v_history_fl = 'Y' THEN
+                    CALL appl_lock_record(
+                        'REFUSED', p_object_type, p_object_id, p_operator_id,
+                        p_old_operator_id, p_old_department_id, v_fence, p_old_operator_id, p_old_department_id, v_fence, ''
+                    );
+                END IF;
+                SET p_ok_fl = 'N';
+                SET p_outcome = 'HELD';
+                SET p_fence = 0;
+                SET p_seconds_left = (TIMESTAMPDIFF(MICROSECOND, v_now, p_expires_ts) + 999999) DIV 1000000;
+                LEAVE main;
+            END IF;
+
+            IF p_outcome IS NULL AND v_fence IS NOT NULL THEN
+                BEGIN
+                    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+                    DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
+                    DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
+                    DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+                    DECLARE v_old_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT p_note;
+                    DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+                    DECLARE v_began BOOLEAN DEFAULT FALSE;
+                    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+                    BEGIN
+                        SET SESSION innodb_lock_wait_timeout = v_timeout;
+                        IF v_began THEN
+                            CALL appl_lock_end(FALSE);
+                        END IF;
+                        RESIGNAL;
+                    END;
+
+                    -- S2: free, or one's own. What is laid down for the type? Most have nothing.
+                    IF v_open THEN
+                        CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_event);
+                    ELSE
+                        SELECT
+                            COALESCE(p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000),
+                            IF(p.history_level = 'ALL', 'Y', 'N')
+                        INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl
+                        FROM appl_lock_policy AS p
+                        WHERE p.object_type = p_object_type;
+                    END IF;
+                    IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
+                        SET p_outcome = 'RENEWED';
+                        SET p_fence = v_fence;
+                        SET v_event = IF(v_all_fl = 'Y', 'RENEWED', NULL);
+                    ELSE
+                        SET p_outcome = 'ACQUIRED';
+                        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+                        SET p_note = '';
+                        SET v_acquired_ts = v_now;
+                        SET v_ttl_seconds = v_default_ttl_seconds;
+                        SET v_event = CASE
+                            WHEN v_released_ts IS NULL AND p_old_operator_id <> p_operator_id THEN 'OVERTAKEN'
+                            WHEN v_all_fl = 'Y' THEN 'ACQUIRED'
+                        END;
+                    END IF;
+                    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
+                    IF p_old_operator_id <> p_operator_id OR p_old_department_id <> p_department_id THEN
+                        CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+                    END IF;
+                    IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+                        CALL appl_lock_begin(v_began);
+                    END IF;
+
+                    -- S3: change it, if it is as S1 has read it.
+                    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+                    UPDATE appl_lock AS l
+                    SET l.operator_id = p_operator_id,
+                        l.department_id = COALESCE(RTRIM(p_department_id), IF(p_outcome = 'RENEWED', p_old_department_id, '')),
+                        l.fence = p_fence,
+                        l.acquired_ts = v_acquired_ts,
+                        l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+                        l.ttl_seconds = p_seconds_left,
+                        l.expires_ts = v_now + INTERVAL p_seconds_left SECOND,
+                        l.note = p_note,
+                        l.history_fl = v_all_fl,
+                        l.released_ts = NULL
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
+                        AND l.fence = v_fence
+                        AND l.lock_ts = v_lock_ts
+                        AND l.expires_ts = p_expires_ts
+                        AND l.released_ts <=> v_released_ts
+                        AND l.note = v_old_note;
+                    SET p_outcome = IF(ROW_COUNT() > 0, p_outcome, NULL);
+                    SET SESSION innodb_lock_wait_timeout = v_timeout;
+                    SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+                    IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
+                        CALL get_appl_lock_tell(
+                            v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
+                            p_old_operator_id, p_old_department_id, v_fence
+                        );
+                    END IF;
+                    IF v_began THEN
+                        CALL appl_lock_end(TRUE);
+                    END IF;
+                    IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
+                        CALL get_appl_lock_late(
+                            p_object_type, p_object_id, p_outcome, p_seconds_left, GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+                            NULL, p_fence, p_expires_ts
+                        );
+                    END IF;
+                END;
+            END IF;
+            IF p_outcome IS NOT NULL THEN
+                SET p_ok_fl = 'Y';
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+                LEAVE main;
+            END IF;
+            SET v_fence = NULL;
+            SET v_round = v_round + 1;
+            -- Others were quicker, again and again: let them pass.
+            IF v_round > 4 THEN
+                DO SLEEP(RAND() * v_round / 1000);
+            END IF;
+        UNTIL v_round >= 30 END REPEAT;
+        SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
+    END;
+    SELECT
+        p_ok_fl AS p_ok_fl,
+        p_outcome AS p_outcome,
+        p_old_operator_id AS p_old_operator_id,
+        p_old_department_id AS p_old_department_id,
+        p_fence AS p_fence,
+        p_expires_ts AS p_expires_ts,
+        p_seconds_left AS p_seconds_left,
+        p_note AS p_note;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS get_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE get_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT,
+    IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Take or renew the lock on an object for one operator until it expires; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL get_appl_lock_row_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl
     );
 END;
 -- +goose StatementEnd
@@ -1390,19 +2037,13 @@ COMMENT 'Internal to applock: the operation get_appl_lock_permit.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
     DECLARE v_slots JSON;
     DECLARE v_first BIGINT;
     DECLARE v_tried LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT ',';
     DECLARE v_now DATETIME(6);
     DECLARE v_slot BIGINT;
     DECLARE v_own_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -1412,25 +2053,18 @@ main: BEGIN
     DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_slot = NULL;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF (p_permits BETWEEN 1 AND 1000) IS NOT TRUE THEN
-        CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_permits', 1000);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 254 - CHAR_LENGTH(p_permits) THEN
-        CALL appl_lock_refuse_text(
-            'get_appl_lock_permit', 'p_object_id', CHAR_LENGTH(v_object_id), 254 - CHAR_LENGTH(p_permits)
-        );
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(RTRIM(p_department_id)) > 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_department_id', CHAR_LENGTH(RTRIM(p_department_id)), 64);
-    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000);
-    END IF;
+    CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
+    CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
+    CALL appl_lock_text('get_appl_lock_permit', 'p_object_id', 'Y', 1, 254 - CHAR_LENGTH(p_permits), p_object_id);
+    CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('get_appl_lock_permit', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    -- S1 asks by the server's time, too.
+    SET SESSION timestamp = DEFAULT;
 
     -- A list of N, which JSON_TABLE numbers.
     SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');
-    SET v_first = CRC32(v_operator_id) MOD p_permits;
+    SET v_first = CRC32(p_operator_id) MOD p_permits;
     slots: LOOP
         -- S1: the slot that the operator has, or else the next one that is free.
         SET v_now = UTC_TIMESTAMP(6);
@@ -1438,11 +2072,11 @@ main: BEGIN
         INTO v_slot, v_own_department_id
         FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
         LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-            ON l.object_type = v_object_type
-            AND l.object_id = CONCAT(v_object_id, '#', s.slot)
-            AND l.operator_id <> ''
+            ON l.object_type = p_object_type
+            AND l.object_id = CONCAT(p_object_id, '#', s.slot)
+            AND l.released_ts IS NULL
             AND l.expires_ts > v_now
-        WHERE (l.operator_id IS NULL OR l.operator_id = v_operator_id)
+        WHERE (l.operator_id IS NULL OR l.operator_id = p_operator_id)
             AND LOCATE(CONCAT(',', s.slot, ','), v_tried) = 0
         ORDER BY l.operator_id IS NULL, MOD(s.slot - v_first + p_permits, p_permits)
         LIMIT 1;
@@ -1452,16 +2086,16 @@ main: BEGIN
 
         -- S2: get it.
         CALL get_appl_lock_core(
-            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds,
-            v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+            p_object_type, CONCAT(p_object_id, '#', v_slot), p_operator_id, p_department_id, p_ttl_seconds, NULL,
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
         );
-        IF v_lock_fl = 'Y' THEN
+        IF v_ok_fl = 'Y' THEN
             SELECT
                 v_outcome AS outcome,
-                CAST(CONCAT(v_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
-                CAST(v_operator_id AS CHAR(64)) AS operator_id,
+                CAST(CONCAT(p_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
+                CAST(p_operator_id AS CHAR(64)) AS operator_id,
                 CAST(
-                    COALESCE(RTRIM(p_department_id), IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
+                    COALESCE(p_department_id, IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
                 ) AS department_id,
                 v_fence AS fence,
                 v_expires_ts AS expires_ts,
@@ -1476,7 +2110,7 @@ main: BEGIN
     SET v_now = UTC_TIMESTAMP(6);
     SELECT
         'FULL' AS outcome,
-        CAST(CONCAT(v_object_id, '#', s.slot) AS CHAR(255)) AS slot_id,
+        CAST(CONCAT(p_object_id, '#', s.slot) AS CHAR(255)) AS slot_id,
         COALESCE(l.operator_id, '') AS operator_id,
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,
@@ -1485,9 +2119,9 @@ main: BEGIN
         COALESCE(l.note, '') AS note
     FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-        ON l.object_type = v_object_type
-        AND l.object_id = CONCAT(v_object_id, '#', s.slot)
-        AND l.operator_id <> ''
+        ON l.object_type = p_object_type
+        AND l.object_id = CONCAT(p_object_id, '#', s.slot)
+        AND l.released_ts IS NULL
         AND l.expires_ts > v_now
     ORDER BY l.expires_ts, s.slot;
 END;
@@ -1518,28 +2152,23 @@ END;
 
 DROP PROCEDURE IF EXISTS inbox_appl_locks_core;
 -- +goose StatementBegin
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits for them, and which of them end
--- within the hour. It is for one call in each heartbeat.
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them. It is for one call in each
+-- heartbeat.
 --
--- Contract   At most p_max_rows rows. First the events of the history after p_after_event_id in which somebody else is the
---            actor: TAKEN, another operator has taken it from this one, or has handed it on to a third; HANDED, it was
---            transferred to this one; RELEASED, this one's lock was ended. The next call starts after the greatest event_id
---            of this one. Then how it is now: AWAITED, another operator waits for what this one holds, who waits longest
---            first; EXPIRING, this one's lock ends within the hour, what ends first first. What had expired when another
---            operator got it was lost, and not taken.
--- In         p_operator_id 1..64; p_after_event_id 1 or greater, NULL = no event has been seen; p_max_rows 1..10000, NULL =
---            1000. Trailing blanks are trimmed first.
--- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN; who had it, HANDED; who ended it, RELEASED, without department; who waits, AWAITED; empty,
---            EXPIRING); event_ts (of the event; since when that one waits; expires_ts); seconds_left (from now to the end of
---            this one's lock; 0 for events); reason.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes. It reads the operator's own events from p_after_event_id on,
---            each waiter, and each row of appl_lock: it has no index by operator, which each get would pay for.
--- Race-free  The answer is one snapshot. An event is numbered before its transaction commits: one that commits after a later
---            one was read is behind those who go on from there. Its lock's next renewal tells all the same.
--- Differs    As list_appl_locks. In a Galera cluster each node numbers for itself: an event of another node may have a
---            lesser number than an earlier one.
+-- Contract   First the events after p_after_event_id in which another than the operator is the actor: TAKEN, another operator has taken
+--            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. Then AWAITED:
+--            another operator waits for what this one holds, who waits longest first. What had expired is lost, and not taken.
+-- In         p_after_event_id: NULL = no event has been seen. p_max_rows: 1..10000, NULL = 1000.
+-- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN; who had it, HANDED; who ended it, RELEASED; who waits. event_ts:
+--            of the event; since when that one waits. seconds_left: of the operator's lock; 0 for events. safe_event_id: the next
+--            p_after_event_id.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
+-- Locks      Nothing; never waits and never writes. It reads the operator's own events from p_after_event_id on, the waiters that are
+--            listed with the operator as the holder, and the lock of each by key.
+-- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
+--            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
+-- Differs    An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
+--            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
 CREATE PROCEDURE inbox_appl_locks_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1550,19 +2179,17 @@ COMMENT 'Internal to applock: the operation inbox_appl_locks.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_after_event_id BIGINT DEFAULT COALESCE(p_after_event_id, 0);
+    DECLARE v_now DATETIME(6);
 
-    IF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF p_after_event_id < 1 THEN
-        CALL appl_lock_refuse_number('inbox_appl_locks', 'p_after_event_id', 9223372036854775807);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('inbox_appl_locks', 'p_max_rows', 10000);
-    END IF;
+    CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_number('inbox_appl_locks', 'p_after_event_id', 9223372036854775807, NULLIF(p_after_event_id, 0));
+    CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
+    SET SESSION timestamp = DEFAULT;
+    SET v_now = UTC_TIMESTAMP(6);
 
+    -- By these indexes, whatever the statistics say: else each call could read the whole history.
     SELECT
         m.kind,
         m.event_id,
@@ -1572,90 +2199,93 @@ BEGIN
         m.other_department_id,
         m.event_ts,
         m.seconds_left,
-        m.reason
+        m.reason,
+        -- Of the same events, read once more: on MariaDB, MAX OVER () would read all of them for each.
+        GREATEST(v_after_event_id, COALESCE((
+            SELECT MAX(s.event_id)
+            FROM (
+                (
+                    SELECT e.event_id, e.event_ts
+                    FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
+                    WHERE e.from_operator_id = p_operator_id
+                        AND e.event_id > v_after_event_id
+                        AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
+                        AND e.actor_id <> p_operator_id
+                        AND e.to_operator_id <> p_operator_id
+                    ORDER BY e.event_id
+                    LIMIT v_max_rows
+                )
+                UNION ALL
+                (
+                    SELECT e.event_id, e.event_ts
+                    FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
+                    WHERE e.to_operator_id = p_operator_id
+                        AND e.event_id > v_after_event_id
+                        AND e.event = 'TRANSFERRED'
+                        AND e.actor_id <> p_operator_id
+                    ORDER BY e.event_id
+                    LIMIT v_max_rows
+                )
+                ORDER BY event_id
+                LIMIT v_max_rows
+            ) AS s
+            WHERE s.event_ts < v_now - INTERVAL 900 SECOND
+        ), 0)) AS safe_event_id
     FROM (
-        -- By these indexes, whatever the statistics say: else each call could read the whole history.
-        (
+        SELECT a.*
+        FROM (
+            (
+                SELECT
+                    1 AS part,
+                    IF(e.event = 'RELEASED', 'RELEASED', 'TAKEN') AS kind,
+                    e.event_id,
+                    e.object_type,
+                    e.object_id,
+                    IF(e.event = 'RELEASED', e.actor_id, e.to_operator_id) AS other_operator_id,
+                    e.to_department_id AS other_department_id,
+                    e.event_ts,
+                    0 AS seconds_left,
+                    e.reason
+                FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
+                WHERE e.from_operator_id = p_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
+                    AND e.actor_id <> p_operator_id
+                    AND e.to_operator_id <> p_operator_id
+                ORDER BY e.event_id
+                LIMIT v_max_rows
+            )
+            UNION ALL
+            (
+                SELECT
+                    1, 'HANDED', e.event_id, e.object_type, e.object_id, e.from_operator_id, e.from_department_id, e.event_ts, 0, e.reason
+                FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
+                WHERE e.to_operator_id = p_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event = 'TRANSFERRED'
+                    AND e.actor_id <> p_operator_id
+                ORDER BY e.event_id
+                LIMIT v_max_rows
+            )
+            UNION ALL
             SELECT
-                1 AS part,
-                IF(e.event = 'RELEASED', 'RELEASED', 'TAKEN') AS kind,
-                e.event_id,
-                e.object_type,
-                e.object_id,
-                IF(e.event = 'RELEASED', e.actor_id, e.to_operator_id) AS other_operator_id,
-                e.to_department_id AS other_department_id,
-                e.event_ts,
-                0 AS seconds_left,
-                e.reason
-            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
-            WHERE e.from_operator_id = v_operator_id
-                AND e.event_id > COALESCE(p_after_event_id, 0)
-                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                AND e.actor_id <> v_operator_id
-                AND e.to_operator_id <> v_operator_id
-            ORDER BY e.event_id
-            LIMIT v_max_rows
-        )
-        UNION ALL
-        (
-            SELECT
-                1,
-                'HANDED',
-                e.event_id,
-                e.object_type,
-                e.object_id,
-                e.from_operator_id,
-                e.from_department_id,
-                e.event_ts,
-                0,
-                e.reason
-            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
-            WHERE e.to_operator_id = v_operator_id
-                AND e.event_id > COALESCE(p_after_event_id, 0)
-                AND e.event = 'TRANSFERRED'
-                AND e.actor_id <> v_operator_id
-            ORDER BY e.event_id
-            LIMIT v_max_rows
-        )
-        UNION ALL
-        SELECT
-            2,
-            'AWAITED',
-            0,
-            w.object_type,
-            w.object_id,
-            w.operator_id,
-            w.department_id,
-            w.since_ts,
-            (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000,
-            ''
-        FROM appl_lock_waiter AS w
-        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-            ON l.object_type = w.object_type
-            AND l.object_id = w.object_id
-        WHERE l.operator_id = v_operator_id
-            AND l.expires_ts > v_now
-            AND w.operator_id <> v_operator_id
-            AND w.expires_ts > v_now
-        UNION ALL
-        SELECT
-            3,
-            'EXPIRING',
-            0,
-            l.object_type,
-            l.object_id,
-            '',
-            '',
-            l.expires_ts,
-            (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000,
-            ''
-        FROM appl_lock AS l
-        WHERE l.operator_id = v_operator_id
-            AND l.expires_ts > v_now
-            AND l.expires_ts <= v_now + INTERVAL 1 HOUR
+                2, 'AWAITED', 0, w.object_type, w.object_id, w.operator_id, w.department_id, w.since_ts,
+                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, ''
+            FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_holder_ix)
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                ON l.object_type = w.object_type
+                AND l.object_id = w.object_id
+            WHERE w.holder_id = p_operator_id
+                AND w.operator_id <> p_operator_id
+                AND w.expires_ts > v_now
+                AND l.operator_id = p_operator_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+        ) AS a
+        ORDER BY a.part, a.event_id, a.event_ts, a.object_type, a.object_id, a.other_operator_id
+        LIMIT v_max_rows
     ) AS m
-    ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
-    LIMIT v_max_rows;
+    ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
 END;
 -- +goose StatementEnd
 
@@ -1666,14 +2296,16 @@ CREATE PROCEDURE inbox_appl_locks(
     IN p_after_event_id BIGINT,
     IN p_max_rows BIGINT
 )
-COMMENT 'What concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.'
+COMMENT 'What concerns an operator: what others did with its locks, and who waits for them.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'inbox_appl_locks: is being replaced; call again, or install it again if that lasts';
-    CALL inbox_appl_locks_core(p_operator_id, p_after_event_id, p_max_rows);
+    CALL inbox_appl_locks_core(
+        p_operator_id, p_after_event_id, p_max_rows
+    );
 END;
 -- +goose StatementEnd
 
@@ -1681,23 +2313,19 @@ DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
 -- +goose StatementBegin
 -- inquire_appl_lock: who holds an object, since when and until when.
 --
--- Contract   Y and the lock, when somebody holds the object.
---            N and blanks (empty strings, numbers 0, NULL timestamps), when it is free or expired.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
---            p_seconds_left (whole seconds from now to p_expires_ts, rounded up; 0 when N), p_note (empty when N).
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
+-- Contract   Y and the lock, when somebody holds the object. N and blanks (empty strings, numbers 0, NULL timestamps) when it is free.
+-- In         p_object_type, p_object_id.
+-- Out        As the view appl_lock_live.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
 -- Locks      Nothing; never waits and never writes.
--- Race-free  One read of one committed row version: what it says was true at one moment.
---            REPEATABLE READ: that moment is the transaction's snapshot.
--- Differs    At REPEATABLE READ it fixes the snapshot of the caller's transaction, as every plain read does:
---            a get, assert or serialize that is to see the newest data comes first. In a transaction at
---            SERIALIZABLE InnoDB turns the read into a locking one, which waits.
+-- Race-free  One read of one committed row: what it says was true at one moment.
+-- Differs    At REPEATABLE READ that moment is the transaction's snapshot, which it fixes: a get, assert or serialize that is to see the
+--            newest data comes first. In a transaction at SERIALIZABLE InnoDB makes it a locking read, which waits.
 
 CREATE PROCEDURE inquire_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
@@ -1711,13 +2339,9 @@ COMMENT 'Internal to applock: the operation inquire_appl_lock.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
     DECLARE CONTINUE HANDLER FOR NOT FOUND
     BEGIN
-        SET p_return_cd = 'N';
+        SET p_ok_fl = 'N';
         SET p_operator_id = '';
         SET p_department_id = '';
         SET p_fence = 0;
@@ -1725,12 +2349,8 @@ BEGIN
         SET p_note = '';
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('inquire_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('inquire_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    END IF;
-
+    CALL appl_lock_key('inquire_appl_lock', p_object_type, p_object_id);
+    SET SESSION timestamp = DEFAULT;
     SELECT
         'Y',
         l.operator_id,
@@ -1741,11 +2361,11 @@ BEGIN
         l.expires_ts,
         (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000,
         l.note
-    INTO p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
+    INTO p_ok_fl, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.operator_id <> ''
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.released_ts IS NULL
         AND l.expires_ts > UTC_TIMESTAMP(6);
 END;
 -- +goose StatementEnd
@@ -1755,7 +2375,7 @@ DROP PROCEDURE IF EXISTS inquire_appl_lock;
 CREATE PROCEDURE inquire_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
@@ -1774,7 +2394,7 @@ BEGIN
             MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
-        p_return_cd, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
+        p_ok_fl, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts, p_seconds_left, p_note
     );
 END;
 -- +goose StatementEnd
@@ -1789,7 +2409,7 @@ COMMENT 'Who holds an object, since when and until when; the answer is one row.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
@@ -1803,10 +2423,10 @@ BEGIN
             MESSAGE_TEXT = 'inquire_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL inquire_appl_lock_core(
         p_object_type, p_object_id,
-        v_return_cd, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left, v_note
+        v_ok_fl, v_operator_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_expires_ts, v_seconds_left, v_note
     );
     SELECT
-        v_return_cd AS p_return_cd,
+        v_ok_fl AS p_ok_fl,
         v_operator_id AS p_operator_id,
         v_department_id AS p_department_id,
         v_fence AS p_fence,
@@ -1818,425 +2438,21 @@ BEGIN
 END;
 -- +goose StatementEnd
 
-DROP PROCEDURE IF EXISTS list_appl_lock_events_core;
--- +goose StatementBegin
--- list_appl_lock_events: one page of the history, oldest first, all or that of a type, an object or an operator.
---
--- Contract   At most p_max_rows events whose event_id is greater than p_after_event_id. The next page starts after the
---            last row of this one; a page shorter than p_max_rows is the last. An operator's events are those in which it
---            is actor, former or new holder.
--- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64: NULL = any. p_since_seconds 1..315360000, back
---            from now, NULL = any. p_after_event_id 1 or greater, NULL = from the start. p_max_rows 1..10000, NULL = 1000.
---            Trailing blanks are trimmed first.
--- Out        The columns of appl_lock_event, ordered by event_id.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes.
--- Race-free  A page is one snapshot. An event is numbered before its transaction commits: one that commits after a later
---            one was listed is behind those who go on from there.
--- Differs    As list_appl_locks. In a Galera cluster each node numbers for itself: an event of another node may have a
---            lesser number than an earlier one.
-
-CREATE PROCEDURE list_appl_lock_events_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_since_seconds BIGINT,
-    IN p_after_event_id BIGINT,
-    IN p_max_rows BIGINT
-)
-COMMENT 'Internal to applock: the operation list_appl_lock_events.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-
-    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF p_object_id IS NOT NULL AND CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF p_operator_id IS NOT NULL AND CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_events', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF p_since_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_since_seconds', 315360000);
-    ELSEIF p_after_event_id < 1 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_after_event_id', 9223372036854775807);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_events', 'p_max_rows', 10000);
-    END IF;
-
-    IF p_object_type IS NOT NULL AND p_object_id IS NOT NULL THEN
-        -- A text of its own: only a plain comparison is a range of the object's index.
-        SELECT
-            e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program,
-            e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
-        FROM appl_lock_event AS e
-        WHERE e.object_type = v_object_type
-            AND e.object_id = v_object_id
-            AND e.event_id > COALESCE(p_after_event_id, 0)
-            AND (p_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
-            AND (p_since_seconds IS NULL OR e.event_ts >= UTC_TIMESTAMP(6) - INTERVAL p_since_seconds SECOND)
-        ORDER BY e.event_id
-        LIMIT v_max_rows;
-    ELSE
-        SELECT
-            e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program,
-            e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
-        FROM appl_lock_event AS e
-        WHERE e.event_id > COALESCE(p_after_event_id, 0)
-            AND (p_object_type IS NULL OR e.object_type = v_object_type)
-            AND (p_object_id IS NULL OR e.object_id = v_object_id)
-            AND (p_operator_id IS NULL OR v_operator_id IN (e.actor_id, e.from_operator_id, e.to_operator_id))
-            AND (p_since_seconds IS NULL OR e.event_ts >= UTC_TIMESTAMP(6) - INTERVAL p_since_seconds SECOND)
-        ORDER BY e.event_id
-        LIMIT v_max_rows;
-    END IF;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_lock_events;
--- +goose StatementBegin
-CREATE PROCEDURE list_appl_lock_events(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_since_seconds BIGINT,
-    IN p_after_event_id BIGINT,
-    IN p_max_rows BIGINT
-)
-COMMENT 'One page of the history, oldest first, all or that of a type, an object or an operator.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'list_appl_lock_events: is being replaced; call again, or install it again if that lasts';
-    CALL list_appl_lock_events_core(
-        p_object_type, p_object_id, p_operator_id, p_since_seconds, p_after_event_id, p_max_rows
-    );
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_lock_policies_core;
--- +goose StatementBegin
--- list_appl_lock_policies: the policies of all types, or that of one.
---
--- Contract   One row for each type that has a policy. There are a few: it has no pages.
--- In         p_object_type 1..64, NULL = any. Trailing blanks are trimmed first.
--- Out        The columns of appl_lock_policy, 0 for a NULL, ordered by object_type as bytes.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes.
--- Race-free  The answer is one snapshot.
--- Differs    As list_appl_locks.
-
-CREATE PROCEDURE list_appl_lock_policies_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Internal to applock: the operation list_appl_lock_policies.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-
-    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_policies', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    END IF;
-
-    SELECT
-        p.object_type,
-        COALESCE(p.default_ttl_seconds, 0) AS default_ttl_seconds,
-        COALESCE(p.longest_ttl_seconds, 0) AS longest_ttl_seconds,
-        p.take_reason_fl,
-        p.history_level
-    FROM appl_lock_policy AS p
-    WHERE p_object_type IS NULL OR p.object_type = v_object_type
-    ORDER BY p.object_type;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_lock_policies;
--- +goose StatementBegin
-CREATE PROCEDURE list_appl_lock_policies(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'The policies of all types, or that of one.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'list_appl_lock_policies: is being replaced; call again, or install it again if that lasts';
-    CALL list_appl_lock_policies_core(
-        p_object_type
-    );
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
--- +goose StatementBegin
--- list_appl_lock_waiters: one page of those who wait, in key order, all or those for a type or an object, or of
--- an operator or department.
---
--- Contract   At most p_max_rows waiters whose key is greater than (p_after_type, p_after_id,
---            p_after_operator_id, p_after_client_id). The next page starts after the last row of this
---            one; a page shorter than p_max_rows is the last.
--- In         p_object_type 1..64, p_object_id 1..255, p_operator_id 1..64, p_department_id 0..64: NULL = any.
---            p_after_type 0..64, p_after_id 0..255, p_after_operator_id 0..64, p_after_client_id 0..64: NULL =
---            from the start. p_max_rows 1..10000, NULL = 1000. Trailing blanks are trimmed first.
--- Out        The columns of appl_lock_waiter and seconds_left (whole seconds from now to expires_ts, rounded up),
---            ordered by object_type, object_id, operator_id, client_id as bytes.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes.
--- Race-free  A page is one snapshot. One who waits through the whole listing is in it exactly once, because
---            the key does not change; one who comes or goes meanwhile may be in it or not.
--- Differs    As list_appl_locks.
-
-CREATE PROCEDURE list_appl_lock_waiters_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_max_rows BIGINT
-)
-COMMENT 'Internal to applock: the operation list_appl_lock_waiters.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_department_id, ''));
-    DECLARE v_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_type, ''));
-    DECLARE v_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_id, ''));
-    DECLARE v_after_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_operator_id, ''));
-    DECLARE v_after_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_client_id, ''));
-    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-
-    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF p_object_id IS NOT NULL AND CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF p_operator_id IS NOT NULL AND CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF CHAR_LENGTH(v_after_type) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_type', CHAR_LENGTH(v_after_type), 64);
-    ELSEIF CHAR_LENGTH(v_after_id) > 255 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_id', CHAR_LENGTH(v_after_id), 255);
-    ELSEIF CHAR_LENGTH(v_after_operator_id) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_operator_id', CHAR_LENGTH(v_after_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_after_client_id) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_lock_waiters', 'p_after_client_id', CHAR_LENGTH(v_after_client_id), 64);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('list_appl_lock_waiters', 'p_max_rows', 10000);
-    END IF;
-
-    -- Id and operator are compared as ranges: when they are constant in a call, MariaDB (10.11) leaves them out of
-    -- the ORDER BY of the session's next calls, too.
-    SELECT
-        w.object_type,
-        w.object_id,
-        w.operator_id,
-        w.department_id,
-        w.client_id,
-        w.since_ts,
-        w.until_ts,
-        w.expires_ts,
-        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), w.expires_ts) + 999999) DIV 1000000 AS seconds_left
-    FROM appl_lock_waiter AS w
-    WHERE (w.object_type > v_after_type OR (w.object_type = v_after_type
-            AND (w.object_id > v_after_id OR (w.object_id = v_after_id
-            AND (w.operator_id > v_after_operator_id OR (w.operator_id = v_after_operator_id
-            AND w.client_id > v_after_client_id))))))
-        AND (p_object_type IS NULL OR w.object_type = v_object_type)
-        AND (p_object_id IS NULL OR (w.object_id >= v_object_id AND w.object_id <= v_object_id))
-        AND (p_operator_id IS NULL OR (w.operator_id >= v_operator_id AND w.operator_id <= v_operator_id))
-        AND (p_department_id IS NULL OR w.department_id = v_department_id)
-        AND w.expires_ts > UTC_TIMESTAMP(6)
-    ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
-    LIMIT v_max_rows;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_lock_waiters;
--- +goose StatementBegin
-CREATE PROCEDURE list_appl_lock_waiters(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_max_rows BIGINT
-)
-COMMENT 'One page of those who wait, in key order, all or those for a type or an object, or of an operator or department.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'list_appl_lock_waiters: is being replaced; call again, or install it again if that lasts';
-    CALL list_appl_lock_waiters_core(
-        p_object_type, p_object_id, p_operator_id, p_department_id,
-        p_after_type, p_after_id, p_after_operator_id, p_after_client_id, p_max_rows
-    );
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_locks_core;
--- +goose StatementBegin
--- list_appl_locks: one page of the live locks in key order, all or those of a type, operator or department.
---
--- Contract   At most p_max_rows live locks whose key is greater than (p_after_type, p_after_id). The next
---            page starts after the last row of this one; a page shorter than p_max_rows is the last.
--- In         p_object_type 1..64, p_operator_id 1..64, p_department_id 0..64: NULL = any. p_after_type
---            0..64, p_after_id 0..255: NULL = from the start. p_max_rows 1..10000, NULL = 1000.
---            Trailing blanks are trimmed first.
--- Out        The columns of appl_lock and seconds_left (whole seconds from now to expires_ts, rounded up), ordered by
---            object_type, object_id as bytes.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes.
--- Race-free  A page is one snapshot. A lock that lives through the whole listing is in it exactly once,
---            because its key does not change; one that comes or goes meanwhile may be in it or not.
--- Differs    A procedure with a result set. utf8mb4_bin sorts the control characters below blank as if a
---            value that ends before them went on with blanks. Snapshot and SERIALIZABLE as in
---            inquire_appl_lock.
-
-CREATE PROCEDURE list_appl_locks_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_max_rows BIGINT
-)
-COMMENT 'Internal to applock: the operation list_appl_locks.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_department_id, ''));
-    DECLARE v_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_type, ''));
-    DECLARE v_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_id, ''));
-    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-
-    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF p_operator_id IS NOT NULL AND CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF CHAR_LENGTH(v_after_type) > 64 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_after_type', CHAR_LENGTH(v_after_type), 64);
-    ELSEIF CHAR_LENGTH(v_after_id) > 255 THEN
-        CALL appl_lock_refuse_text('list_appl_locks', 'p_after_id', CHAR_LENGTH(v_after_id), 255);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('list_appl_locks', 'p_max_rows', 10000);
-    END IF;
-
-    SELECT
-        l.object_type,
-        l.object_id,
-        l.operator_id,
-        l.department_id,
-        l.fence,
-        l.acquired_ts,
-        l.lock_ts,
-        l.expires_ts,
-        (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000 AS seconds_left,
-        l.note
-    FROM appl_lock AS l
-    WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
-        AND (p_object_type IS NULL OR l.object_type = v_object_type)
-        AND (p_operator_id IS NULL OR l.operator_id = v_operator_id)
-        AND (p_department_id IS NULL OR l.department_id = v_department_id)
-        AND l.operator_id <> ''
-        AND l.expires_ts > UTC_TIMESTAMP(6)
-    ORDER BY l.object_type, l.object_id
-    LIMIT v_max_rows;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS list_appl_locks;
--- +goose StatementBegin
-CREATE PROCEDURE list_appl_locks(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_max_rows BIGINT
-)
-COMMENT 'One page of the live locks in key order, all or those of a type, operator or department.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'list_appl_locks: is being replaced; call again, or install it again if that lasts';
-    CALL list_appl_locks_core(
-        p_object_type, p_operator_id, p_department_id, p_after_type, p_after_id, p_max_rows
-    );
-END;
--- +goose StatementEnd
-
 DROP PROCEDURE IF EXISTS note_appl_lock_core;
 -- +goose StatementBegin
--- note_appl_lock: say why an operator holds an object, for whoever asks.
+-- note_appl_lock: say why an operator holds an object.
 --
--- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
---            as long as the grant, through renewals; the next grant begins without one.
---            N FREE: nobody holds it; nothing changed.
---            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
---            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and decides, S2 the same row; held to the end of the caller's
---            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Note against release, take-over or transfer: S1 names operator, fence and expiry and is judged on the newest
---            row once it is locked; a note never lands on a later grant of another operator, nor, with p_fence, on one of
---            this operator. A released row has no operator. Whether S1 has noted comes out of it through
---            LAST_INSERT_ID(expr): ROW_COUNT would not tell the same note noted again from no row.
---            Note against renewal: the later one of the two changes the row that the other has left; neither is lost.
---            A get that has not committed yet: waits for it, because its outcome decides.
---            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
--- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. No 40001: InnoDB
---            judges the newest row. What a session's settings can do: procedures/README.md.
+-- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note. It lasts as long as the grant.
+--            N HELD: another operator or another grant holds it. N FREE: nobody holds it.
+-- In         p_fence: NULL = whichever grant. p_note: NULL = empty.
+-- Out        p_old_*: empty unless HELD.
+-- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
+--            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ an object without a row leaves its gap
+--            locked so long.
+-- Race-free  S1 reads the row, S2 changes it only if it is as S1 has read it; else S1 again. A note that is there already is not written:
+--            ROW_COUNT could not tell it from no row. Only locking reads.
+-- Differs    A refusal waits for a transaction that is changing the row. No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE note_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2244,7 +2460,7 @@ CREATE PROCEDURE note_appl_lock_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
     IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -2253,81 +2469,66 @@ COMMENT 'Internal to applock: the operation note_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_note, ''));
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 1;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        DO LAST_INSERT_ID(v_insert_id);
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('note_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('note_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('note_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF p_fence < 1 THEN
-        CALL appl_lock_refuse_number('note_appl_lock', 'p_fence', 9223372036854775807);
-    ELSEIF CHAR_LENGTH(v_note) > 255 THEN
-        CALL appl_lock_refuse_text('note_appl_lock', 'p_note', CHAR_LENGTH(v_note), 255);
-    END IF;
-
+    SET p_note = COALESCE(p_note, '');
+    CALL appl_lock_key('note_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('note_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_number('note_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+    CALL appl_lock_text('note_appl_lock', 'p_note', 'N', 0, 255, p_note);
+    CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
-        -- S1: note it on this grant.
-        DO LAST_INSERT_ID(0);
-        UPDATE appl_lock AS l
-        SET l.fence = LAST_INSERT_ID(l.fence),
-            l.note = v_note
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
-            AND l.fence = COALESCE(p_fence, l.fence)
-            AND l.expires_ts > UTC_TIMESTAMP(6);
-        IF LAST_INSERT_ID() > 0 THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_return_cd = 'Y';
-            SET p_outcome = 'NOTED';
-            SET p_old_operator_id = '';
-            SET p_old_department_id = '';
-            LEAVE main;
-        END IF;
-
-        -- S2: who holds it? When it is this grant after all, S1 tries again.
-        SELECT
-            IF(l.operator_id = v_operator_id AND l.fence = COALESCE(p_fence, l.fence), '', 'HELD'),
-            l.operator_id,
-            l.department_id
-        INTO p_outcome, p_old_operator_id, p_old_department_id
+        -- S1: who holds it?
+        SET v_fence = NULL;
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.note
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_note
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id <> ''
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
-        IF p_outcome <> '' THEN
+        SET p_outcome = CASE
+            WHEN v_fence IS NULL THEN 'FREE'
+            WHEN p_old_operator_id <> p_operator_id OR v_fence <> p_fence THEN 'HELD'
+            ELSE 'NOTED'
+        END;
+        IF p_outcome = 'NOTED' AND v_note <> p_note THEN
+            -- S2: note it.
+            UPDATE appl_lock AS l
+            SET l.note = p_note
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.fence = v_fence
+                AND l.lock_ts = v_lock_ts
+                AND l.released_ts IS NULL
+                AND l.note = v_note;
+            IF ROW_COUNT() = 0 THEN
+                SET p_outcome = NULL;
+            END IF;
+        END IF;
+        IF p_outcome IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            DO LAST_INSERT_ID(v_insert_id);
-            SET p_return_cd = 'N';
-            SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
-            SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
+            SET p_ok_fl = IF(p_outcome = 'NOTED', 'Y', 'N');
+            SET p_old_operator_id = IF(p_outcome = 'HELD', p_old_operator_id, '');
+            SET p_old_department_id = IF(p_outcome = 'HELD', p_old_department_id, '');
             LEAVE main;
         END IF;
         SET v_round = v_round + 1;
-    UNTIL v_round > 30 END REPEAT;
+    UNTIL v_round >= 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'note_appl_lock: the object changed hands during the call; call again';
 END;
 -- +goose StatementEnd
@@ -2340,7 +2541,7 @@ CREATE PROCEDURE note_appl_lock(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
     IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -2354,7 +2555,7 @@ BEGIN
             MESSAGE_TEXT = 'note_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL note_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence, p_note,
-        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
     );
 END;
 -- +goose StatementEnd
@@ -2372,7 +2573,7 @@ COMMENT 'Say why an operator holds an object, for whoever asks; the answer is on
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -2381,10 +2582,10 @@ BEGIN
             MESSAGE_TEXT = 'note_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL note_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence, p_note,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id
     );
     SELECT
-        v_return_cd AS p_return_cd,
+        v_ok_fl AS p_ok_fl,
         v_outcome AS p_outcome,
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id;
@@ -2393,26 +2594,20 @@ END;
 
 DROP PROCEDURE IF EXISTS poll_appl_locks_core;
 -- +goose StatementBegin
--- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
--- listed.
+-- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters listed.
 --
--- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
---            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
---            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
---            30 s or more.
--- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
---            trimmed first.
--- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
---            ordered by free_in_us, object_type, object_id.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to
---            the end of the caller's transaction, at REPEATABLE READ also the gaps beside them, so that no
---            waiter of the program can be added. Rows that somebody else is changing are passed over.
--- Race-free  Against announce and retract of a row: they keep it listed or end it themselves. They lock the row
---            first and the index then, S2 the other way about: but S2 never waits, so no circle closes.
---            S2 locks and changes in one statement: under autocommit no lock outlives its statement.
---            What S3 says was true at one moment; a get finds out what has become of it.
--- Differs    Plain reads, as in inquire_appl_lock: call it outside of transactions.
+-- Contract   A row for each object that a waiter of the program waits for who has not given up; those that are free first, then
+--            those whose lock ends soonest. The time is as the lock stands: it may be renewed or released meanwhile.
+--            The program's waiters stay listed for 30 s or more, with who holds the object now.
+-- In         p_max_rows: 1..10000, NULL = 1000.
+-- Out        free_in_us: microseconds until the lock ends, 0 when the object is free. Ordered by that and the key.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
+-- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to the end of the caller's
+--            transaction, at REPEATABLE READ also the gaps beside them. S3 locks waiters whose object changed hands.
+--            Rows that another transaction is changing are passed over.
+-- Race-free  Against announce and retract of a row: they lock the row first and the index then, S2 the other way about; but S2 never
+--            waits, so no circle closes. S2 and S3 lock and change in one statement: under autocommit no lock outlives it.
+-- Differs    Plain reads: call it outside of transactions.
 
 CREATE PROCEDURE poll_appl_locks_core(
     IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2422,43 +2617,59 @@ COMMENT 'Internal to applock: the operation poll_appl_locks.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_client_id, ''));
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_expires DATETIME(6) DEFAULT v_now + INTERVAL 60 SECOND;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_expires DATETIME(6);
     DECLARE v_due BOOLEAN DEFAULT FALSE;
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE moved CURSOR FOR
+        SELECT w.object_type, w.object_id, w.operator_id, COALESCE(l.operator_id, '')
+        FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
+        LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = w.object_type
+            AND l.object_id = w.object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        WHERE w.client_id = p_client_id
+            AND w.expires_ts > v_now
+            AND w.holder_id <> COALESCE(l.operator_id, '');
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_client_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('poll_appl_locks', 'p_client_id', CHAR_LENGTH(v_client_id), 64);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('poll_appl_locks', 'p_max_rows', 10000);
-    END IF;
+    CALL appl_lock_text('poll_appl_locks', 'p_client_id', 'N', 1, 64, p_client_id);
+    CALL appl_lock_number('poll_appl_locks', 'p_max_rows', 10000, v_max_rows);
+    CALL appl_lock_enter();
+    SET v_now = UTC_TIMESTAMP(6);
+    SET v_expires = v_now + INTERVAL 60 SECOND;
 
     -- S1: must one of the waiters be kept listed? (The SELECT of an IF EXISTS would lock what it reads.)
     SELECT TRUE
     INTO v_due
     FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
-    WHERE w.client_id = v_client_id
+    WHERE w.client_id = p_client_id
         AND w.expires_ts < v_now + INTERVAL 30 SECOND
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     LIMIT 1;
+    -- MariaDB's safe updates refuse S2 and S3, because they read all that the inner SELECT has found.
+    SET SESSION sql_safe_updates = FALSE;
     IF v_due THEN
-        -- MariaDB's safe updates refuse S2, because it reads all that the inner SELECT has found.
-        SET SESSION sql_safe_updates = FALSE;
         -- S2: keep all of them. The limit, which is out of reach, has the rows locked before the first changes; and
         -- of a small table the servers would rather read, and so lock, all rows.
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id
             FROM appl_lock_waiter AS r FORCE INDEX (appl_lock_waiter_client_ix)
-            WHERE r.client_id = v_client_id
+            WHERE r.client_id = p_client_id
                 AND (r.until_ts IS NULL OR (r.until_ts > v_now AND r.until_ts > r.expires_ts))
             LIMIT 1000000000
             FOR UPDATE SKIP LOCKED
@@ -2469,10 +2680,35 @@ BEGIN
             AND w.operator_id = k.operator_id
             AND w.client_id = k.client_id
         SET w.expires_ts = LEAST(v_expires, COALESCE(w.until_ts, v_expires));
-        SET SESSION sql_safe_updates = v_safe_updates;
     END IF;
 
-    -- S3: when will each be free?
+    -- S3: store who holds what has changed hands.
+    OPEN moved;
+    SET v_more = TRUE;
+    FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;
+    WHILE v_more DO
+        UPDATE (
+            SELECT r.object_type, r.object_id, r.operator_id, r.client_id
+            FROM appl_lock_waiter AS r FORCE INDEX (PRIMARY)
+            WHERE r.object_type = v_object_type
+                AND r.object_id = v_object_id
+                AND r.operator_id = v_operator_id
+                AND r.client_id = p_client_id
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock_waiter AS w FORCE INDEX (PRIMARY)
+            ON w.object_type = k.object_type
+            AND w.object_id = k.object_id
+            AND w.operator_id = k.operator_id
+            AND w.client_id = k.client_id
+        SET w.holder_id = v_holder_id;
+        FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;
+    END WHILE;
+    CLOSE moved;
+    SET SESSION sql_safe_updates = v_safe_updates;
+
+    -- S4: when will each be free?
     SELECT
         a.object_type,
         a.object_id,
@@ -2480,13 +2716,13 @@ BEGIN
     FROM (
         SELECT DISTINCT w.object_type, w.object_id
         FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
-        WHERE w.client_id = v_client_id
+        WHERE w.client_id = p_client_id
             AND (w.until_ts IS NULL OR w.until_ts > v_now)
     ) AS a
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = a.object_type
         AND l.object_id = a.object_id
-        AND l.operator_id <> ''
+        AND l.released_ts IS NULL
         AND l.expires_ts > v_now
     ORDER BY free_in_us, a.object_type, a.object_id
     LIMIT v_max_rows;
@@ -2512,28 +2748,142 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS purge_appl_lock_history_core;
+-- +goose StatementBegin
+-- purge_appl_lock_history: remove old events from the history.
+--
+-- Contract   Deletes at most p_max_rows events that happened p_older_than_seconds ago or longer, oldest first, and no further than the
+--            first that stays. PURGED and HISTORY_PURGED stay for 400 days, whatever the age asked for.
+--            HISTORY_PURGED is an event, if any went: its reason is the number.
+-- In         p_older_than_seconds: NULL = 34560000 (400 days). p_max_rows: 1..10000, NULL = 1000.
+-- Out        p_purged, the number of events removed.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205, 1213 two purges at once.
+-- Locks      The events it removes, to the end of the caller's transaction. Nobody changes an event.
+-- Race-free  The removal and its event are one transaction. Two at once: the second finds the events gone, and counts none.
+-- Differs    Row by row, found by a plain read, which in a transaction fixes the caller's snapshot.
+
+CREATE PROCEDURE purge_appl_lock_history_core(
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+COMMENT 'Internal to applock: the operation purge_appl_lock_history.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_older_than_seconds BIGINT DEFAULT COALESCE(p_older_than_seconds, 34560000);
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+    DECLARE v_before DATETIME(6);
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_stays BOOLEAN;
+    DECLARE v_event_id BIGINT DEFAULT 0;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_number('purge_appl_lock_history', 'p_older_than_seconds', 315360000, v_older_than_seconds);
+    CALL appl_lock_number('purge_appl_lock_history', 'p_max_rows', 10000, v_max_rows);
+    CALL appl_lock_enter();
+    SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
+    SET p_purged = 0;
+    CALL appl_lock_begin(v_began);
+    WHILE v_more AND p_purged < v_max_rows DO
+        -- S1: the next event, and does it stay for longer?
+        SELECT
+            e.event_id,
+            e.event_ts < v_before,
+            e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= UTC_TIMESTAMP(6) - INTERVAL 34560000 SECOND
+        INTO v_event_id, v_more, v_stays
+        FROM appl_lock_event AS e
+        WHERE e.event_id > v_event_id
+        ORDER BY e.event_id
+        LIMIT 1;
+        IF v_more AND NOT v_stays THEN
+            -- S2: remove it.
+            DELETE FROM appl_lock_event
+            WHERE event_id = v_event_id;
+            SET p_purged = p_purged + ROW_COUNT();
+        END IF;
+    END WHILE;
+    IF p_purged > 0 THEN
+        CALL appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS purge_appl_lock_history;
+-- +goose StatementBegin
+CREATE PROCEDURE purge_appl_lock_history(
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT,
+    OUT p_purged BIGINT
+)
+COMMENT 'Remove old events from the history.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'purge_appl_lock_history: is being replaced; call again, or install it again if that lasts';
+    CALL purge_appl_lock_history_core(
+        p_older_than_seconds, p_max_rows,
+        p_purged
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS purge_appl_lock_history_row;
+-- +goose StatementBegin
+CREATE PROCEDURE purge_appl_lock_history_row(
+    IN p_older_than_seconds BIGINT,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Remove old events from the history; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_purged BIGINT;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'purge_appl_lock_history: is being replaced; call again, or install it again if that lasts';
+    CALL purge_appl_lock_history_core(
+        p_older_than_seconds, p_max_rows,
+        v_purged
+    );
+    SELECT
+        v_purged AS p_purged;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows that expired or were released more than
---            p_older_than_seconds ago; fewer than p_max_rows means that none is left. No live lock
---            is ever touched. Call it again until it returns less than p_max_rows. Waiters that have been
---            dead for as long go as well, at most p_max_rows of them, and events of the history that are so old, as many;
---            they are not counted. What is counted is itself an event, PURGED, if there is any: its reason is the number.
--- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters
+--            that have been dead for as long go as well, at most as many, and are not counted. No live lock and no event is touched.
+--            PURGED is an event, if there is anything to count: its reason is the number.
+-- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1213 deadlock.
--- Locks      The rows it removes, to the end of the caller's transaction. Rows that somebody else is
---            changing are passed over (S2, S5). Nobody changes an event.
--- Race-free  Get of a row being purged: S3 judges the newest row again once it is locked; a get that
---            waited inserts a new row.
---            Fences stay monotonic: a row goes only when its fence lies in the past (it does not after
---            the clock was set back), so that the next grant's fence, now in microseconds, is greater.
--- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at
---            REPEATABLE READ. So each row is a transaction of its own under autocommit, and so is the event, and each waits for the
---            disk; call it in a transaction at READ COMMITTED, and all of them wait once. Within a transaction the plain read
---            fixes the caller's snapshot.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
+--            new object, or for another purge. 1213 deadlock.
+-- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It passes over rows that another
+--            transaction is changing (S3, S6).
+-- Race-free  Get of a row being purged: S4 judges the newest row once it is locked; a get that waited inserts a new row.
+--            A fence never falls: S2 raises appl_lock_fence before the first row goes, and S4 removes no row of a greater fence; a new
+--            row's fence is greater than that. A row goes only when its fence lies in the past, so new fences stay near now.
+-- Differs    Row by row, found by a plain read: one statement would lock every row that it passes at REPEATABLE READ. Under autocommit
+--            each row is a transaction; in a transaction the plain read fixes the caller's snapshot.
 
 CREATE PROCEDURE purge_appl_locks_core(
     IN p_older_than_seconds BIGINT,
@@ -2546,8 +2896,9 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_older_than_seconds BIGINT DEFAULT COALESCE(p_older_than_seconds, 2592000);
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_before DATETIME(6);
+    DECLARE v_fence BIGINT;
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
@@ -2555,29 +2906,48 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
     DECLARE v_waiters BIGINT DEFAULT 0;
-    DECLARE v_events BIGINT DEFAULT 0;
-    DECLARE v_event_id BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
 
-    IF v_older_than_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('purge_appl_locks', 'p_older_than_seconds', 315360000);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('purge_appl_locks', 'p_max_rows', 10000);
-    END IF;
-
+    CALL appl_lock_number('purge_appl_locks', 'p_older_than_seconds', 315360000, v_older_than_seconds);
+    CALL appl_lock_number('purge_appl_locks', 'p_max_rows', 10000, v_max_rows);
+    CALL appl_lock_enter();
     SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
     SET p_purged = 0;
-    WHILE v_more AND p_purged < v_max_rows DO
-        -- S1: the next row that could go.
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: the greatest fence of those that could go.
+    SELECT MAX(c.fence)
+    INTO v_fence
+    FROM (
+        SELECT l.fence
+        FROM appl_lock AS l
+        WHERE COALESCE(l.released_ts, l.expires_ts) < v_before
+            AND l.fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+        ORDER BY l.object_type, l.object_id
+        LIMIT v_max_rows
+    ) AS c;
+    -- S2: no new fence is less from now on.
+    UPDATE appl_lock_fence
+    SET fence = GREATEST(fence, v_fence)
+    WHERE slot = 1
+        AND v_fence IS NOT NULL;
+    WHILE v_more AND v_fence IS NOT NULL AND p_purged < v_max_rows DO
+        -- S3: the next row that could go; is another transaction changing it?
         SELECT l.object_type, l.object_id
         INTO v_object_type, v_object_id
         FROM appl_lock AS l
         WHERE (l.object_type > v_object_type OR (l.object_type = v_object_type AND l.object_id > v_object_id))
-            AND l.expires_ts < v_before
+            AND COALESCE(l.released_ts, l.expires_ts) < v_before
+            AND l.fence <= v_fence
         ORDER BY l.object_type, l.object_id
         LIMIT 1;
         IF v_more THEN
-            -- S2: is nobody changing it?
             SELECT TRUE
             INTO v_free
             FROM appl_lock AS l
@@ -2585,12 +2955,12 @@ BEGIN
                 AND l.object_id = v_object_id
             FOR UPDATE SKIP LOCKED;
             IF v_more THEN
-                -- S3: remove it.
+                -- S4: remove it.
                 DELETE FROM appl_lock
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id
-                    AND expires_ts < v_before
-                    AND fence < v_now_us;
+                    AND COALESCE(released_ts, expires_ts) < v_before
+                    AND fence <= v_fence;
                 SET p_purged = p_purged + ROW_COUNT();
             END IF;
             SET v_more = TRUE;
@@ -2601,7 +2971,7 @@ BEGIN
     SET v_object_id = '';
     SET v_more = TRUE;
     WHILE v_more AND v_waiters < v_max_rows DO
-        -- S4: the next waiter that could go.
+        -- S5: the next waiter that could go.
         SELECT w.object_type, w.object_id, w.operator_id, w.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_waiter AS w
@@ -2613,7 +2983,7 @@ BEGIN
         ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
         LIMIT 1;
         IF v_more THEN
-            -- S5: is nobody changing it?
+            -- S6: is another transaction changing it?
             SELECT TRUE
             INTO v_free
             FROM appl_lock_waiter AS w
@@ -2623,7 +2993,7 @@ BEGIN
                 AND w.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
             IF v_more THEN
-                -- S6: remove it.
+                -- S7: remove it.
                 DELETE FROM appl_lock_waiter
                 WHERE object_type = v_object_type
                     AND object_id = v_object_id
@@ -2635,25 +3005,10 @@ BEGIN
             SET v_more = TRUE;
         END IF;
     END WHILE;
-
-    -- S7: events, oldest first, and no further than the first that stays.
-    SET v_more = TRUE;
-    WHILE v_more AND v_events < v_max_rows DO
-        SELECT e.event_id, e.event_ts < v_before
-        INTO v_event_id, v_more
-        FROM appl_lock_event AS e
-        WHERE e.event_id > v_event_id
-        ORDER BY e.event_id
-        LIMIT 1;
-        IF v_more THEN
-            DELETE FROM appl_lock_event
-            WHERE event_id = v_event_id;
-            SET v_events = v_events + 1;
-        END IF;
-    END WHILE;
     IF p_purged > 0 THEN
         CALL appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
     END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
 END;
 -- +goose StatementEnd
 
@@ -2672,7 +3027,8 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
-        p_older_than_seconds, p_max_rows, p_purged
+        p_older_than_seconds, p_max_rows,
+        p_purged
     );
 END;
 -- +goose StatementEnd
@@ -2692,9 +3048,11 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'purge_appl_locks: is being replaced; call again, or install it again if that lasts';
     CALL purge_appl_locks_core(
-        p_older_than_seconds, p_max_rows, v_purged
+        p_older_than_seconds, p_max_rows,
+        v_purged
     );
-    SELECT v_purged AS p_purged;
+    SELECT
+        v_purged AS p_purged;
 END;
 -- +goose StatementEnd
 
@@ -2702,34 +3060,21 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 -- +goose StatementBegin
 -- release_appl_lock: end the grant that an operator holds on an object.
 --
--- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
---            Y FREE: nobody holds it; nothing changed.
---            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
---            A release by another actor than the operator, or with a reason, is an event of the history: RELEASED. So is any
---            where the type's policy had the history told ALL when the operator last called get.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
---            empty. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
---            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and decides, S0, which reads what an event names, and S2 the same row; held to the end of the caller's
---            transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Release against take-over, renewal or transfer: S1 names operator, fence and expiry and is
---            judged on the newest row once it is locked; a later grant never matches. It takes the operator
---            out of the row when it does anything, so that ROW_COUNT says so whatever CLIENT_FOUND_ROWS is.
---            Two releases: the second finds a row without an operator and answers FREE, also if its time is
---            older than the first one's end of the grant.
---            An event: S1 ends only the grant that S0 has read, and all is one transaction. A grant that needs one for its own
---            sake S1 passes over, and so does S2: the next round has S0.
---            The row form has S1 before the core, for a grant of which no event tells: most releases end there.
---            A get that has not committed yet: waits for it, because its outcome decides.
---            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
--- Differs    A released row has no operator; other dialects keep it. A refusal locks the row until the
---            caller's transaction ends, and waits for a transaction that is changing the row: a plain read
---            would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
---            session's settings can do: procedures/README.md.
+-- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now. Y FREE: nobody holds it. If the
+--            operator's own grant had expired, it is marked as released. N HELD: another operator or another grant holds it.
+--            RELEASED is an event if another actor than the operator did it, if it has a reason, and under history ALL.
+-- In         p_fence: NULL = whichever grant. p_actor_id: NULL = p_operator_id. p_reason: NULL = empty.
+-- Out        p_old_*: empty unless HELD.
+-- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
+--            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ an object without a row leaves its gap
+--            locked so long.
+-- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It passes over a grant of which an event tells.
+--            If it has changed nothing, S2 reads the row, and S3 changes it only if it is as S2 has read it; else S2 again. S1 and S3 set
+--            released_ts, which was NULL, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
+--            Only locking reads: a later get of the transaction is not given an old snapshot. A get that has not committed is
+--            waited for. The event and S3 are one transaction.
+-- Differs    A refusal waits for a transaction that is changing the row. No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE release_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2738,7 +3083,7 @@ CREATE PROCEDURE release_appl_lock_core(
     IN p_fence BIGINT,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -2748,135 +3093,59 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 1;
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_fence BIGINT;
-    DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_outcome = 'FREE';
-    -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE v_tell BOOLEAN DEFAULT FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        IF v_began THEN
-            CALL appl_lock_end(FALSE);
-        END IF;
         RESIGNAL;
     END;
 
-    -- One look at arguments that are as they are stored: each instruction of a routine costs. (A blank equals nothing at all.)
+    -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
     IF (
         RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
         AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
         AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND COALESCE(p_fence, 1) >= 1
-        AND COALESCE(p_actor_id, p_reason) IS NULL
+        AND COALESCE(p_fence, 1) >= 1 AND COALESCE(p_actor_id, p_reason) IS NULL
     ) IS NOT TRUE THEN
-        SET p_object_type = RTRIM(COALESCE(p_object_type, ''));
-        SET p_object_id = RTRIM(COALESCE(p_object_id, ''));
-        SET p_operator_id = RTRIM(COALESCE(p_operator_id, ''));
-        SET v_actor_id = RTRIM(COALESCE(p_actor_id, p_operator_id));
-        SET p_reason = RTRIM(COALESCE(p_reason, ''));
-        IF CHAR_LENGTH(p_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', p_object_type) > 0 THEN
-            CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHAR_LENGTH(p_object_type), 64);
-        ELSEIF CHAR_LENGTH(p_object_id) NOT BETWEEN 1 AND 255 THEN
-            CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHAR_LENGTH(p_object_id), 255);
-        ELSEIF CHAR_LENGTH(p_operator_id) NOT BETWEEN 1 AND 64 THEN
-            CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHAR_LENGTH(p_operator_id), 64);
-        ELSEIF p_fence < 1 THEN
-            CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
-        ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
-            CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
-        ELSEIF CHAR_LENGTH(p_reason) > 255 THEN
-            CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHAR_LENGTH(p_reason), 255);
-        END IF;
-        IF v_actor_id = p_operator_id AND p_reason = '' THEN
-            SET v_actor_id = NULL;
-        END IF;
+        CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
+        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+        SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
+        SET p_reason = COALESCE(p_reason, '');
+        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+        SET v_tell = p_actor_id <> p_operator_id OR p_reason <> '';
     END IF;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    IF v_actor_id IS NOT NULL THEN
-        CALL appl_lock_begin(v_began);
-    END IF;
-    REPEAT
-        -- S0: which grant is it that an event will name? S1 ends that one.
-        IF v_actor_id IS NOT NULL THEN
-            SELECT l.department_id, l.fence, l.history_fl
-            INTO v_department_id, v_fence, v_history_fl
-            FROM appl_lock AS l
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id
-                AND l.operator_id = p_operator_id
-                AND l.fence = COALESCE(p_fence, l.fence)
-                AND l.expires_ts > UTC_TIMESTAMP(6)
-            FOR UPDATE;
-        END IF;
-
-        -- S1: end this grant. Without an operator it is ended also for those who wait for the row with an
-        -- older time than that of this statement.
+    CALL appl_lock_enter();
+    IF NOT v_tell THEN
+        SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+        -- S1: end a live grant of which no event tells.
         UPDATE appl_lock AS l
-        SET l.operator_id = '',
-            l.department_id = '',
-            l.expires_ts = UTC_TIMESTAMP(6)
+        SET l.released_ts = UTC_TIMESTAMP(6)
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
-            AND l.fence = COALESCE(v_fence, p_fence, l.fence)
+            AND l.fence = COALESCE(p_fence, l.fence)
             AND l.expires_ts > UTC_TIMESTAMP(6)
-            AND (l.history_fl = 'N' OR v_actor_id IS NOT NULL);
+            AND l.released_ts IS NULL
+            AND l.history_fl = 'N';
         IF ROW_COUNT() > 0 THEN
-            IF v_actor_id IS NOT NULL THEN
-                IF v_history_fl = 'Y' OR v_actor_id <> p_operator_id OR p_reason <> '' THEN
-                    CALL appl_lock_record(
-                        'RELEASED', p_object_type, p_object_id, v_actor_id,
-                        p_operator_id, v_department_id, v_fence, '', '', 0, p_reason
-                    );
-                END IF;
-                IF v_began THEN
-                    CALL appl_lock_end(TRUE);
-                END IF;
-            END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_return_cd = 'Y';
+            SET p_ok_fl = 'Y';
             SET p_outcome = 'RELEASED';
             SET p_old_operator_id = '';
             SET p_old_department_id = '';
             LEAVE main;
         END IF;
-
-        -- S2: who holds it? When it is this grant after all, S1 tries again.
-        SELECT
-            IF(l.operator_id = p_operator_id AND l.fence = COALESCE(p_fence, l.fence), '', 'HELD'),
-            l.operator_id,
-            l.department_id
-        INTO p_outcome, p_old_operator_id, p_old_department_id
-        FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.operator_id <> ''
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        IF p_outcome <> '' THEN
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-            END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_return_cd = IF(p_outcome = 'FREE', 'Y', 'N');
-            SET p_old_operator_id = IF(p_outcome = 'FREE', '', p_old_operator_id);
-            SET p_old_department_id = IF(p_outcome = 'FREE', '', p_old_department_id);
-            LEAVE main;
-        END IF;
-        IF v_actor_id IS NULL THEN
-            SET v_actor_id = p_operator_id;
-            SET p_reason = '';
-            CALL appl_lock_begin(v_began);
-        END IF;
-        SET v_round = v_round + 1;
-    UNTIL v_round > 30 END REPEAT;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: the object changed hands during the call; call again';
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+    END IF;
+    CALL appl_lock_release(
+        p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
+    );
 END;
 -- +goose StatementEnd
 
@@ -2889,7 +3158,7 @@ CREATE PROCEDURE release_appl_lock(
     IN p_fence BIGINT,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -2903,8 +3172,106 @@ BEGIN
             MESSAGE_TEXT = 'release_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL release_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
-        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
     );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_release;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_release(
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: ends a grant with its event, or says why not.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_own BOOLEAN;
+    DECLARE v_live BOOLEAN;
+    DECLARE v_tell BOOLEAN;
+    DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    REPEAT
+        -- S2: what is there?
+        SET v_own = FALSE;
+        SET v_live = FALSE;
+        SELECT
+            l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts,
+            l.operator_id = p_operator_id AND l.fence = COALESCE(p_fence, l.fence) AND l.released_ts IS NULL,
+            l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6),
+            l.history_fl = 'Y' OR p_actor_id <> p_operator_id OR p_reason <> ''
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_expires_ts, v_own, v_live, v_tell
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+        FOR UPDATE;
+        IF NOT v_own THEN
+            CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
+            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        END IF;
+        SET p_outcome = CASE WHEN NOT v_live THEN 'FREE' WHEN v_own THEN 'RELEASED' ELSE 'HELD' END;
+        IF v_own THEN
+            IF v_live AND v_tell THEN
+                CALL appl_lock_begin(v_began);
+            END IF;
+            -- S3: end it, if it is as S2 has read it.
+            UPDATE appl_lock AS l
+            SET l.released_ts = UTC_TIMESTAMP(6)
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.fence = v_fence
+                AND l.lock_ts = v_lock_ts
+                AND l.expires_ts = v_expires_ts
+                AND l.released_ts IS NULL;
+            IF ROW_COUNT() = 0 THEN
+                SET p_outcome = NULL;
+            ELSEIF v_live AND v_tell THEN
+                CALL appl_lock_record(
+                    'RELEASED', p_object_type, p_object_id, p_actor_id,
+                    p_operator_id, p_old_department_id, v_fence, '', '', 0, p_reason
+                );
+            END IF;
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+                SET v_began = FALSE;
+            END IF;
+        END IF;
+        IF p_outcome IS NOT NULL THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_ok_fl = IF(p_outcome = 'HELD', 'N', 'Y');
+            SET p_old_operator_id = IF(p_outcome = 'HELD', p_old_operator_id, '');
+            SET p_old_department_id = IF(p_outcome = 'HELD', p_old_department_id, '');
+            LEAVE main;
+        END IF;
+        SET v_round = v_round + 1;
+    UNTIL v_round >= 30 END REPEAT;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: the object changed hands during the call; call again';
 END;
 -- +goose StatementEnd
 
@@ -2922,50 +3289,74 @@ COMMENT 'Internal to applock: the operation release_appl_lock, answered by one r
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
-
-    IF COALESCE(p_actor_id, p_reason) IS NULL THEN
+    DECLARE p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    main: BEGIN
+        DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+        DECLARE v_tell BOOLEAN DEFAULT FALSE;
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
-                RESIGNAL;
-            END;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            RESIGNAL;
+        END;
 
+        -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
+        IF (
+            RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
+            AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
+            AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
+            AND COALESCE(p_fence, 1) >= 1 AND COALESCE(p_actor_id, p_reason) IS NULL
+        ) IS NOT TRUE THEN
+            CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
+            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+            CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+            SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
+            SET p_reason = COALESCE(p_reason, '');
+            CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+            CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+            SET v_tell = p_actor_id <> p_operator_id OR p_reason <> '';
+        END IF;
+
+        BEGIN
+            SET SESSION timestamp = DEFAULT;
+            IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL THEN
+                CALL appl_lock_refuse();
+            END IF;
+        END;
+        IF NOT v_tell THEN
             SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-            -- S1 for a grant of which no event tells. Arguments that are none match nothing: the core refuses them.
+            -- S1: end a live grant of which no event tells.
             UPDATE appl_lock AS l
-            SET l.operator_id = '',
-                l.department_id = '',
-                l.expires_ts = UTC_TIMESTAMP(6)
+            SET l.released_ts = UTC_TIMESTAMP(6)
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.operator_id = p_operator_id
-                AND l.operator_id <> ''
                 AND l.fence = COALESCE(p_fence, l.fence)
                 AND l.expires_ts > UTC_TIMESTAMP(6)
+                AND l.released_ts IS NULL
                 AND l.history_fl = 'N';
             IF ROW_COUNT() > 0 THEN
-                SET v_outcome = 'RELEASED';
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                SET p_ok_fl = 'Y';
+                SET p_outcome = 'RELEASED';
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+                LEAVE main;
             END IF;
             SET SESSION innodb_lock_wait_timeout = v_timeout;
-        END;
-    END IF;
-    IF v_outcome IS NULL THEN
-        CALL release_appl_lock_core(
-            p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
-            v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
+        END IF;
+        CALL appl_lock_release(
+            p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
+            p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
         );
-    END IF;
+    END;
     SELECT
-        v_return_cd AS p_return_cd,
-        v_outcome AS p_outcome,
-        v_old_operator_id AS p_old_operator_id,
-        v_old_department_id AS p_old_department_id;
+        p_ok_fl AS p_ok_fl,
+        p_outcome AS p_outcome,
+        p_old_operator_id AS p_old_operator_id,
+        p_old_department_id AS p_old_department_id;
 END;
 -- +goose StatementEnd
 
@@ -2996,31 +3387,18 @@ DROP PROCEDURE IF EXISTS release_appl_locks_core;
 -- +goose StatementBegin
 -- release_appl_locks: release what an operator holds, all or of a type, page by page.
 --
--- Contract   A page is at most p_max_rows live locks of p_operator whose key is greater than (p_after_type, p_after_id), with a row
+-- Contract   A page is at most p_max_rows live locks of p_operator_id whose key is greater than (p_after_type, p_after_id), with a row
 --            for each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
---            RELEASED: it is free now, with an event of the history, as release_appl_lock has it.
---            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
---            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
---            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
--- In         p_operator_id 1..64; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..64, NULL = p_operator_id;
---            p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255, NULL = from the start; p_max_rows
---            1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks are trimmed first. LONGTEXT, so
---            that length is checked here.
--- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the operator's
---            grant; 0 when HELD or FREE), expires_ts (NULL when RELEASED or FREE), seconds_left (whole seconds from when the row
---            was done, rounded up), ordered by object_type, object_id as bytes.
--- Raises     LK001 invalid argument: nothing is done. 1205, 1213 as release_appl_lock, and LK003 also when an upgrade is
---            replacing the routine: then the page is undone, unless the caller has a transaction, who is to roll it back.
--- Locks      S1 is a plain read, as list_appl_locks. S2 locks one row after the other in the order of the keys, and waits for
---            none; S3 is release_appl_lock on that row. All are held to the end of the caller's transaction, or of the page's.
--- Race-free  Against get, renewal, take-over or transfer: S3 decides, as it does alone, on a row that S2 has locked and nobody
---            changes any more. What was got after S1 is not in the page.
---            Two at once: one finds the other's rows BUSY, or FREE, and neither waits.
---            Begun again after a page: nothing is done twice, because what is done is nobody's any more.
---            Under autocommit S2 and S3 of all rows are one transaction of the call's own, which S1 is no part of.
--- Differs    A get that is refused locks the row for a moment: then it is BUSY. In a transaction at REPEATABLE READ S1 sees the
---            transaction's snapshot, which S1 fixes if nothing has before: what is not the operator's any more is HELD or FREE.
---            At SERIALIZABLE it locks what it reads there, and waits for others, as every plain read does.
+--            RELEASED: as release_appl_lock. BUSY: another transaction has locked the row. HELD, FREE: it has changed hands since the page
+--            was read. These are left as they are. WOULD_RELEASE: a dry run, which does nothing and does not tell what is busy.
+-- In         p_object_type: NULL = any. p_after_*: NULL = from the start. p_max_rows: 1..10000, NULL = 1000. The others as
+--            release_appl_lock.
+-- Out        fence: of the operator's grant; 0 when HELD or FREE. Ordered by key.
+-- Raises     LK001 invalid argument. 1205, 1213, LK003 as release_appl_lock; then the page is undone, unless the caller has a
+--            transaction, who is to roll it back.
+-- Locks      One row after the other in the order of the keys, to the end of the page or of the caller's transaction.
+-- Race-free  As appl_lock_move_page. Two at once: neither waits, and one finds the other's rows BUSY or FREE.
+-- Differs    In a transaction at REPEATABLE READ the page is of its snapshot, which the call fixes if nothing has before.
 
 CREATE PROCEDURE release_appl_locks_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -3036,149 +3414,10 @@ COMMENT 'Internal to applock: the operation release_appl_locks.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_actor_id, v_operator_id));
-    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_reason, ''));
-    DECLARE v_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_type, ''));
-    DECLARE v_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_id, ''));
-    DECLARE v_dry_run_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_dry_run_fl, ''));
-    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_at_end BOOLEAN DEFAULT FALSE;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_row_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_row_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_fence BIGINT;
-    DECLARE v_expires_ts DATETIME(6);
-    DECLARE v_seconds_left BIGINT;
-    DECLARE v_told LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
-    DECLARE page CURSOR FOR
-        SELECT l.object_type, l.object_id, l.fence, l.expires_ts
-        FROM appl_lock AS l
-        WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
-            AND (p_object_type IS NULL OR l.object_type = v_object_type)
-            AND l.operator_id = v_operator_id
-            AND l.expires_ts > v_now
-        ORDER BY l.object_type, l.object_id
-        LIMIT v_max_rows;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_at_end = TRUE;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_began THEN
-            CALL appl_lock_end(FALSE);
-        END IF;
-        RESIGNAL;
-    END;
-
-    IF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_reason', CHAR_LENGTH(v_reason), 255);
-    ELSEIF CHAR_LENGTH(v_after_type) > 64 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_after_type', CHAR_LENGTH(v_after_type), 64);
-    ELSEIF CHAR_LENGTH(v_after_id) > 255 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_after_id', CHAR_LENGTH(v_after_id), 255);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('release_appl_locks', 'p_max_rows', 10000);
-    ELSEIF v_dry_run_fl NOT IN ('Y', 'N', '') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'release_appl_locks: p_dry_run_fl must be Y or N';
-    END IF;
-
-    -- S1: the page. The cursor has all of it before the first lock changes, and outside of the transaction of S2 and S3.
-    SET v_now = UTC_TIMESTAMP(6);
-    OPEN page;
-    IF v_dry_run_fl <> 'Y' THEN
-        CALL appl_lock_begin(v_began);
-    END IF;
-    locks: LOOP
-        FETCH page INTO v_row_type, v_row_id, v_fence, v_expires_ts;
-        IF v_at_end THEN
-            LEAVE locks;
-        END IF;
-        SET v_outcome = 'WOULD_RELEASE';
-        SET v_old_operator_id = '';
-        SET v_old_department_id = '';
-        IF v_dry_run_fl <> 'Y' THEN
-            -- S2: is the row at hand, and what grant does it have?
-            SET v_outcome = '';
-            SELECT l.fence, l.expires_ts
-            INTO v_fence, v_expires_ts
-            FROM appl_lock AS l
-            WHERE l.object_type = v_row_type
-                AND l.object_id = v_row_id
-            FOR UPDATE SKIP LOCKED;
-            IF v_at_end THEN
-                SET v_outcome = 'BUSY';
-                SET v_at_end = FALSE;
-            END IF;
-        END IF;
-        SET v_now = UTC_TIMESTAMP(6);
-        SET v_seconds_left = GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1);
-        IF v_outcome = '' THEN
-            -- S3: end it.
-            CALL release_appl_lock_core(
-                v_row_type, v_row_id, v_operator_id, NULL, v_actor_id, v_reason,
-                v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
-            );
-            IF v_outcome <> 'HELD' THEN
-                SET v_expires_ts = NULL;
-                SET v_seconds_left = 0;
-            END IF;
-            IF v_outcome <> 'RELEASED' THEN
-                SET v_fence = 0;
-            END IF;
-        END IF;
-        SET v_told = CONCAT(v_told, IF(v_told = '', '[', ','), JSON_ARRAY(
-            v_row_type, v_row_id, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
-        ));
-    END LOOP locks;
-    CLOSE page;
-    -- What is longer than max_allowed_packet is NULL, and nothing must be done that is not told.
-    IF v_told IS NULL THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'release_appl_locks: p_max_rows is too much for max_allowed_packet';
-    END IF;
-    IF v_began THEN
-        CALL appl_lock_end(TRUE);
-    END IF;
-
-    SELECT
-        t.object_type,
-        t.object_id,
-        t.outcome,
-        t.old_operator_id,
-        t.old_department_id,
-        t.fence,
-        t.expires_ts,
-        t.seconds_left
-    FROM JSON_TABLE(IF(v_told = '', '[]', CONCAT(v_told, ']')), '$[*]' COLUMNS (
-        place FOR ORDINALITY,
-        object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[0]',
-        object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[1]',
-        outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[2]',
-        old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[3]',
-        old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[4]',
-        fence BIGINT PATH '$[5]',
-        expires_ts DATETIME(6) PATH '$[6]',
-        seconds_left BIGINT PATH '$[7]'
-    )) AS t
-    ORDER BY t.place;
+    CALL appl_lock_move_page(
+        'release_appl_locks', p_operator_id, p_object_type, NULL, NULL, NULL, p_actor_id, p_reason,
+        p_after_type, p_after_id, p_max_rows, p_dry_run_fl
+    );
 END;
 -- +goose StatementEnd
 
@@ -3211,42 +3450,25 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 -- +goose StatementBegin
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
---            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
---            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
---            even when it has expired just now and nobody else has come.
---            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
---            lost; ask again. So one lock that is busy delays none of the others.
---            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
---            RENEWED.
--- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
---            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
---            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
---            blanks are trimmed first.
--- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), seconds_left (whole seconds from now to expires_ts, rounded up, 0 when FREE), ordered by object_type, object_id as bytes.
--- Raises     LK001 invalid argument: nothing has been renewed. LK003 when an upgrade is replacing the routine.
--- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. Rows that somebody else has
---            locked are passed over: S1 never waits, and so can be in no deadlock, whatever the order of the
---            grants. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. S1 locks, judges and
---            renews in one statement, so that it needs no transaction, and one commit is enough for all.
---            What S1 has done is told by the row in S3, not by when S3 reads: it is this grant's, because a fence
---            never comes again, has the lock_ts of S1, and ends as late as S1 has it end or later. A grant that is
---            live and ends sooner was passed over: S1 tries again. One that ends as late, but has another lock_ts, was
---            renewed once more by somebody else, for longer: S1 lets it be, it has no row, and asking again settles it. A row of another fence, or an expired one: the grant has ended for good.
---            Expiry: S1's time is that of its beginning. A grant that ends between that and the lock of its
---            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
---            since then the fence would be another one.
--- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
---            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
---            Outside a transaction each statement commits by itself, so others see S1 before the answer. Who releases or takes
---            over in between turns that answer into FREE or HELD; and a get in between that shortens the lock is undone
---            when S1 tries again, always to the same end: v_now and the ttl. Nobody holds what another holds.
---            When no policy has the history told ALL any more, renewals are no events from then on: S0 asks, so that S1 and
---            S1b are one transaction only where they must be.
---            S0 is a plain read, and sees the policies as the caller's snapshot has them.
+-- Contract   RENEWED: this very grant is live, and lasts for its ttl from now, or as long as it did if that is longer. The policy's
+--            longest ttl is the limit. HELD: another operator or another grant holds the object. FREE: nobody holds it; the grant has
+--            ended, and is not revived. No row: another transaction is changing this lock, or asserts it; it is neither renewed nor lost:
+--            ask again. So one busy lock delays none of the others. Under history ALL a renewal is an event: RENEWED.
+-- In         p_grants: a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
+--            "fence": 17, "ttl_seconds": 30}; none may be left out, no object may come twice. Trailing blanks are trimmed.
+-- Out        old_*: empty unless HELD. expires_ts: NULL when FREE. Ordered by key.
+-- Raises     LK001 invalid argument: nothing has been renewed. LK003 an upgrade is replacing the routine.
+-- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It passes over rows that another transaction has
+--            locked, so it never waits and is in no deadlock. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  S1 locks, judges and changes in one statement, so one commit is enough for all. It makes lock_ts v_now or later.
+--            A live grant whose lock_ts is older than v_now was passed over; S1 tries it again. One whose lock_ts is not was renewed, by S1
+--            or by another call since, and S1 leaves it: it undoes no call. S3 answers RENEWED for what ends as late as was asked,
+--            whichever call did it; what another call has made shorter since has no row.
+--            A grant that ends between v_now and S1 is renewed as of v_now: nobody can have held the object meanwhile, since then
+--            the fence would be another one.
+-- Differs    A refused get in a transaction locks the row: S1 tries again what it has passed over, up to a hundred grants, for some 30 ms.
+--            S0, S2 and S3 are plain reads. Outside a transaction S1 is committed before the answer: a release or take-over in
+--            between makes it FREE or HELD. In the case of a clock that was set back, what is passed over is not tried again.
 
 CREATE PROCEDURE renew_appl_locks_core(
     IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -3264,10 +3486,9 @@ BEGIN
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_policies BIGINT;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
@@ -3337,6 +3558,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
     END IF;
 
+    CALL appl_lock_enter();
     -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
     -- group_concat_max_len does.
     SET v_policies = (
@@ -3398,68 +3620,21 @@ BEGIN
                 AND r.object_id = g.object_id
             WHERE r.operator_id = g.operator_id
                 AND r.fence = g.fence
+                AND r.released_ts IS NULL
                 AND r.expires_ts > UTC_TIMESTAMP(6)
+                AND (v_round = 1 OR r.lock_ts < v_now)
             LIMIT 10000
             FOR UPDATE SKIP LOCKED
         ) AS k
         STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
             ON l.object_type = k.object_type
             AND l.object_id = k.object_id
-        SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
+        SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
+            l.ttl_seconds = k.ttl_seconds,
             l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
 
         IF v_policies & 2 THEN
-            -- S1b: tell the history of those whose grant has it so. What S1 has not renewed is passed over here, too.
-            INSERT INTO appl_lock_event (
-                event_ts,
-                object_type,
-                object_id,
-                event,
-                actor_id,
-                db_user,
-                program,
-                from_operator_id,
-                from_department_id,
-                to_operator_id,
-                to_department_id,
-                from_fence,
-                to_fence,
-                reason
-            )
-            SELECT
-                UTC_TIMESTAMP(6),
-                r.object_type,
-                r.object_id,
-                'RENEWED',
-                r.operator_id,
-                LEFT(USER(), 255),
-                '',
-                r.operator_id,
-                r.department_id,
-                r.operator_id,
-                r.department_id,
-                r.fence,
-                r.fence,
-                ''
-            FROM (
-                SELECT j.object_type, j.object_id, j.operator_id, j.fence
-                FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
-                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
-                    fence BIGINT PATH '$.fence'
-                )) AS j
-            ) AS g
-            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
-                ON r.object_type = g.object_type
-                AND r.object_id = g.object_id
-            WHERE r.operator_id = g.operator_id
-                AND r.fence = g.fence
-                AND r.history_fl = 'Y'
-                AND r.lock_ts = GREATEST(v_now, r.acquired_ts + INTERVAL 1 MICROSECOND)
-            FOR UPDATE SKIP LOCKED;
-            -- The events' numbers are no business of the caller's.
-            DO LAST_INSERT_ID(v_insert_id);
+            CALL renew_appl_locks_tell(v_left, v_now);
             IF v_began THEN
                 CALL appl_lock_end(TRUE);
                 SET v_began = FALSE;
@@ -3489,8 +3664,9 @@ BEGIN
                 AND l.object_id = g.object_id
             WHERE l.operator_id = g.operator_id
                 AND l.fence = g.fence
+                AND l.released_ts IS NULL
                 AND l.expires_ts > UTC_TIMESTAMP(6)
-                AND l.expires_ts < v_now + INTERVAL g.ttl_seconds SECOND
+                AND l.lock_ts < v_now
             LIMIT 100
         ) AS p;
         -- MariaDB cuts it off where the session's group_concat_max_len ends.
@@ -3535,12 +3711,12 @@ BEGIN
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = g.object_type
         AND l.object_id = g.object_id
-        AND l.operator_id <> ''
+        AND l.released_ts IS NULL
         AND l.expires_ts > UTC_TIMESTAMP(6)
     WHERE l.operator_id IS NULL
         OR l.operator_id <> g.operator_id
         OR l.fence <> g.fence
-        OR l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND)
+        OR l.lock_ts >= v_now
         AND l.expires_ts >= v_now + INTERVAL g.ttl_seconds SECOND
     ORDER BY g.object_type, g.object_id;
 END;
@@ -3564,21 +3740,72 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS renew_appl_locks_tell;
+-- +goose StatementBegin
+CREATE PROCEDURE renew_appl_locks_tell(
+    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_now DATETIME(6)
+)
+COMMENT 'Internal to applock: tells the history of renewals that this transaction has made.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    -- What S1 has not renewed is passed over here, too.
+    DECLARE renewed CURSOR FOR
+        SELECT r.object_type, r.object_id, r.operator_id, r.department_id, r.fence
+        FROM (
+            SELECT j.object_type, j.object_id, j.operator_id, j.fence
+            FROM JSON_TABLE(p_grants, '$[*]' COLUMNS (
+                object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                fence BIGINT PATH '$.fence'
+            )) AS j
+        ) AS g
+        STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+            ON r.object_type = g.object_type
+            AND r.object_id = g.object_id
+        WHERE r.operator_id = g.operator_id
+            AND r.fence = g.fence
+            AND r.history_fl = 'Y'
+            AND r.released_ts IS NULL
+            AND r.lock_ts >= p_now
+        FOR UPDATE SKIP LOCKED;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+
+    OPEN renewed;
+    FETCH renewed INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_fence;
+    WHILE v_more DO
+        CALL appl_lock_record(
+            'RENEWED', v_object_type, v_object_id, v_operator_id,
+            v_operator_id, v_department_id, v_fence, v_operator_id, v_department_id, v_fence, ''
+        );
+        FETCH renewed INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_fence;
+    END WHILE;
+    CLOSE renewed;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
 -- +goose StatementBegin
 -- retract_appl_lock_waiter: say that an operator does not wait for an object any more.
 --
 -- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_client_id 1..64. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting
---            for another transaction, 1213 deadlock.
--- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. At REPEATABLE READ a
---            waiter without a row leaves its gap locked so long. Poll and purge pass over locked rows.
--- Race-free  Against announce, poll or purge of the same row: whoever locks it first goes first. An announce that
---            waited inserts a new row.
--- Differs    As in announce_appl_lock_waiter: 1213 among three calls for one waiter at once.
+-- In         As announce_appl_lock_waiter.
+-- Out        None; the row form returns p_ok_fl 'Y'.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
+--            1213 deadlock.
+-- Locks      The waiter's row, to the end of the caller's transaction. At REPEATABLE READ a waiter without a row leaves its gap locked
+--            so long. Poll and purge pass over locked rows.
+-- Race-free  Against announce, poll or purge of the same row: whichever locks it first goes first. An announce that waited inserts a
+--            new row.
+-- Differs    1213 among three calls for one waiter at once, as in announce_appl_lock_waiter.
 
 CREATE PROCEDURE retract_appl_lock_waiter_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -3590,38 +3817,26 @@ COMMENT 'Internal to applock: the operation retract_appl_lock_waiter.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_client_id, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_client_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_client_id', CHAR_LENGTH(v_client_id), 64);
-    END IF;
-
+    CALL appl_lock_key('retract_appl_lock_waiter', p_object_type, p_object_id);
+    CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
+    CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: nobody waits.
+    -- S1: it does not wait.
     DELETE FROM appl_lock_waiter
-    WHERE object_type = v_object_type
-        AND object_id = v_object_id
-        AND operator_id = v_operator_id
-        AND client_id = v_client_id;
+    WHERE object_type = p_object_type
+        AND object_id = p_object_id
+        AND operator_id = p_operator_id
+        AND client_id = p_client_id;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 END;
 -- +goose StatementEnd
@@ -3665,7 +3880,8 @@ BEGIN
     CALL retract_appl_lock_waiter_core(
         p_object_type, p_object_id, p_operator_id, p_client_id
     );
-    SELECT 'Y' AS p_return_cd;
+    SELECT
+        'Y' AS p_ok_fl;
 END;
 -- +goose StatementEnd
 
@@ -3678,7 +3894,7 @@ DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 --            nothing to do with appl_lock: an object may be locked and serialized independently.
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 40001 at REPEATABLE READ
 --            when the caller has read before, and its snapshot is older than what the former transaction
 --            committed: roll back and begin again, with this call first. 1213 deadlock. The caller's own
@@ -3702,22 +3918,16 @@ COMMENT 'Internal to applock: the operation serialize_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
     DECLARE v_slot INT;
     DECLARE v_turn BIGINT;
     DECLARE v_seen BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    END IF;
-
-    SET v_slot = CRC32(CONCAT(v_object_type, ':', v_object_id)) MOD 65536;
+    CALL appl_lock_key('serialize_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_enter();
+    SET v_slot = CRC32(CONCAT(p_object_type, ':', p_object_id)) MOD 65536;
     -- S1: wait for the turn.
     SELECT s.turn
     INTO v_turn
@@ -3783,7 +3993,8 @@ BEGIN
     CALL serialize_appl_lock_core(
         p_object_type, p_object_id
     );
-    SELECT 'Y' AS p_return_cd;
+    SELECT
+        'Y' AS p_ok_fl;
 END;
 -- +goose StatementEnd
 
@@ -3791,25 +4002,18 @@ DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 -- +goose StatementBegin
 -- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
 --
--- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
---            of the history: POLICY, with what it says now, who did it and why.
---            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
---            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
---            holder's next get on.
--- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
---            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 locks the type's one row, or its gap, to the end of the caller's transaction.
--- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The event of each is in
---            its transaction: under autocommit S1 and the event are one of the call's own.
---            A get that has begun before the policy is committed may still go by the former one.
--- Differs    A get inside a transaction locks the row of the policy for reading until that ends, as get_appl_lock says why: S1
---            waits for it, for 1 s at most. Then call it again; or at a time when there are no long transactions.
+-- Contract   Y SET: the policy of the type is this one, whichever it had. POLICY is an event, with what it says now, who did it and why.
+--            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then. Under ALL
+--            the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the holder's next get on.
+-- In         p_default_ttl_seconds: NULL = 604800; not above p_longest_ttl_seconds, NULL = 315360000. p_take_reason_fl: NULL = Y.
+--            p_reason: 0..180, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+-- Out        p_ok_fl, p_outcome.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
+--            1213 deadlock.
+-- Locks      The type's row, or its gap, to the end of the caller's transaction.
+-- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The change and its event are one
+--            transaction. A get that has begun before the policy is committed may still go by the former one.
+-- Differs    A get inside a transaction locks the policy's row for reading until that ends: S1 waits for it, for 1 s.
 
 CREATE PROCEDURE set_appl_lock_policy_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -3819,28 +4023,18 @@ CREATE PROCEDURE set_appl_lock_policy_core(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation set_appl_lock_policy.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT COALESCE(p_longest_ttl_seconds, 315360000);
-    DECLARE v_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_take_reason_fl, 'Y'));
-    DECLARE v_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_history_level, 'CHANGES'));
-    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_actor_id, ''));
-    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_reason, ''));
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -3850,44 +4044,44 @@ BEGIN
         RESIGNAL;
     END;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000);
-    ELSEIF p_default_ttl_seconds NOT BETWEEN 1 AND v_longest_ttl_seconds THEN
-        CALL appl_lock_refuse_number('set_appl_lock_policy', 'p_default_ttl_seconds', v_longest_ttl_seconds);
-    ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
+    SET p_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
+    SET p_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_text('set_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
+    CALL appl_lock_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000, v_longest_ttl_seconds);
+    CALL appl_lock_number('set_appl_lock_policy', 'p_default_ttl_seconds', v_longest_ttl_seconds, p_default_ttl_seconds);
+    IF p_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
-    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) > 180 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHAR_LENGTH(v_reason), 180);
-    ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
+    END IF;
+    CALL appl_lock_text('set_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    IF p_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
 
+    CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
     INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
+    VALUES (p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level)
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,
-        take_reason_fl = v_take_reason_fl,
-        history_level = v_history_level;
+        take_reason_fl = p_take_reason_fl,
+        history_level = p_history_level;
     CALL appl_lock_record(
-        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+        'POLICY', p_object_type, '', p_actor_id, '', '', 0, '', '', 0,
         CONCAT(
             'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
-            ', take reason ', v_take_reason_fl, ', history ', v_history_level, IF(v_reason = '', '', ': '), v_reason
+            ', take reason ', p_take_reason_fl, ', history ', p_history_level, IF(p_reason = '', '', ': '), p_reason
         )
     );
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
-    SET p_return_cd = 'Y';
+    SET p_ok_fl = 'Y';
     SET p_outcome = 'SET';
 END;
 -- +goose StatementEnd
@@ -3902,7 +4096,7 @@ CREATE PROCEDURE set_appl_lock_policy(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
@@ -3913,9 +4107,9 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason, p_history_level,
-        p_return_cd, p_outcome
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
+        p_history_level,
+        p_ok_fl, p_outcome
     );
 END;
 -- +goose StatementEnd
@@ -3935,127 +4129,19 @@ COMMENT 'Lay down how long locks on objects of a type last, whether a take wants
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason, p_history_level,
-        v_return_cd, v_outcome
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
+        p_history_level,
+        v_ok_fl, v_outcome
     );
     SELECT
-        v_return_cd AS p_return_cd,
+        v_ok_fl AS p_ok_fl,
         v_outcome AS p_outcome;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS stats_appl_locks_core;
--- +goose StatementBegin
--- stats_appl_locks: how many locks and waiters there are of each type and department, and how old and how long.
---
--- Contract   One row for each type and department that has a row in appl_lock, or somebody who is listed in
---            appl_lock_waiter: live locks by the department of the holder, waiters by their own. What is free is
---            nobody's, and has the empty one. The sum of live and expired is the number of rows of appl_lock.
--- In         p_object_type 1..64, p_department_id 0..64: NULL = any. Trailing blanks are trimmed first.
--- Out        live, expired (free again, and not purged), oldest_seconds (since acquired_ts, of live locks),
---            next_expiry_seconds (to expires_ts, of live locks), waiters (listed now), longest_wait_seconds (since
---            since_ts), ordered by object_type, department_id as bytes. Seconds are whole ones: what lies behind is
---            rounded down, what lies ahead is rounded up; 0 for none, and for what the clock was set back behind.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes. It reads each table once, from end to end, or what there is of the
---            type, and keeps a temporary table of the answer's size.
--- Race-free  The answer is one snapshot, and one time is the now of all its rows.
--- Differs    As list_appl_locks.
-
-CREATE PROCEDURE stats_appl_locks_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Internal to applock: the operation stats_appl_locks.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_department_id, ''));
-
-    IF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('stats_appl_locks', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('stats_appl_locks', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    END IF;
-
-    SELECT
-        s.object_type,
-        s.department_id,
-        CAST(SUM(s.live) AS SIGNED) AS live,
-        CAST(SUM(s.expired) AS SIGNED) AS expired,
-        MAX(s.oldest_seconds) AS oldest_seconds,
-        MAX(s.next_expiry_seconds) AS next_expiry_seconds,
-        CAST(SUM(s.waiters) AS SIGNED) AS waiters,
-        MAX(s.longest_wait_seconds) AS longest_wait_seconds
-    FROM (
-        SELECT
-            l.object_type,
-            l.department_id,
-            SUM(l.is_live) AS live,
-            SUM(NOT l.is_live) AS expired,
-            GREATEST(COALESCE(TIMESTAMPDIFF(SECOND, MIN(IF(l.is_live, l.acquired_ts, NULL)), UTC_TIMESTAMP(6)), 0), 0) AS oldest_seconds,
-            COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MIN(IF(l.is_live, l.expires_ts, NULL))) + 999999) DIV 1000000, 0)
-                AS next_expiry_seconds,
-            0 AS waiters,
-            0 AS longest_wait_seconds
-        FROM (
-            SELECT
-                a.object_type,
-                IF(a.operator_id <> '' AND a.expires_ts > UTC_TIMESTAMP(6), a.department_id, '') AS department_id,
-                a.acquired_ts,
-                a.expires_ts,
-                a.operator_id <> '' AND a.expires_ts > UTC_TIMESTAMP(6) AS is_live
-            FROM appl_lock AS a
-            WHERE p_object_type IS NULL OR a.object_type = v_object_type
-        ) AS l
-        WHERE p_department_id IS NULL OR l.department_id = v_department_id
-        GROUP BY l.object_type, l.department_id
-        UNION ALL
-        SELECT
-            w.object_type,
-            w.department_id,
-            0 AS live,
-            0 AS expired,
-            0 AS oldest_seconds,
-            0 AS next_expiry_seconds,
-            COUNT(*) AS waiters,
-            GREATEST(TIMESTAMPDIFF(SECOND, MIN(w.since_ts), UTC_TIMESTAMP(6)), 0) AS longest_wait_seconds
-        FROM appl_lock_waiter AS w
-        WHERE (p_object_type IS NULL OR w.object_type = v_object_type)
-            AND (p_department_id IS NULL OR w.department_id = v_department_id)
-            AND w.expires_ts > UTC_TIMESTAMP(6)
-        GROUP BY w.object_type, w.department_id
-    ) AS s
-    GROUP BY s.object_type, s.department_id
-    ORDER BY s.object_type, s.department_id;
-END;
--- +goose StatementEnd
-
-DROP PROCEDURE IF EXISTS stats_appl_locks;
--- +goose StatementBegin
-CREATE PROCEDURE stats_appl_locks(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'How many locks and waiters there are of each type and department, and how old and how long.'
-READS SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'stats_appl_locks: is being replaced; call again, or install it again if that lasts';
-    CALL stats_appl_locks_core(p_object_type, p_department_id);
 END;
 -- +goose StatementEnd
 
@@ -4063,36 +4149,18 @@ DROP PROCEDURE IF EXISTS take_appl_lock_core;
 -- +goose StatementBegin
 -- take_appl_lock: take a held object from whoever holds it, for a reason.
 --
--- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence or, if that is NULL, by whichever; p_operator_id
---            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken. Of what it
---            holds itself an operator gets a new grant, too, and p_old_* are empty: nobody was displaced.
---            That is an event of the history, TAKEN, with the reason: p_operator_id is the actor.
---            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
---            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
---            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
---            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
---            p_expected_fence 1 or greater, NULL = whichever;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends: expires_ts - lock_ts in whole
---            seconds, rounded up, at least 1.
---            Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty when FREE, and when p_operator_id
---            held it), p_fence (0 unless TAKEN), p_expires_ts (NULL when FREE), p_seconds_left (whole seconds
---            from now to p_expires_ts, rounded up; 0 when FREE).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
---            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and answers HELD and FREE, S2 decides on the same row; held to the end of the
---            caller's transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Take against renewal, release, transfer or another take: S2 changes the row only if it is still the very
---            row that S1 read (same fence, lock_ts and expires_ts), and ROW_COUNT says so, because the fence
---            changes. A renewal that went first keeps the fence, and S1 reads its ttl; any other change ends that grant, and of
---            two takes that expect the same fence one wins and the other answers HELD.
---            The event: under autocommit S1, S2 and the event are one transaction of the call's own.
---            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
--- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
---            session's settings can do: procedures/README.md.
+-- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence if that is given; p_operator_id holds it now: a new grant, a greater
+--            fence, an empty note. p_old_* tell from whom it was taken; they are empty when p_operator_id held it itself.
+--            N HELD: another grant than p_expected_fence holds it. N FREE: nobody holds it: get_appl_lock gets it.
+--            TAKEN is an event, with the reason; p_operator_id is its actor.
+-- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
+--            grant that ends; the policy's longest is the limit.
+-- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.
+-- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
+--            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Locks      As appl_lock_move.
+-- Race-free  As appl_lock_move. Of two takes that expect the same fence one wins, and the other answers HELD.
+-- Differs    A refusal waits for a transaction that is changing the row, and in a transaction locks the row until it ends.
 
 CREATE PROCEDURE take_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4102,7 +4170,7 @@ CREATE PROCEDURE take_appl_lock_core(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_expected_fence BIGINT,
     IN p_ttl_seconds BIGINT,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4113,133 +4181,23 @@ CREATE PROCEDURE take_appl_lock_core(
 COMMENT 'Internal to applock: the operation take_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
-main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
-    DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_department_id, ''));
-    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_reason, ''));
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 1;
-    DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_take_reason_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_old_fence BIGINT;
-    DECLARE v_old_lock_ts DATETIME(6);
-    DECLARE v_old_expires_ts DATETIME(6);
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_old_fence = NULL;
-    -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        IF v_began THEN
-            CALL appl_lock_end(FALSE);
-        END IF;
-        RESIGNAL;
-    END;
+BEGIN
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_department_id', CHAR_LENGTH(v_department_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', CHAR_LENGTH(v_reason), 255);
-    ELSEIF p_expected_fence < 1 THEN
-        CALL appl_lock_refuse_number('take_appl_lock', 'p_expected_fence', 9223372036854775807);
-    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('take_appl_lock', 'p_ttl_seconds', 315360000);
-    END IF;
-
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    CALL appl_lock_begin(v_began);
-    -- What is laid down for the type? The aggregates make it one row in any case.
-    SELECT MIN(p.longest_ttl_seconds), MIN(p.take_reason_fl)
-    INTO v_longest_ttl_seconds, v_take_reason_fl
-    FROM appl_lock_policy AS p
-    WHERE p.object_type = v_object_type
-    LOCK IN SHARE MODE;
-    IF v_reason = '' AND COALESCE(v_take_reason_fl, 'Y') = 'Y' THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_reason', 0, 255);
-    END IF;
-    REPEAT
-        -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id <> ''
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        SET v_now = UTC_TIMESTAMP(6);
-        IF v_old_fence IS NULL OR v_old_fence <> p_expected_fence THEN
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-            END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_return_cd = 'N';
-            SET p_outcome = IF(v_old_fence IS NULL, 'FREE', 'HELD');
-            SET p_old_operator_id = IF(v_old_fence IS NULL, '', p_old_operator_id);
-            SET p_old_department_id = IF(v_old_fence IS NULL, '', p_old_department_id);
-            SET p_fence = 0;
-            SET p_expires_ts = IF(v_old_fence IS NULL, NULL, v_old_expires_ts);
-            SET p_seconds_left = IF(
-                v_old_fence IS NULL, 0, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_old_expires_ts) + 999999) DIV 1000000, 1)
-            );
-            LEAVE main;
-        END IF;
-
-        -- S2: a new grant, if it is still so.
-        SET p_seconds_left = LEAST(COALESCE(
-            p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
-        ), COALESCE(v_longest_ttl_seconds, 315360000));
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-        SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        UPDATE appl_lock AS l
-        SET l.fence = p_fence,
-            l.operator_id = v_operator_id,
-            l.department_id = v_department_id,
-            l.acquired_ts = v_now,
-            l.lock_ts = v_now,
-            l.expires_ts = p_expires_ts,
-            l.note = ''
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.fence = v_old_fence
-            AND l.lock_ts = v_old_lock_ts
-            AND l.expires_ts = v_old_expires_ts
-            AND l.expires_ts > v_now;
-        IF ROW_COUNT() > 0 THEN
-            CALL appl_lock_record(
-                'TAKEN', v_object_type, v_object_id, v_operator_id,
-                p_old_operator_id, p_old_department_id, v_old_fence, v_operator_id, v_department_id, p_fence, v_reason
-            );
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-            END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_return_cd = 'Y';
-            SET p_outcome = 'TAKEN';
-            IF p_old_operator_id = v_operator_id THEN
-                SET p_old_operator_id = '';
-                SET p_old_department_id = '';
-            END IF;
-            LEAVE main;
-        END IF;
-        SET v_round = v_round + 1;
-    UNTIL v_round > 30 END REPEAT;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'take_appl_lock: the object changed hands during the call; call again';
+    SET p_department_id = COALESCE(p_department_id, '');
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_key('take_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('take_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('take_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    CALL appl_lock_number('take_appl_lock', 'p_expected_fence', 9223372036854775807, p_expected_fence);
+    CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    CALL appl_lock_enter();
+    CALL appl_lock_move(
+        'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds, p_operator_id, p_reason,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    );
 END;
 -- +goose StatementEnd
 
@@ -4253,7 +4211,7 @@ CREATE PROCEDURE take_appl_lock(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_expected_fence BIGINT,
     IN p_ttl_seconds BIGINT,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4270,7 +4228,7 @@ BEGIN
             MESSAGE_TEXT = 'take_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL take_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
-        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -4290,7 +4248,7 @@ COMMENT 'Take a held object from whoever holds it, for a reason; the answer is o
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -4302,10 +4260,10 @@ BEGIN
             MESSAGE_TEXT = 'take_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL take_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SELECT
-        v_return_cd AS p_return_cd,
+        v_ok_fl AS p_ok_fl,
         v_outcome AS p_outcome,
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
@@ -4319,34 +4277,17 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- +goose StatementBegin
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
--- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence.
---            That is an event of the history, with who did it and why.
---            The greatest ttl of the type's policy, if it has one, is that of the new grant, too, as p_expires_ts tells.
---            N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
---            N FREE: nobody holds it; nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends: expires_ts - lock_ts in whole
---            seconds, rounded up, at least 1; p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty.
---            Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (whole seconds
---            from now to p_expires_ts, rounded up; 0 when FREE).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call, or
---            an upgrade is replacing the routine. 1205 after 1 s of waiting for another
---            transaction, 1213 deadlock.
--- Locks      S1 locks the object's one row and answers HELD and FREE, S1b the row of its type's policy, or the gap for it,
---            for reading, S2 decides on the object's row; held to the end of the
---            caller's transaction. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Transfer against release, take-over or another transfer: S2 changes the row only if it is still the very
---            row that S1 read (same operator, fence, lock_ts and expires_ts), and ROW_COUNT says so, because the fence
---            changes; of two transfers from the same operator one wins and the other answers HELD. The fence is greater
---            than that row's, the ttl that it keeps is that row's, and so is what the event names.
---            The event: under autocommit S1, S2 and the event are one transaction of the call's own.
---            REPEATABLE READ: only locking reads, so that a later get is not given a stale view.
--- Differs    A refusal locks the row until the caller's transaction ends, and waits for a transaction that
---            is changing the row: a plain read would fix the caller's snapshot too early. No 40001: InnoDB judges the newest row. What a
---            session's settings can do: procedures/README.md.
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence, an empty note. N HELD: another than p_from
+--            holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody holds it.
+--            TRANSFERRED is an event, with who did it and why.
+-- In         p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
+--            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
+-- Out        p_fence: 0 unless TRANSFERRED. p_expires_ts: NULL when FREE.
+-- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
+--            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Locks      As appl_lock_move.
+-- Race-free  As appl_lock_move. Of two transfers from the same operator one wins, and the other answers HELD.
+-- Differs    A refusal waits for a transaction that is changing the row, and in a transaction locks the row until it ends.
 
 CREATE PROCEDURE transfer_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4357,7 +4298,7 @@ CREATE PROCEDURE transfer_appl_lock_core(
     IN p_ttl_seconds BIGINT,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4368,135 +4309,25 @@ CREATE PROCEDURE transfer_appl_lock_core(
 COMMENT 'Internal to applock: the operation transfer_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
-main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_from_operator_id, ''));
-    DECLARE v_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_to_operator_id, ''));
-    DECLARE v_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_to_department_id, ''));
-    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_actor_id, v_from_operator_id));
-    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_reason, ''));
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 1;
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_old_fence BIGINT;
-    DECLARE v_old_lock_ts DATETIME(6);
-    DECLARE v_old_expires_ts DATETIME(6);
-    DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_old_fence = NULL;
-    -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        IF v_began THEN
-            CALL appl_lock_end(FALSE);
-        END IF;
-        RESIGNAL;
-    END;
+BEGIN
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    ELSEIF CHAR_LENGTH(v_from_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHAR_LENGTH(v_from_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_to_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHAR_LENGTH(v_to_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_to_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHAR_LENGTH(v_to_department_id), 64);
-    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
-    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHAR_LENGTH(v_reason), 255);
-    END IF;
-
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    CALL appl_lock_begin(v_began);
-    REPEAT
-        -- S1: who holds it?
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts
-        FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id <> ''
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        SET v_now = UTC_TIMESTAMP(6);
-        IF v_old_fence IS NULL OR p_old_operator_id <> v_from_operator_id THEN
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-            END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_return_cd = 'N';
-            SET p_outcome = IF(v_old_fence IS NULL, 'FREE', 'HELD');
-            SET p_old_operator_id = IF(v_old_fence IS NULL, '', p_old_operator_id);
-            SET p_old_department_id = IF(v_old_fence IS NULL, '', p_old_department_id);
-            SET p_fence = 0;
-            SET p_expires_ts = IF(v_old_fence IS NULL, NULL, v_old_expires_ts);
-            SET p_seconds_left = IF(
-                v_old_fence IS NULL, 0, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_old_expires_ts) + 999999) DIV 1000000, 1)
-            );
-            LEAVE main;
-        END IF;
-
-        -- S1b: how long may it last? The aggregate makes it one row in any case.
-        SELECT MIN(p.longest_ttl_seconds)
-        INTO v_longest_ttl_seconds
-        FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type
-        LOCK IN SHARE MODE;
-
-        -- S2: a new grant for the other operator, if it is still so.
-        SET p_seconds_left = LEAST(COALESCE(
-            p_ttl_seconds, GREATEST((TIMESTAMPDIFF(MICROSECOND, v_old_lock_ts, v_old_expires_ts) + 999999) DIV 1000000, 1)
-        ), COALESCE(v_longest_ttl_seconds, 315360000));
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-        SET p_fence = GREATEST(v_old_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        UPDATE appl_lock AS l
-        SET l.fence = p_fence,
-            l.operator_id = v_to_operator_id,
-            l.department_id = v_to_department_id,
-            l.acquired_ts = v_now,
-            l.lock_ts = v_now,
-            l.expires_ts = p_expires_ts,
-            l.note = ''
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_from_operator_id
-            AND l.fence = v_old_fence
-            AND l.lock_ts = v_old_lock_ts
-            AND l.expires_ts = v_old_expires_ts
-            AND l.expires_ts > v_now;
-        IF ROW_COUNT() > 0 THEN
-            CALL appl_lock_record(
-                'TRANSFERRED', v_object_type, v_object_id, v_actor_id,
-                v_from_operator_id, p_old_department_id, v_old_fence, v_to_operator_id, v_to_department_id, p_fence, v_reason
-            );
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-            END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_return_cd = 'Y';
-            SET p_outcome = 'TRANSFERRED';
-            SET p_old_operator_id = '';
-            SET p_old_department_id = '';
-            LEAVE main;
-        END IF;
-        SET v_round = v_round + 1;
-    UNTIL v_round > 30 END REPEAT;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'transfer_appl_lock: the object changed hands during the call; call again';
+    SET p_to_department_id = COALESCE(p_to_department_id, '');
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_key('transfer_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_from_operator_id', 'Y', 1, 64, p_from_operator_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_to_operator_id', 'Y', 1, 64, p_to_operator_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
+    CALL appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    CALL appl_lock_text('transfer_appl_lock', 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 64, p_actor_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    CALL appl_lock_enter();
+    CALL appl_lock_move(
+        'TRANSFERRED', p_object_type, p_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
+        COALESCE(p_actor_id, ''), p_reason,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    );
 END;
 -- +goose StatementEnd
 
@@ -4511,7 +4342,7 @@ CREATE PROCEDURE transfer_appl_lock(
     IN p_ttl_seconds BIGINT,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4527,9 +4358,9 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
-        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        p_actor_id, p_reason,
-        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
+        p_reason,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -4550,7 +4381,7 @@ COMMENT 'Hand a held object from one operator to another; the answer is one row.
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -4561,12 +4392,12 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'transfer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL transfer_appl_lock_core(
-        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        p_actor_id, p_reason,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
+        p_reason,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SELECT
-        v_return_cd AS p_return_cd,
+        v_ok_fl AS p_ok_fl,
         v_outcome AS p_outcome,
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
@@ -4582,30 +4413,16 @@ DROP PROCEDURE IF EXISTS transfer_appl_locks_core;
 --
 -- Contract   A page is at most p_max_rows live locks of p_from whose key is greater than (p_after_type, p_after_id), with a row for
 --            each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
---            TRANSFERRED: a new grant of p_to, and an event of the history, as transfer_appl_lock has it.
---            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
---            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
---            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
--- In         p_from_operator_id and p_to_operator_id 1..64, may be equal; p_object_type 1..64 without ":", NULL = any;
---            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
---            p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
---            NULL = from the start; p_max_rows 1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks
---            are trimmed first. LONGTEXT, so that length is checked here.
--- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the new grant;
---            of the old one when BUSY or WOULD_TRANSFER; 0 when HELD or FREE), expires_ts (NULL when FREE), seconds_left
---            (whole seconds from when the row was done, rounded up), ordered by object_type, object_id as bytes.
--- Raises     LK001 invalid argument: nothing is done. 1205, 1213 as transfer_appl_lock, and LK003 also when an upgrade is
---            replacing the routine: then the page is undone, unless the caller has a transaction, who is to roll it back.
--- Locks      S1 is a plain read, as list_appl_locks. S2 locks one row after the other in the order of the keys, and waits for
---            none; S3 is transfer_appl_lock on that row. All are held to the end of the caller's transaction, or of the page's.
--- Race-free  Against get, release, take-over or another transfer: S3 decides, as it does alone, on a row that S2 has locked and
---            nobody changes any more. What was got after S1 is not in the page.
---            Two at once: one finds the other's rows BUSY, or HELD by p_to, and neither waits.
---            Begun again after a page: nothing is done twice, because what is done is not p_from's any more.
---            Under autocommit S2 and S3 of all rows are one transaction of the call's own, which S1 is no part of.
--- Differs    A get that is refused locks the row for a moment: then it is BUSY. In a transaction at REPEATABLE READ S1 sees the
---            transaction's snapshot, which S1 fixes if nothing has before: what is not p_from's any more is HELD or FREE.
---            At SERIALIZABLE it locks what it reads there, and waits for others, as every plain read does.
+--            TRANSFERRED: as transfer_appl_lock. BUSY: another transaction has locked the row. HELD, FREE: it has changed hands since the
+--            page was read. These are left as they are. WOULD_TRANSFER: a dry run, which does nothing and does not tell what is busy.
+-- In         p_object_type: NULL = any. p_after_*: NULL = from the start. p_max_rows: 1..10000, NULL = 1000. The others as
+--            transfer_appl_lock.
+-- Out        fence: of the new grant, of the old one when BUSY or WOULD_TRANSFER, else 0. Ordered by key.
+-- Raises     LK001 invalid argument. 1205, 1213, LK003 as transfer_appl_lock; then the page is undone, unless the caller has a
+--            transaction, who is to roll it back.
+-- Locks      One row after the other in the order of the keys, to the end of the page or of the caller's transaction.
+-- Race-free  As appl_lock_move_page. Two at once: neither waits, and one finds the other's rows BUSY or HELD.
+-- Differs    In a transaction at REPEATABLE READ the page is of its snapshot, which the call fixes if nothing has before.
 
 CREATE PROCEDURE transfer_appl_locks_core(
     IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4624,153 +4441,10 @@ COMMENT 'Internal to applock: the operation transfer_appl_locks.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_from_operator_id, ''));
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_to_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_to_operator_id, ''));
-    DECLARE v_to_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_to_department_id, ''));
-    DECLARE v_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_actor_id, v_from_operator_id));
-    DECLARE v_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_reason, ''));
-    DECLARE v_after_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_type, ''));
-    DECLARE v_after_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_after_id, ''));
-    DECLARE v_dry_run_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_dry_run_fl, ''));
-    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_at_end BOOLEAN DEFAULT FALSE;
-    DECLARE v_now DATETIME(6);
-    DECLARE v_row_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_row_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_return_cd CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_fence BIGINT;
-    DECLARE v_expires_ts DATETIME(6);
-    DECLARE v_seconds_left BIGINT;
-    DECLARE v_told LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
-    DECLARE page CURSOR FOR
-        SELECT l.object_type, l.object_id, l.fence, l.expires_ts
-        FROM appl_lock AS l
-        WHERE (l.object_type > v_after_type OR (l.object_type = v_after_type AND l.object_id > v_after_id))
-            AND (p_object_type IS NULL OR l.object_type = v_object_type)
-            AND l.operator_id = v_from_operator_id
-            AND l.expires_ts > v_now
-        ORDER BY l.object_type, l.object_id
-        LIMIT v_max_rows;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_at_end = TRUE;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_began THEN
-            CALL appl_lock_end(FALSE);
-        END IF;
-        RESIGNAL;
-    END;
-
-    IF CHAR_LENGTH(v_from_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_from_operator_id', CHAR_LENGTH(v_from_operator_id), 64);
-    ELSEIF p_object_type IS NOT NULL AND CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64
-        OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_to_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_operator_id', CHAR_LENGTH(v_to_operator_id), 64);
-    ELSEIF CHAR_LENGTH(v_to_department_id) > 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_department_id', CHAR_LENGTH(v_to_department_id), 64);
-    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('transfer_appl_locks', 'p_ttl_seconds', 315360000);
-    ELSEIF CHAR_LENGTH(v_actor_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_actor_id', CHAR_LENGTH(v_actor_id), 64);
-    ELSEIF CHAR_LENGTH(v_reason) > 255 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_reason', CHAR_LENGTH(v_reason), 255);
-    ELSEIF CHAR_LENGTH(v_after_type) > 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_after_type', CHAR_LENGTH(v_after_type), 64);
-    ELSEIF CHAR_LENGTH(v_after_id) > 255 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_after_id', CHAR_LENGTH(v_after_id), 255);
-    ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
-        CALL appl_lock_refuse_number('transfer_appl_locks', 'p_max_rows', 10000);
-    ELSEIF v_dry_run_fl NOT IN ('Y', 'N', '') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_dry_run_fl must be Y or N';
-    END IF;
-
-    -- S1: the page. The cursor has all of it before the first lock changes, and outside of the transaction of S2 and S3.
-    SET v_now = UTC_TIMESTAMP(6);
-    OPEN page;
-    IF v_dry_run_fl <> 'Y' THEN
-        CALL appl_lock_begin(v_began);
-    END IF;
-    locks: LOOP
-        FETCH page INTO v_row_type, v_row_id, v_fence, v_expires_ts;
-        IF v_at_end THEN
-            LEAVE locks;
-        END IF;
-        SET v_outcome = 'WOULD_TRANSFER';
-        SET v_old_operator_id = '';
-        SET v_old_department_id = '';
-        IF v_dry_run_fl <> 'Y' THEN
-            -- S2: is the row at hand, and what grant does it have?
-            SET v_outcome = '';
-            SELECT l.fence, l.expires_ts
-            INTO v_fence, v_expires_ts
-            FROM appl_lock AS l
-            WHERE l.object_type = v_row_type
-                AND l.object_id = v_row_id
-            FOR UPDATE SKIP LOCKED;
-            IF v_at_end THEN
-                SET v_outcome = 'BUSY';
-                SET v_at_end = FALSE;
-            END IF;
-        END IF;
-        SET v_now = UTC_TIMESTAMP(6);
-        SET v_seconds_left = GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1);
-        IF v_outcome = '' THEN
-            -- S3: hand it over.
-            CALL transfer_appl_lock_core(
-                v_row_type, v_row_id, v_from_operator_id, v_to_operator_id, v_to_department_id, p_ttl_seconds,
-                v_actor_id, v_reason,
-                v_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
-            );
-        END IF;
-        SET v_told = CONCAT(v_told, IF(v_told = '', '[', ','), JSON_ARRAY(
-            v_row_type, v_row_id, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
-        ));
-    END LOOP locks;
-    CLOSE page;
-    -- What is longer than max_allowed_packet is NULL, and nothing must be done that is not told.
-    IF v_told IS NULL THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_max_rows is too much for max_allowed_packet';
-    END IF;
-    IF v_began THEN
-        CALL appl_lock_end(TRUE);
-    END IF;
-
-    SELECT
-        t.object_type,
-        t.object_id,
-        t.outcome,
-        t.old_operator_id,
-        t.old_department_id,
-        t.fence,
-        t.expires_ts,
-        t.seconds_left
-    FROM JSON_TABLE(IF(v_told = '', '[]', CONCAT(v_told, ']')), '$[*]' COLUMNS (
-        place FOR ORDINALITY,
-        object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[0]',
-        object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[1]',
-        outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[2]',
-        old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[3]',
-        old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[4]',
-        fence BIGINT PATH '$[5]',
-        expires_ts DATETIME(6) PATH '$[6]',
-        seconds_left BIGINT PATH '$[7]'
-    )) AS t
-    ORDER BY t.place;
+    CALL appl_lock_move_page(
+        'transfer_appl_locks', p_from_operator_id, p_object_type, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id, p_reason,
+        p_after_type, p_after_id, p_max_rows, p_dry_run_fl
+    );
 END;
 -- +goose StatementEnd
 
@@ -4818,8 +4492,6 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 DROP PROCEDURE IF EXISTS take_appl_lock_row;
 DROP PROCEDURE IF EXISTS take_appl_lock;
 DROP PROCEDURE IF EXISTS take_appl_lock_core;
-DROP PROCEDURE IF EXISTS stats_appl_locks;
-DROP PROCEDURE IF EXISTS stats_appl_locks_core;
 DROP PROCEDURE IF EXISTS set_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS set_appl_lock_policy;
 DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
@@ -4829,30 +4501,27 @@ DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
+DROP PROCEDURE IF EXISTS renew_appl_locks_tell;
 DROP PROCEDURE IF EXISTS renew_appl_locks;
 DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 DROP PROCEDURE IF EXISTS release_appl_locks;
 DROP PROCEDURE IF EXISTS release_appl_locks_core;
 DROP PROCEDURE IF EXISTS release_appl_lock_row;
 DROP PROCEDURE IF EXISTS release_appl_lock_row_core;
+DROP PROCEDURE IF EXISTS appl_lock_release;
 DROP PROCEDURE IF EXISTS release_appl_lock;
 DROP PROCEDURE IF EXISTS release_appl_lock_core;
 DROP PROCEDURE IF EXISTS purge_appl_locks_row;
 DROP PROCEDURE IF EXISTS purge_appl_locks;
 DROP PROCEDURE IF EXISTS purge_appl_locks_core;
+DROP PROCEDURE IF EXISTS purge_appl_lock_history_row;
+DROP PROCEDURE IF EXISTS purge_appl_lock_history;
+DROP PROCEDURE IF EXISTS purge_appl_lock_history_core;
 DROP PROCEDURE IF EXISTS poll_appl_locks;
 DROP PROCEDURE IF EXISTS poll_appl_locks_core;
 DROP PROCEDURE IF EXISTS note_appl_lock_row;
 DROP PROCEDURE IF EXISTS note_appl_lock;
 DROP PROCEDURE IF EXISTS note_appl_lock_core;
-DROP PROCEDURE IF EXISTS list_appl_locks;
-DROP PROCEDURE IF EXISTS list_appl_locks_core;
-DROP PROCEDURE IF EXISTS list_appl_lock_waiters;
-DROP PROCEDURE IF EXISTS list_appl_lock_waiters_core;
-DROP PROCEDURE IF EXISTS list_appl_lock_policies;
-DROP PROCEDURE IF EXISTS list_appl_lock_policies_core;
-DROP PROCEDURE IF EXISTS list_appl_lock_events;
-DROP PROCEDURE IF EXISTS list_appl_lock_events_core;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_row;
 DROP PROCEDURE IF EXISTS inquire_appl_lock;
 DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
@@ -4860,14 +4529,10 @@ DROP PROCEDURE IF EXISTS inbox_appl_locks;
 DROP PROCEDURE IF EXISTS inbox_appl_locks_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_permit;
 DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
-DROP PROCEDURE IF EXISTS get_appl_lock_rows;
-DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 DROP PROCEDURE IF EXISTS get_appl_lock_row;
 DROP PROCEDURE IF EXISTS get_appl_lock_row_core;
 DROP PROCEDURE IF EXISTS get_appl_lock;
 DROP PROCEDURE IF EXISTS get_appl_lock_core;
-DROP PROCEDURE IF EXISTS get_appl_lock_tell;
-DROP PROCEDURE IF EXISTS get_appl_lock_overtake;
 DROP PROCEDURE IF EXISTS drop_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
 DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
@@ -4878,11 +4543,30 @@ DROP PROCEDURE IF EXISTS appl_lock_version;
 DROP PROCEDURE IF EXISTS appl_lock_version_core;
 DROP PROCEDURE IF EXISTS appl_lock_end;
 DROP PROCEDURE IF EXISTS appl_lock_begin;
-DROP PROCEDURE IF EXISTS appl_lock_record;
+DROP PROCEDURE IF EXISTS appl_lock_inside;
+DROP PROCEDURE IF EXISTS appl_lock_look;
+DROP PROCEDURE IF EXISTS appl_lock_enter;
+DROP PROCEDURE IF EXISTS appl_lock_refuse;
+DROP PROCEDURE IF EXISTS appl_lock_move_page;
+DROP PROCEDURE IF EXISTS get_appl_lock_rows;
+DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
+DROP PROCEDURE IF EXISTS get_appl_lock_late;
+DROP PROCEDURE IF EXISTS get_appl_lock_tell;
+DROP PROCEDURE IF EXISTS get_appl_lock_insert;
+DROP PROCEDURE IF EXISTS appl_lock_policy;
+DROP PROCEDURE IF EXISTS get_appl_lock_check;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
-DROP PROCEDURE IF EXISTS appl_lock_refuse_number;
-DROP PROCEDURE IF EXISTS appl_lock_refuse_text;
+DROP VIEW IF EXISTS appl_lock_stats;
+DROP VIEW IF EXISTS appl_lock_policies;
+DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_waiting;
+DROP VIEW IF EXISTS appl_lock_live;
+DROP PROCEDURE IF EXISTS appl_lock_move;
+DROP PROCEDURE IF EXISTS appl_lock_record;
+DROP PROCEDURE IF EXISTS appl_lock_number;
+DROP PROCEDURE IF EXISTS appl_lock_key;
+DROP PROCEDURE IF EXISTS appl_lock_text;
 
 SET SESSION sql_mode = @applock_sql_mode;

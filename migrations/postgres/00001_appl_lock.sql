@@ -1,5 +1,5 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and appl_lock_event, the
--- history, and appl_lock_policy, what is laid down for a type. They are new: an older client notices nothing.
+-- Creates the tables: appl_lock has the locks, appl_lock_waiter who waits for one, appl_lock_event the history, appl_lock_policy
+-- the policies of types, and appl_lock_fence the greatest fence that was purged.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -29,24 +29,28 @@ CREATE TABLE appl_lock (
     fence bigint NOT NULL,
     acquired_ts timestamptz NOT NULL,
     lock_ts timestamptz NOT NULL,
+    ttl_seconds bigint NOT NULL,
     expires_ts timestamptz NOT NULL,
     note varchar(255) COLLATE "C" NOT NULL DEFAULT '',
     history_fl boolean NOT NULL DEFAULT false,
+    released_ts timestamptz,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id)
 ) WITH (fillfactor = 70);
 
 COMMENT ON TABLE appl_lock IS
-    'One row for each object that is or was locked. The lock is live while expires_ts lies in the future; an expired row is a free object. Change it through the procedures only.';
+    'One row for each object that is or was locked. The lock is live while released_ts is NULL and expires_ts lies in the future; else the object is free. Change it through the procedures only.';
 COMMENT ON COLUMN appl_lock.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
 COMMENT ON COLUMN appl_lock.object_id IS 'Which object of that kind.';
-COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock, or held it last: a person, a service or a process.';
 COMMENT ON COLUMN appl_lock.department_id IS 'The department of the operator; may be empty.';
 COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for every later grant of the same object.';
 COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
-COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Equal to acquired_ts exactly until the first renewal. Once the lock has been released, when that was.';
-COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock; releasing sets it to 1970.';
+COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Each makes it greater, also when the clock was set back: it is the version of the row.';
+COMMENT ON COLUMN appl_lock.ttl_seconds IS 'The ttl that the last get, renewal or transfer asked for, cut to the longest of the policy.';
+COMMENT ON COLUMN appl_lock.expires_ts IS 'When the lock ends by itself; a release leaves it as it is.';
 COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
 COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, as the policy said at the last get.';
+COMMENT ON COLUMN appl_lock.released_ts IS 'When the grant was released; NULL while it lasts, and when it ended by itself.';
 
 -- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
 CREATE TABLE appl_lock_waiter (
@@ -58,6 +62,7 @@ CREATE TABLE appl_lock_waiter (
     since_ts timestamptz NOT NULL,
     until_ts timestamptz,
     expires_ts timestamptz NOT NULL,
+    holder_id varchar(64) COLLATE "C" NOT NULL DEFAULT '',
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
     CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id <> ''),
@@ -66,6 +71,7 @@ CREATE TABLE appl_lock_waiter (
 ) WITH (fillfactor = 70);
 
 CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
+CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id);
 
 COMMENT ON TABLE appl_lock_waiter IS
     'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
@@ -77,9 +83,10 @@ COMMENT ON COLUMN appl_lock_waiter.client_id IS 'The waiting program, by a name 
 COMMENT ON COLUMN appl_lock_waiter.since_ts IS 'Since when it waits.';
 COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.';
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
+COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the object at the last announcement or poll; empty for nobody. A hint for the inbox, which verifies it.';
 
--- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
--- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
+-- No foreign key: an event outlives its object. An index for each way to look for events, in the order of event_id: an object's,
+-- and what an operator did, lost and got.
 CREATE TABLE appl_lock_event (
     event_id bigint GENERATED ALWAYS AS IDENTITY,
     event_ts timestamptz NOT NULL,
@@ -96,10 +103,12 @@ CREATE TABLE appl_lock_event (
     from_fence bigint NOT NULL,
     to_fence bigint NOT NULL,
     reason varchar(255) COLLATE "C" NOT NULL,
+    next_xid xid8,
     CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id)
 );
 
 CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id);
+CREATE INDEX appl_lock_event_actor_ix ON appl_lock_event (actor_id, event_id);
 CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id);
 CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id);
 
@@ -107,10 +116,10 @@ COMMENT ON TABLE appl_lock_event IS
     'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.';
 COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
 COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
-COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED.';
-COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED and POLICY.';
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY or PURGED.';
-COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED.';
+COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED and HISTORY_PURGED.';
+COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.';
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.';
+COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named it; empty when the call named nobody.';
 COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
 COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';
 COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock; empty if nobody.';
@@ -119,7 +128,8 @@ COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who has the lock now; empty
 COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that operator; may be empty.';
 COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant before; 0 for none.';
 COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the grant now; 0 for none.';
-COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED the number of rows, for POLICY first what it says now.';
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why; for PURGED and HISTORY_PURGED the number of rows, for POLICY first what it says now.';
+COMMENT ON COLUMN appl_lock_event.next_xid IS 'No transaction that began to write before the event was numbered has this id or a greater one: inbox_appl_locks tells by it which events can still come.';
 
 CREATE TABLE appl_lock_policy (
     object_type varchar(64) COLLATE "C" NOT NULL,
@@ -138,9 +148,22 @@ COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to whic
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
 COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.';
 
+CREATE TABLE appl_lock_fence (
+    id smallint NOT NULL,
+    fence bigint NOT NULL,
+    CONSTRAINT appl_lock_fence_pk PRIMARY KEY (id),
+    CONSTRAINT appl_lock_fence_ck CHECK (id = 1)
+);
+
+COMMENT ON TABLE appl_lock_fence IS 'One row. Written by purge_appl_locks only.';
+COMMENT ON COLUMN appl_lock_fence.id IS 'Always 1.';
+COMMENT ON COLUMN appl_lock_fence.fence IS 'The greatest fence of the rows that were purged: a new row begins above it.';
+
+INSERT INTO appl_lock_fence (id, fence) VALUES (1, 0);
+
 -- The answers of the routines that are called most, in the order of their OUT columns.
 CREATE TYPE get_appl_lock_answer AS (
-    p_lock_fl character(1),
+    p_ok_fl character(1),
     p_outcome text,
     p_old_operator_id text,
     p_old_department_id text,
@@ -153,7 +176,7 @@ CREATE TYPE get_appl_lock_answer AS (
 COMMENT ON TYPE get_appl_lock_answer IS 'What get_appl_lock_row answers.';
 
 CREATE TYPE release_appl_lock_answer AS (
-    p_return_cd character(1),
+    p_ok_fl character(1),
     p_outcome text,
     p_old_operator_id text,
     p_old_department_id text
@@ -162,7 +185,7 @@ CREATE TYPE release_appl_lock_answer AS (
 COMMENT ON TYPE release_appl_lock_answer IS 'What release_appl_lock_row answers.';
 
 CREATE TYPE inquire_appl_lock_answer AS (
-    p_return_cd character(1),
+    p_ok_fl character(1),
     p_operator_id text,
     p_department_id text,
     p_fence bigint,
@@ -176,7 +199,7 @@ CREATE TYPE inquire_appl_lock_answer AS (
 COMMENT ON TYPE inquire_appl_lock_answer IS 'What inquire_appl_lock_row answers.';
 
 -- An empty or small table that the server knows to be one is read as it is, which costs half of what its index does.
-ANALYZE appl_lock_policy;
+ANALYZE appl_lock_policy, appl_lock_fence;
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
 
@@ -190,6 +213,7 @@ BEGIN
     EXECUTE format('DROP TYPE IF EXISTS %I.inquire_appl_lock_answer', v_schema);
     EXECUTE format('DROP TYPE IF EXISTS %I.release_appl_lock_answer', v_schema);
     EXECUTE format('DROP TYPE IF EXISTS %I.get_appl_lock_answer', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_fence', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_policy', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);

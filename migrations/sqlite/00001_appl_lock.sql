@@ -1,7 +1,9 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, and appl_lock_event, the
--- history, and appl_lock_policy, what is laid down for a type. They are new: an older client notices nothing. Timestamps are microseconds since 1970-01-01 UTC.
+-- Creates the tables: appl_lock, the locks; appl_lock_fence, the greatest fence that was purged; appl_lock_waiter, the
+-- operators that wait; appl_lock_event, the history; appl_lock_policy, the policies of the types. Timestamps are microseconds
+-- since 1970-01-01 UTC.
 
 -- +goose Up
+-- A lock is live while released_ts IS NULL and expires_ts lies in the future. No name has a control character.
 CREATE TABLE appl_lock (
     object_type TEXT NOT NULL,
     object_id TEXT NOT NULL,
@@ -10,9 +12,11 @@ CREATE TABLE appl_lock (
     fence INTEGER NOT NULL,
     acquired_ts INTEGER NOT NULL,
     lock_ts INTEGER NOT NULL,
+    ttl_seconds INTEGER NOT NULL,
     expires_ts INTEGER NOT NULL,
     note TEXT NOT NULL DEFAULT '',
     history_fl TEXT NOT NULL DEFAULT 'N',
+    released_ts INTEGER,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
@@ -20,8 +24,21 @@ CREATE TABLE appl_lock (
     CONSTRAINT appl_lock_department_id_ck CHECK (length(department_id) <= 64),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts),
+    CONSTRAINT appl_lock_control_ck CHECK (
+        (object_type || object_id || operator_id || department_id) NOT GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'
+        AND instr(object_type || object_id || operator_id || department_id, char(0)) = 0
+    ),
     CONSTRAINT appl_lock_note_ck CHECK (length(note) <= 255)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE appl_lock_fence (
+    slot INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    CONSTRAINT appl_lock_fence_pk PRIMARY KEY (slot),
+    CONSTRAINT appl_lock_fence_slot_ck CHECK (slot = 1)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO appl_lock_fence (slot, fence) VALUES (1, 0);
 
 CREATE TABLE appl_lock_waiter (
     object_type TEXT NOT NULL,
@@ -32,15 +49,21 @@ CREATE TABLE appl_lock_waiter (
     since_ts INTEGER NOT NULL,
     until_ts INTEGER,
     expires_ts INTEGER NOT NULL,
+    holder_id TEXT NOT NULL,
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_waiter_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_waiter_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_waiter_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
     CONSTRAINT appl_lock_waiter_department_ck CHECK (length(department_id) <= 64),
+    CONSTRAINT appl_lock_waiter_control_ck CHECK (
+        (object_type || object_id || operator_id || department_id) NOT GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'
+        AND instr(object_type || object_id || operator_id || department_id, char(0)) = 0
+    ),
     CONSTRAINT appl_lock_waiter_client_ck CHECK (length(client_id) BETWEEN 1 AND 64)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
+CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id);
 
 -- AUTOINCREMENT: the number of an event that has been purged is not given again.
 CREATE TABLE appl_lock_event (
@@ -63,6 +86,7 @@ CREATE TABLE appl_lock_event (
 ) STRICT;
 
 CREATE INDEX appl_lock_event_object_ix ON appl_lock_event (object_type, object_id, event_id);
+CREATE INDEX appl_lock_event_actor_ix ON appl_lock_event (actor_id, event_id);
 CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event_id);
 CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id);
 
@@ -83,4 +107,5 @@ CREATE TABLE appl_lock_policy (
 DROP TABLE IF EXISTS appl_lock_policy;
 DROP TABLE IF EXISTS appl_lock_event;
 DROP TABLE IF EXISTS appl_lock_waiter;
+DROP TABLE IF EXISTS appl_lock_fence;
 DROP TABLE IF EXISTS appl_lock;

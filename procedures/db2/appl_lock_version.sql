@@ -17,6 +17,3 @@ NOT DETERMINISTIC
 CONTAINS SQL
 RETURN 1
 @
-
-COMMENT ON SPECIFIC FUNCTION appl_lock_version IS 'The version of the installed contract.'
-@

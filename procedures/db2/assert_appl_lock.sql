@@ -6,36 +6,28 @@
 --            a holder that lost its lock without noticing. Under autocommit it is a check only.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder, and Db2
 --            cuts it off after 70 bytes. -911 and -913 as get_appl_lock.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
 --            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does.
--- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; the row
---            that S1 has locked is judged, with a clock that is read after that.
+-- Race-free  Whoever locks the row first goes first; the row that S1 has locked is judged, with a clock that is read after
+--            that.
 -- Differs    A refused assert has locked the row, too.
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE assert_appl_lock (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_fence BIGINT
-)
+CREATE OR REPLACE PROCEDURE assert_appl_lock (...)
 SPECIFIC assert_appl_lock
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id, v_operator_id VARCHAR(4000);
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
+    DECLARE v_now, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_operator_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_expires_ts TIMESTAMP;
     DECLARE v_message VARCHAR(512);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -50,17 +42,22 @@ main: BEGIN
     ELSEIF COALESCE(p_fence, 0) < 1 THEN
         CALL appl_lock_refuse_number('assert_appl_lock', 'p_fence', 9223372036854775807);
     END IF;
+    IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id) THEN
+        CALL appl_lock_check_text('assert_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('assert_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('assert_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
     -- S1: who holds it, and keep it so. The aggregates make it one row in any case.
-    SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.expires_ts)
-    INTO v_rows, v_old_operator_id, v_old_fence, v_old_expires_ts
+    SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
+    INTO v_rows, v_old_operator_id, v_old_fence, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
     WITH RS USE AND KEEP SHARE LOCKS;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-    IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+    IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
         SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = 'assert_appl_lock: nobody holds it';
     END IF;
     IF v_old_operator_id <> v_operator_id OR v_old_fence <> p_fence THEN
@@ -68,34 +65,4 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = v_message;
     END IF;
 END main
-@
-
-CREATE OR REPLACE PROCEDURE assert_appl_lock_row (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_fence BIGINT
-)
-SPECIFIC assert_appl_lock_row
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-MODIFIES SQL DATA
-BEGIN
-    CALL assert_appl_lock(
-        p_object_type, p_object_id, p_operator_id, p_fence
-    );
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
-            FROM SYSIBM.SYSDUMMY1;
-        OPEN answer;
-    END;
-END
-@
-
-COMMENT ON SPECIFIC PROCEDURE assert_appl_lock IS 'Fail unless exactly this grant is live, and keep it so to the end of the transaction.'
-@
-
-COMMENT ON SPECIFIC PROCEDURE assert_appl_lock_row IS 'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.'
 @

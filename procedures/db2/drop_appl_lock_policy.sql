@@ -5,7 +5,7 @@
 --            A grant keeps the end that it has until it is renewed or transferred.
 -- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
 --            blanks are trimmed first.
--- Out        p_return_cd, p_outcome.
+-- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
 -- Locks      S1 locks the type's one row, to the end of the caller's transaction. No get waits for that.
 -- Race-free  Two at once: one waits for the other and answers NONE.
@@ -13,26 +13,18 @@
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE drop_appl_lock_policy (
-    IN p_object_type VARCHAR(4000),
-    IN p_actor_id VARCHAR(4000),
-    IN p_reason VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
-    OUT p_outcome VARCHAR(11)
-)
+CREATE OR REPLACE PROCEDURE drop_appl_lock_policy (...)
 SPECIFIC drop_appl_lock_policy
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
+    DECLARE v_object_type, v_actor_id, v_reason VARCHAR(4000);
     DECLARE v_told VARCHAR(1020) DEFAULT 'dropped';
     DECLARE v_changed INTEGER DEFAULT 0;
     DECLARE v_now TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = 'NONE';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
@@ -43,6 +35,9 @@ BEGIN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    END IF;
+    IF NOT_PLAIN(v_object_type) THEN
+        CALL appl_lock_check_text('drop_appl_lock_policy', 'p_object_type', v_object_type);
     END IF;
 
     IF v_reason <> '' THEN
@@ -55,74 +50,9 @@ BEGIN
     GET DIAGNOSTICS v_changed = ROW_COUNT;
     IF v_changed = 1 THEN
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        INSERT INTO appl_lock_event (
-            event_ts,
-            object_type,
-            object_id,
-            event,
-            actor_id,
-            db_user,
-            program,
-            from_operator_id,
-            from_department_id,
-            to_operator_id,
-            to_department_id,
-            from_fence,
-            to_fence,
-            reason
-        )
-        VALUES (
-            v_now,
-            v_object_type,
-            '',
-            'POLICY',
-            v_actor_id,
-            SESSION_USER,
-            '',
-            '',
-            '',
-            '',
-            '',
-            0,
-            0,
-            v_told
-        );
-        SET p_return_cd = 'Y';
+        CALL appl_lock_record(v_now, v_object_type, '', 'POLICY', v_actor_id, '', '', '', '', 0, 0, v_told);
+        SET p_ok_fl = 'Y';
         SET p_outcome = 'DROPPED';
     END IF;
 END
-@
-
-CREATE OR REPLACE PROCEDURE drop_appl_lock_policy_row (
-    IN p_object_type VARCHAR(4000),
-    IN p_actor_id VARCHAR(4000),
-    IN p_reason VARCHAR(4000)
-)
-SPECIFIC drop_appl_lock_policy_row
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-MODIFIES SQL DATA
-BEGIN
-    DECLARE v_return_cd CHAR(1);
-    DECLARE v_outcome VARCHAR(11);
-    CALL drop_appl_lock_policy(
-        p_object_type, p_actor_id, p_reason,
-        v_return_cd, v_outcome
-    );
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                v_return_cd AS p_return_cd,
-                v_outcome AS p_outcome
-            FROM SYSIBM.SYSDUMMY1;
-        OPEN answer;
-    END;
-END
-@
-
-COMMENT ON SPECIFIC PROCEDURE drop_appl_lock_policy IS 'Take back the policy of a type.'
-@
-
-COMMENT ON SPECIFIC PROCEDURE drop_appl_lock_policy_row IS 'Take back the policy of a type; the answer is one row.'
 @

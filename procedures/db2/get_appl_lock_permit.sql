@@ -30,46 +30,24 @@
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE get_appl_lock_permit (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_permits BIGINT,
-    IN p_operator_id VARCHAR(4000),
-    IN p_department_id VARCHAR(4000),
-    IN p_ttl_seconds BIGINT
-)
+CREATE OR REPLACE PROCEDURE get_appl_lock_permit (...)
 SPECIFIC get_appl_lock_permit
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_department_id VARCHAR(4000);
-    DECLARE v_count INTEGER DEFAULT 0;
-    DECLARE v_length INTEGER DEFAULT 0;
-    DECLARE v_first INTEGER DEFAULT 0;
-    DECLARE v_at INTEGER DEFAULT 0;
-    DECLARE v_slot INTEGER DEFAULT 0;
-    DECLARE v_free INTEGER DEFAULT 0;
-    DECLARE v_chosen INTEGER DEFAULT 0;
-    DECLARE v_chosen_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_chosen_id VARCHAR(4000);
+    DECLARE v_count, v_length, v_first, v_at, v_slot, v_free, v_chosen INTEGER DEFAULT 0;
     DECLARE v_tried VARCHAR(8000) DEFAULT '#';
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_live_operator_id VARCHAR(256);
-    DECLARE v_live_department_id VARCHAR(256);
-    DECLARE v_live_expires_ts TIMESTAMP;
-    DECLARE v_own_department_id VARCHAR(256);
-    DECLARE v_lock_fl CHAR(1) DEFAULT 'N';
+    DECLARE v_now, v_live_expires_ts, v_live_released_ts TIMESTAMP;
+    DECLARE v_live_operator_id, v_live_department_id, v_own_department_id VARCHAR(256);
+    DECLARE v_ok_fl CHAR(1) DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_fence BIGINT;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_fence, v_seconds_left BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
-    DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(1020);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -90,6 +68,12 @@ BEGIN
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000);
     END IF;
+    IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id || COALESCE(v_department_id, '')) THEN
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('get_appl_lock_permit', 'p_department_id', v_department_id);
+    END IF;
 
     -- Each operator begins with a slot of its own, as far as there are enough.
     SET v_count = p_permits;
@@ -101,7 +85,7 @@ BEGIN
         ), v_count);
     END WHILE;
 
-    rounds: WHILE v_lock_fl = 'N' DO
+    rounds: WHILE v_ok_fl = 'N' DO
         -- S1: the slot that the operator has, or else the next one that is free. The aggregates make it one row in any case.
         SET v_at = 0;
         SET v_free = 0;
@@ -111,14 +95,14 @@ BEGIN
             SET v_at = v_at + 1;
             SET v_chosen_id = v_object_id || '#' || CAST(v_slot AS VARCHAR(4));
             IF LOCATE('#' || CAST(v_slot AS VARCHAR(4)) || '#', v_tried) = 0 THEN
-                SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.expires_ts)
-                INTO v_rows, v_live_operator_id, v_live_department_id, v_live_expires_ts
+                SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.expires_ts), MAX(l.released_ts)
+                INTO v_rows, v_live_operator_id, v_live_department_id, v_live_expires_ts, v_live_released_ts
                 FROM appl_lock AS l
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_chosen_id
                 WITH CS;
                 SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-                IF v_rows = 0 OR v_live_expires_ts <= v_now THEN
+                IF v_rows = 0 OR v_live_released_ts IS NOT NULL OR v_live_expires_ts <= v_now THEN
                     IF v_free = 0 THEN
                         SET v_free = v_slot;
                     END IF;
@@ -139,14 +123,14 @@ BEGIN
         -- S2: get it.
         SET v_chosen_id = v_object_id || '#' || CAST(v_chosen AS VARCHAR(4));
         CALL get_appl_lock(
-            v_object_type, v_chosen_id, v_operator_id, v_department_id, p_ttl_seconds,
-            v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+            v_object_type, v_chosen_id, v_operator_id, v_department_id, p_ttl_seconds, NULL,
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
             v_seconds_left, v_note
         );
         SET v_tried = v_tried || CAST(v_chosen AS VARCHAR(4)) || '#';
     END WHILE rounds;
 
-    IF v_lock_fl = 'Y' THEN
+    IF v_ok_fl = 'Y' THEN
         BEGIN
             DECLARE granted CURSOR WITH RETURN FOR
                 SELECT
@@ -165,26 +149,11 @@ BEGIN
         -- S3: who holds them?
         BEGIN
             DECLARE answer CURSOR WITH RETURN FOR
-                WITH digit (d) AS (
-                    SELECT 0 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
-                    UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
-                ),
-                slot (place) AS (
-                    SELECT 100 * a.d + 10 * b.d + c.d + 1
-                    FROM digit AS a, digit AS b, digit AS c
-                ),
-                told (place, slot_id) AS (
-                    SELECT s.place, CAST(v_object_id || '#' || CAST(s.place AS VARCHAR(4)) AS VARCHAR(1020))
-                    FROM slot AS s
-                    WHERE s.place <= v_count
+                WITH told (place, slot_id) AS (
+                    SELECT p.n + 1, CAST(v_object_id || '#' || CAST(p.n + 1 AS VARCHAR(4)) AS VARCHAR(1020))
+                    FROM appl_lock_number AS p
+                    WHERE p.thousand = 0
+                        AND p.n < v_count
                 )
                 SELECT
                     CAST('FULL' AS VARCHAR(11)) AS outcome,
@@ -193,18 +162,13 @@ BEGIN
                     COALESCE(l.department_id, '') AS department_id,
                     COALESCE(l.fence, 0) AS fence,
                     l.expires_ts,
-                    CASE
-                        WHEN l.expires_ts > v_now THEN
-                            CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                            + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                            + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
-                        ELSE 0
-                    END AS seconds_left,
+                    CASE WHEN l.expires_ts > v_now THEN SECONDS_UP(v_now, l.expires_ts) ELSE 0 END AS seconds_left,
                     COALESCE(l.note, '') AS note
                 FROM told AS t
                 LEFT OUTER JOIN appl_lock AS l
                     ON l.object_type = v_object_type
                     AND l.object_id = t.slot_id
+                    AND l.released_ts IS NULL
                     AND l.expires_ts > v_now
                 ORDER BY seconds_left, t.place
                 WITH CS;
@@ -212,7 +176,4 @@ BEGIN
         END;
     END IF;
 END
-@
-
-COMMENT ON SPECIFIC PROCEDURE get_appl_lock_permit IS 'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.'
 @

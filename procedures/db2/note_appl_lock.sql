@@ -2,54 +2,34 @@
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
 --            as long as the grant, through renewals; the next grant begins without one.
---            N FREE: nobody holds it; nothing changed.
---            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
--- Raises     LK001 invalid argument. LK003 when the object changed hands three times during the call.
---            -911 and -913 as get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE.
---            S2 locks the object's one row and decides; held to the end of the caller's transaction.
--- Race-free  Note against release, take-over, renewal or transfer: S2 notes only if the row still has the fence and the
---            end that S1 read; else the next round reads the new one. A note never lands on a later grant of another
---            operator, nor, with p_fence, on one of this operator.
---            Renewal of a row that is noted meanwhile: it keeps the note of the row that it has locked.
---            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            N FREE: nobody holds it. N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_fence 1 or greater, NULL =
+--            whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
+--            get_appl_lock.
+-- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE. S2 locks the object's
+--            one row; held to the end of the caller's transaction.
+-- Race-free  S2 notes only on the very row that S1 read; else the next round reads the new one. A note never lands on a later
+--            grant of another operator, nor, with p_fence, on one of this operator.
+--            A renewal answers with the note that is there when it changes the row.
 -- Differs    As get_appl_lock.
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE note_appl_lock (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_fence BIGINT,
-    IN p_note VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
-    OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
-    OUT p_old_department_id VARCHAR(256)
-)
+CREATE OR REPLACE PROCEDURE note_appl_lock (...)
 SPECIFIC note_appl_lock
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_note VARCHAR(4000);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_note VARCHAR(4000);
+    DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
+    DECLARE v_now, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_expires_ts TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -68,20 +48,26 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_note, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('note_appl_lock', 'p_note', CHARACTER_LENGTH(v_note, CODEUNITS32), 255);
     END IF;
+    IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id) THEN
+        CALL appl_lock_check_text('note_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('note_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('note_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
         -- S1: who holds it? The aggregates make it one row in any case.
-        SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts)
-        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts)
+        INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts, v_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
         WITH CS;
         SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-        IF v_rows = 0 OR v_old_expires_ts <= v_now THEN
+        IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
             SET p_outcome = 'FREE';
             LEAVE main;
         END IF;
@@ -98,54 +84,16 @@ main: BEGIN
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence
-            AND l.expires_ts = v_old_expires_ts;
+            AND l.lock_ts = v_old_lock_ts
+            AND l.expires_ts = v_old_expires_ts
+            AND l.released_ts IS NULL;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            SET p_return_cd = 'Y';
+            SET p_ok_fl = 'Y';
             SET p_outcome = 'NOTED';
             LEAVE main;
         END IF;
     END WHILE;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'note_appl_lock: changed hands during the call; call again';
 END main
-@
-
-CREATE OR REPLACE PROCEDURE note_appl_lock_row (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_fence BIGINT,
-    IN p_note VARCHAR(4000)
-)
-SPECIFIC note_appl_lock_row
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-MODIFIES SQL DATA
-BEGIN
-    DECLARE v_return_cd CHAR(1);
-    DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
-    DECLARE v_old_department_id VARCHAR(256);
-    CALL note_appl_lock(
-        p_object_type, p_object_id, p_operator_id, p_fence, p_note,
-        v_return_cd, v_outcome, v_old_operator_id, v_old_department_id
-    );
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                v_return_cd AS p_return_cd,
-                v_outcome AS p_outcome,
-                v_old_operator_id AS p_old_operator_id,
-                v_old_department_id AS p_old_department_id
-            FROM SYSIBM.SYSDUMMY1;
-        OPEN answer;
-    END;
-END
-@
-
-COMMENT ON SPECIFIC PROCEDURE note_appl_lock IS 'Say why an operator holds an object, for whoever asks.'
-@
-
-COMMENT ON SPECIFIC PROCEDURE note_appl_lock_row IS 'Say why an operator holds an object, for whoever asks; the answer is one row.'
 @

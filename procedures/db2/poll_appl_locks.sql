@@ -4,27 +4,25 @@
 -- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
 --            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
 --            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
---            30 s or more.
+--            30 s or more, with who holds each object now.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        A result set: object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the
 --            object is free), ordered by free_in_us, object_type, object_id.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
--- Locks      Normally nothing: S1 and S3 read what is committed, without waiting (cur_commit, the default). Once
---            in 30 s, S2 locks the program's rows in appl_lock_waiter, to the end of the caller's transaction.
+-- Locks      Normally nothing: S1 and S4 read what is committed, without waiting (cur_commit, the default). Once in 30 s S2
+--            locks the program's rows in appl_lock_waiter, and S3 those whose object has changed hands, to the end of the
+--            caller's transaction.
 -- Race-free  Against announce and retract of a row: whoever locks it first goes first; those lock one row, so
 --            that alone they and a poll are no circle. A row that comes behind S1 is listed for 60 s anyway.
---            What S3 says was true at one moment; a get finds out what has become of it.
--- Differs    S2 waits for a row that another transaction is changing, up to 1 s, where it cannot be passed over:
+--            What S4 says was true at one moment; a get finds out what has become of it.
+-- Differs    S2 and S3 wait for a row that another transaction is changing, up to 1 s, where it cannot be passed over:
 --            announce in a transaction that stays open keeps its program from polling. A purge that removes rows
 --            which a poll is bringing back may be a deadlock, of which Db2 ends one.
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE poll_appl_locks (
-    IN p_client_id VARCHAR(4000),
-    IN p_max_rows BIGINT
-)
+CREATE OR REPLACE PROCEDURE poll_appl_locks (...)
 SPECIFIC poll_appl_locks
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
@@ -33,11 +31,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_client_id VARCHAR(4000);
     DECLARE v_max_rows BIGINT;
+    DECLARE v_rows, v_ending, v_moved INTEGER DEFAULT 0;
     DECLARE v_limit INTEGER;
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_soon TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_now, v_soon, v_expires_ts TIMESTAMP;
 
     SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
     SET v_max_rows = COALESCE(p_max_rows, 1000);
@@ -53,36 +49,61 @@ BEGIN
     SET v_soon = v_now + (30) SECOND;
     SET v_expires_ts = v_now + (60) SECOND;
 
-    -- S1: must one of them be kept listed?
-    SELECT COUNT(*)
-    INTO v_rows
+    -- S1: must one of them be kept listed, and has an object changed hands?
+    SELECT
+        COUNT(*),
+        COALESCE(SUM(CASE WHEN w.expires_ts < v_soon AND (w.until_ts IS NULL OR w.until_ts > w.expires_ts) THEN 1 ELSE 0 END), 0),
+        COALESCE(SUM(CASE WHEN w.holder_id <> COALESCE(l.operator_id, '') THEN 1 ELSE 0 END), 0)
+    INTO v_rows, v_ending, v_moved
     FROM appl_lock_waiter AS w
+    LEFT OUTER JOIN appl_lock AS l
+        ON l.object_type = w.object_type
+        AND l.object_id = w.object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > v_now
     WHERE w.client_id = v_client_id
-        AND w.expires_ts < v_soon
-        AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
+        AND (w.until_ts IS NULL OR w.until_ts > v_now)
     WITH CS;
 
     -- S2: then all of them, so that it is not another one's turn at the next poll.
-    IF v_rows > 0 THEN
+    IF v_ending > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET expires_ts = CASE WHEN w.until_ts < v_expires_ts THEN w.until_ts ELSE v_expires_ts END
         WHERE w.client_id = v_client_id
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
     END IF;
 
-    -- S3: when will each be free?
+    -- S3: and say who holds it now.
+    IF v_moved > 0 THEN
+        UPDATE appl_lock_waiter AS w
+        SET holder_id = COALESCE((
+            SELECT l.operator_id
+            FROM appl_lock AS l
+            WHERE l.object_type = w.object_type
+                AND l.object_id = w.object_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+        ), '')
+        WHERE w.client_id = v_client_id
+            AND (w.until_ts IS NULL OR w.until_ts > v_now)
+            AND w.holder_id <> COALESCE((
+                SELECT l.operator_id
+                FROM appl_lock AS l
+                WHERE l.object_type = w.object_type
+                    AND l.object_id = w.object_id
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+            ), '')
+        WITH CS;
+    END IF;
+
+    -- S4: when will each be free?
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
                 a.object_type,
                 a.object_id,
-                CASE
-                    WHEN l.expires_ts > v_now THEN
-                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000
-                        + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-                        + MICROSECOND(l.expires_ts) - MICROSECOND(v_now)
-                    ELSE 0
-                END AS free_in_us
+                CASE WHEN l.expires_ts IS NOT NULL THEN MICROSECONDS(v_now, l.expires_ts) ELSE 0 END AS free_in_us
             FROM (
                 SELECT DISTINCT w.object_type, w.object_id
                 FROM appl_lock_waiter AS w
@@ -92,13 +113,12 @@ BEGIN
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = a.object_type
                 AND l.object_id = a.object_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
             ORDER BY free_in_us, object_type, object_id
             FETCH FIRST v_limit ROWS ONLY
             WITH CS;
         OPEN answer;
     END;
 END
-@
-
-COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
 @

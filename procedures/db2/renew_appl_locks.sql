@@ -1,31 +1,25 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
---            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
---            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
---            even when it has expired just now and nobody else has come.
+-- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a renewal that
+--            arrives late undoes none that came first, and no get. A ttl is cut to the greatest one of the type's policy.
+--            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts tell who and until
+--            when. FREE: nobody holds it: the grant has ended, and is not revived.
 --            No row: another transaction has changed this lock during the call. Ask again.
---            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
---            RENEWED.
+--            Where the policy of the type said ALL when the operator last called get, a renewal is an event: RENEWED.
 -- In         p_grants, 1 to 1000 grants of five fields: object_type, object_id, operator_id, fence, ttl_seconds,
 --            with the limits that these have as parameters of get_appl_lock and assert_appl_lock. A field is the
 --            number of its characters, a colon, and these: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE
 --            on customer:42, for 30 s. No object may come twice. Trailing blanks of values are trimmed.
 -- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD),
---            expires_ts (UTC, NULL when FREE), seconds_left (from now to expires_ts, rounded up; 0 when FREE),
---            ordered by object_type, object_id. Now is when the grant was renewed, and for HELD when S1 had read the
---            last one.
+--            expires_ts (UTC, NULL when FREE), seconds_left (rounded up; 0 when FREE), ordered by object_type, object_id.
 -- Raises     LK001 invalid argument: nothing has been renewed. -911/40001 with reason 68, or -913/57033, at once,
 --            when another transaction has locked a row that would be renewed: -911 means that nothing has been
 --            renewed and that the caller's transaction is over. Then renew the halves, and so on.
 -- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and keeps from S2 all that is
 --            lost. S2 locks the rows that it renews, in the order of p_grants, which should be that of
 --            the keys, to the end of the caller's transaction; it never waits.
--- Race-free  Against take-over, release or transfer: S2 renews a grant only if its row is still the very row
---            that S1 read, with a clock that is read behind it; else there is no row of it in the answer.
---            A grant that S1 finds ended does not come back: fences only grow. What became of its object is
---            read by S3, later.
+-- Race-free  S2 renews a grant only if its row is still the very row that S1 read; else there is no row of it in the answer. A
+--            grant that S1 finds ended does not come back: fences only grow. What became of its object S3 reads, later.
 -- Differs    The text, since Db2 reads no JSON on all its platforms; at most 1000 grants and 32000 bytes, which is
 --            some 300 leases. A row that is locked ends the call, since it cannot be passed over. An object that
 --            comes twice is refused where its grants stand side by side, as in the order of keys; elsewhere both
@@ -33,57 +27,32 @@
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE renew_appl_locks (
-    IN p_grants VARCHAR(32000)
-)
+CREATE OR REPLACE PROCEDURE renew_appl_locks (...)
 SPECIFIC renew_appl_locks
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_pass INTEGER DEFAULT 0;
+    DECLARE v_pass, v_left, v_at, v_colon, v_length, v_field, v_count, v_type_at, v_id_at, v_policies INTEGER DEFAULT 0;
     DECLARE v_rest VARCHAR(32000);
-    DECLARE v_left INTEGER DEFAULT 0;
-    DECLARE v_at INTEGER DEFAULT 0;
-    DECLARE v_colon INTEGER DEFAULT 0;
-    DECLARE v_length INTEGER DEFAULT 0;
-    DECLARE v_value VARCHAR(4000);
-    DECLARE v_digits VARCHAR(20);
-    DECLARE v_field INTEGER DEFAULT 0;
-    DECLARE v_count INTEGER DEFAULT 0;
-    DECLARE v_type_at INTEGER DEFAULT 0;
-    DECLARE v_id_at INTEGER DEFAULT 0;
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_fence_text VARCHAR(4000);
-    DECLARE v_ttl_text VARCHAR(4000);
-    DECLARE v_fence BIGINT;
-    DECLARE v_ttl_seconds BIGINT;
-    DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_policies INTEGER DEFAULT 0;
-    DECLARE v_last_type VARCHAR(4000);
+    DECLARE v_value, v_object_type, v_object_id, v_operator_id, v_fence_text, v_ttl_text, v_last_type VARCHAR(4000);
     DECLARE v_last_id VARCHAR(4000);
+    DECLARE v_digits VARCHAR(20);
+    DECLARE v_fence, v_ttl_seconds, v_longest_ttl_seconds BIGINT;
     DECLARE v_reason VARCHAR(64) DEFAULT '';
-    DECLARE v_message VARCHAR(256);
-    DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
-    DECLARE v_now TIMESTAMP;
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_message, v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_rows, v_changed, v_told INTEGER DEFAULT 0;
+    DECLARE v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_fence BIGINT;
-    DECLARE v_old_acquired_ts TIMESTAMP;
-    DECLARE v_old_expires_ts TIMESTAMP;
-    DECLARE v_old_department_id VARCHAR(256);
-    DECLARE v_old_history_fl CHAR(1);
-    DECLARE v_lock_ts TIMESTAMP;
-    DECLARE v_expires_ts TIMESTAMP;
-    DECLARE v_verdict CHAR(1);
-    DECLARE v_told INTEGER DEFAULT 0;
+    DECLARE v_old_history_fl, v_verdict CHAR(1);
     DECLARE v_answers VARCHAR(30000) DEFAULT '';
 
     IF COALESCE(CHARACTER_LENGTH(p_grants, CODEUNITS32), 0) = 0 THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'renew_appl_locks: p_grants must not be empty';
+    END IF;
+    IF NOT_PLAIN(p_grants) THEN
+        CALL appl_lock_check_text('renew_appl_locks', 'p_grants', p_grants);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 0;
@@ -179,11 +148,11 @@ BEGIN
             IF v_pass = 2 THEN
                 -- S1: is this grant live? The aggregates make it one row in any case.
                 SELECT
-                    COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts),
-                    MAX(l.history_fl)
+                    COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
+                    MAX(l.released_ts), MAX(l.history_fl)
                 INTO
-                    v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts,
-                    v_old_history_fl
+                    v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts,
+                    v_old_released_ts, v_old_history_fl
                 FROM appl_lock AS l
                 WHERE l.object_type = v_object_type
                     AND l.object_id = v_object_id
@@ -191,11 +160,12 @@ BEGIN
                 SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
                 SET v_verdict = 'L';
                 SET v_changed = 1;
-                IF v_rows = 1 AND v_old_expires_ts > v_now AND v_old_operator_id = v_operator_id AND v_old_fence = v_fence THEN
+                IF v_rows = 1 AND v_old_released_ts IS NULL AND v_old_expires_ts > v_now
+                    AND v_old_operator_id = v_operator_id AND v_old_fence = v_fence
+                THEN
                     SET v_lock_ts = v_now;
-                    -- Later than acquired_ts in every renewal, whatever the clock does, as in every dialect.
-                    IF v_lock_ts <= v_old_acquired_ts THEN
-                        SET v_lock_ts = v_old_acquired_ts + (0.000001) SECOND;
+                    IF v_old_lock_ts >= v_now THEN
+                        SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
                     END IF;
                     -- S1b: how long may it last?
                     SELECT COUNT(*), MAX(p.longest_ttl_seconds)
@@ -216,44 +186,19 @@ BEGIN
                     -- S2: renew it, if it is still so.
                     UPDATE appl_lock AS l
                     SET lock_ts = v_lock_ts,
+                        ttl_seconds = v_ttl_seconds,
                         expires_ts = v_expires_ts
                     WHERE l.object_type = v_object_type
                         AND l.object_id = v_object_id
                         AND l.fence = v_old_fence
-                        AND l.expires_ts = v_old_expires_ts;
+                        AND l.lock_ts = v_old_lock_ts
+                        AND l.expires_ts = v_old_expires_ts
+                        AND l.released_ts IS NULL;
                     GET DIAGNOSTICS v_changed = ROW_COUNT;
                     IF v_changed = 1 AND v_old_history_fl = 'Y' THEN
-                        INSERT INTO appl_lock_event (
-                            event_ts,
-                            object_type,
-                            object_id,
-                            event,
-                            actor_id,
-                            db_user,
-                            program,
-                            from_operator_id,
-                            from_department_id,
-                            to_operator_id,
-                            to_department_id,
-                            from_fence,
-                            to_fence,
-                            reason
-                        )
-                        VALUES (
-                            v_now,
-                            v_object_type,
-                            v_object_id,
-                            'RENEWED',
-                            v_operator_id,
-                            SESSION_USER,
-                            '',
-                            v_operator_id,
-                            v_old_department_id,
-                            v_operator_id,
-                            v_old_department_id,
-                            v_fence,
-                            v_fence,
-                            ''
+                        CALL appl_lock_record(
+                            v_now, v_object_type, v_object_id, 'RENEWED', v_operator_id,
+                            v_operator_id, v_old_department_id, v_operator_id, v_old_department_id, v_fence, v_fence, ''
                         );
                     END IF;
                 END IF;
@@ -277,41 +222,26 @@ BEGIN
     -- S3: tell it, and who holds what is lost.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
-            WITH digit (d) AS (
-                SELECT 0 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 1 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 2 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 3 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 4 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 5 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 6 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 7 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 8 FROM SYSIBM.SYSDUMMY1
-                UNION ALL SELECT 9 FROM SYSIBM.SYSDUMMY1
-            ),
-            place (base) AS (
-                SELECT 30 * (100 * a.d + 10 * b.d + c.d)
-                FROM digit AS a, digit AS b, digit AS c
-            ),
-            told (verdict, object_type, object_id, ttl_seconds) AS (
+            WITH told (verdict, object_type, object_id, ttl_seconds) AS (
                 -- There is nothing at most places, and NULL is that as a number.
                 SELECT
-                    SUBSTR(v_answers, p.base + 1, 1),
+                    SUBSTR(v_answers, 30 * p.n + 1, 1),
                     CAST(SUBSTRING(
                         p_grants,
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 2, 5), '') AS INTEGER),
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 7, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 2, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 7, 5), '') AS INTEGER),
                         CODEUNITS32
                     ) AS VARCHAR(256)),
                     CAST(SUBSTRING(
                         p_grants,
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 12, 5), '') AS INTEGER),
-                        CAST(NULLIF(SUBSTR(v_answers, p.base + 17, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 12, 5), '') AS INTEGER),
+                        CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 17, 5), '') AS INTEGER),
                         CODEUNITS32
                     ) AS VARCHAR(1020)),
-                    CAST(NULLIF(SUBSTR(v_answers, p.base + 22, 9), '') AS BIGINT)
-                FROM place AS p
-                WHERE p.base < 30 * v_told
+                    CAST(NULLIF(SUBSTR(v_answers, 30 * p.n + 22, 9), '') AS BIGINT)
+                FROM appl_lock_number AS p
+                WHERE p.thousand = 0
+                    AND p.n < v_told
             )
             SELECT
                 t.object_type,
@@ -326,22 +256,17 @@ BEGIN
                 CASE WHEN t.verdict <> 'L' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
                 CASE
                     WHEN t.verdict = 'R' THEN t.ttl_seconds
-                    WHEN l.expires_ts > v_now THEN
-                        CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
-                        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
-                        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END
+                    WHEN l.expires_ts > v_now THEN SECONDS_UP(v_now, l.expires_ts)
                     ELSE 0
                 END AS seconds_left
             FROM told AS t
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = t.object_type
                 AND l.object_id = t.object_id
+                AND (t.verdict <> 'L' OR l.released_ts IS NULL)
             ORDER BY object_type, object_id
             WITH CS;
         OPEN answer;
     END;
 END
-@
-
-COMMENT ON SPECIFIC PROCEDURE renew_appl_locks IS 'Renew many grants in one call, each by its fence.'
 @

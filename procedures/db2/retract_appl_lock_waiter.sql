@@ -3,7 +3,7 @@
 -- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_client_id 1..64. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
 -- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing
 --            else, so that alone it is in no circle of waiting calls.
@@ -13,21 +13,13 @@
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_client_id VARCHAR(4000)
-)
+CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter (...)
 SPECIFIC retract_appl_lock_waiter
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_client_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id, v_operator_id, v_client_id VARCHAR(4000);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
@@ -42,6 +34,11 @@ BEGIN
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     END IF;
+    IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id) THEN
+        CALL appl_lock_check_text('retract_appl_lock_waiter', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('retract_appl_lock_waiter', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('retract_appl_lock_waiter', 'p_operator_id', v_operator_id);
+    END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
     -- S1: nobody waits.
@@ -51,34 +48,4 @@ BEGIN
         AND operator_id = v_operator_id
         AND client_id = v_client_id;
 END
-@
-
-CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter_row (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000),
-    IN p_operator_id VARCHAR(4000),
-    IN p_client_id VARCHAR(4000)
-)
-SPECIFIC retract_appl_lock_waiter_row
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-MODIFIES SQL DATA
-BEGIN
-    CALL retract_appl_lock_waiter(
-        p_object_type, p_object_id, p_operator_id, p_client_id
-    );
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
-            FROM SYSIBM.SYSDUMMY1;
-        OPEN answer;
-    END;
-END
-@
-
-COMMENT ON SPECIFIC PROCEDURE retract_appl_lock_waiter IS 'Say that an operator does not wait for an object any more.'
-@
-
-COMMENT ON SPECIFIC PROCEDURE retract_appl_lock_waiter_row IS 'Say that an operator does not wait for an object any more; the answer is one row.'
 @

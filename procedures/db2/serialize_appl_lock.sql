@@ -5,7 +5,7 @@
 --            nothing to do with appl_lock: an object may be locked and serialized independently.
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. -911/40001 as a deadlock's victim (reason 2), and when the caller's own
 --            lock timeout ends the wait (reason 68); there is no other bound, and Db2's default is none.
 -- Locks      The key of one row of appl_lock_serialize, which S1 inserts and S2 deletes; held to the end of
@@ -17,17 +17,13 @@
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE serialize_appl_lock (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000)
-)
+CREATE OR REPLACE PROCEDURE serialize_appl_lock (...)
 SPECIFIC serialize_appl_lock
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
-    DECLARE v_object_id VARCHAR(4000);
+    DECLARE v_object_type, v_object_id VARCHAR(4000);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
@@ -35,6 +31,10 @@ main: BEGIN
         CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    END IF;
+    IF NOT_PLAIN(v_object_type || v_object_id) THEN
+        CALL appl_lock_check_text('serialize_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('serialize_appl_lock', 'p_object_id', v_object_id);
     END IF;
 
     -- S1: take the turn.
@@ -46,32 +46,4 @@ main: BEGIN
     WHERE object_type = v_object_type
         AND object_id = v_object_id;
 END main
-@
-
-CREATE OR REPLACE PROCEDURE serialize_appl_lock_row (
-    IN p_object_type VARCHAR(4000),
-    IN p_object_id VARCHAR(4000)
-)
-SPECIFIC serialize_appl_lock_row
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-MODIFIES SQL DATA
-BEGIN
-    CALL serialize_appl_lock(
-        p_object_type, p_object_id
-    );
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT 'Y' AS p_return_cd
-            FROM SYSIBM.SYSDUMMY1;
-        OPEN answer;
-    END;
-END
-@
-
-COMMENT ON SPECIFIC PROCEDURE serialize_appl_lock IS 'Let one transaction at a time work on an object.'
-@
-
-COMMENT ON SPECIFIC PROCEDURE serialize_appl_lock_row IS 'Let one transaction at a time work on an object; the answer is one row.'
 @

@@ -10,8 +10,8 @@
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
 --            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
 --            NULL = CHANGES. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome.
--- Raises     LK001 invalid argument. LK003 when the policy changed three times during the call. -911 and -913 as
+-- Out        p_ok_fl, p_outcome.
+-- Raises     LK001 invalid argument. LK003 when the policy changed thirty times during the call. -911 and -913 as
 --            get_appl_lock.
 -- Locks      S1 and S2 lock the type's one row or its key, to the end of the caller's transaction. No get waits for that: it
 --            reads what is committed (cur_commit, the default).
@@ -22,34 +22,19 @@
 
 --#SET TERMINATOR @
 
-CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
-    IN p_object_type VARCHAR(4000),
-    IN p_default_ttl_seconds BIGINT,
-    IN p_longest_ttl_seconds BIGINT,
-    IN p_take_reason_fl VARCHAR(4000),
-    IN p_actor_id VARCHAR(4000),
-    IN p_reason VARCHAR(4000),
-    IN p_history_level VARCHAR(4000),
-    OUT p_return_cd CHAR(1),
-    OUT p_outcome VARCHAR(11)
-)
+CREATE OR REPLACE PROCEDURE set_appl_lock_policy (...)
 SPECIFIC set_appl_lock_policy
 LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type VARCHAR(4000);
+    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
-    DECLARE v_take_reason_fl VARCHAR(4000);
-    DECLARE v_actor_id VARCHAR(4000);
-    DECLARE v_reason VARCHAR(4000);
-    DECLARE v_history_level VARCHAR(4000);
     DECLARE v_told VARCHAR(1020);
-    DECLARE v_round INTEGER DEFAULT 0;
-    DECLARE v_changed INTEGER DEFAULT 0;
+    DECLARE v_round, v_changed INTEGER DEFAULT 0;
     DECLARE v_now TIMESTAMP;
 
-    SET p_return_cd = 'N';
+    SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
     SET v_longest_ttl_seconds = COALESCE(p_longest_ttl_seconds, 315360000);
@@ -74,6 +59,9 @@ main: BEGIN
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
+    IF NOT_PLAIN(v_object_type) THEN
+        CALL appl_lock_check_text('set_appl_lock_policy', 'p_object_type', v_object_type);
+    END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
@@ -82,7 +70,7 @@ main: BEGIN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
     SET CURRENT LOCK TIMEOUT 1;
-    WHILE v_round < 3 DO
+    WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
         -- S1: this is the policy from now on.
@@ -98,100 +86,18 @@ main: BEGIN
             BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
-                INSERT INTO appl_lock_policy (
-                    object_type,
-                    default_ttl_seconds,
-                    longest_ttl_seconds,
-                    take_reason_fl,
-                    history_level
-                )
-                VALUES (
-                    v_object_type,
-                    p_default_ttl_seconds,
-                    p_longest_ttl_seconds,
-                    v_take_reason_fl,
-                    v_history_level
-                );
+                INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
+                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level);
             END;
         END IF;
         IF v_changed = 1 THEN
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
-            INSERT INTO appl_lock_event (
-                event_ts,
-                object_type,
-                object_id,
-                event,
-                actor_id,
-                db_user,
-                program,
-                from_operator_id,
-                from_department_id,
-                to_operator_id,
-                to_department_id,
-                from_fence,
-                to_fence,
-                reason
-            )
-            VALUES (
-                v_now,
-                v_object_type,
-                '',
-                'POLICY',
-                v_actor_id,
-                SESSION_USER,
-                '',
-                '',
-                '',
-                '',
-                '',
-                0,
-                0,
-                v_told
-            );
-            SET p_return_cd = 'Y';
+            CALL appl_lock_record(v_now, v_object_type, '', 'POLICY', v_actor_id, '', '', '', '', 0, 0, v_told);
+            SET p_ok_fl = 'Y';
             SET p_outcome = 'SET';
             LEAVE main;
         END IF;
     END WHILE;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'set_appl_lock_policy: changed during the call; call again';
 END main
-@
-
-CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
-    IN p_object_type VARCHAR(4000),
-    IN p_default_ttl_seconds BIGINT,
-    IN p_longest_ttl_seconds BIGINT,
-    IN p_take_reason_fl VARCHAR(4000),
-    IN p_actor_id VARCHAR(4000),
-    IN p_reason VARCHAR(4000),
-    IN p_history_level VARCHAR(4000)
-)
-SPECIFIC set_appl_lock_policy_row
-DYNAMIC RESULT SETS 1
-LANGUAGE SQL
-NOT DETERMINISTIC
-MODIFIES SQL DATA
-BEGIN
-    DECLARE v_return_cd CHAR(1);
-    DECLARE v_outcome VARCHAR(11);
-    CALL set_appl_lock_policy(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl,
-        p_actor_id, p_reason, p_history_level,
-        v_return_cd, v_outcome
-    );
-    BEGIN
-        DECLARE answer CURSOR WITH RETURN FOR
-            SELECT
-                v_return_cd AS p_return_cd,
-                v_outcome AS p_outcome
-            FROM SYSIBM.SYSDUMMY1;
-        OPEN answer;
-    END;
-END
-@
-
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
-@
-
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
 @

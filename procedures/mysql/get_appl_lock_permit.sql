@@ -32,59 +32,38 @@
 
 DELIMITER $$
 
-CREATE PROCEDURE get_appl_lock_permit_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_permits BIGINT,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT
-)
-COMMENT 'Internal to applock: the operation get_appl_lock_permit.'
+CREATE PROCEDURE get_appl_lock_permit_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
-    DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_operator_id, ''));
     DECLARE v_slots JSON;
     DECLARE v_first BIGINT;
-    DECLARE v_tried LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT ',';
+    DECLARE v_tried LONGTEXT DEFAULT ',';
     DECLARE v_now DATETIME(6);
     DECLARE v_slot BIGINT;
-    DECLARE v_own_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_lock_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_own_department_id VARCHAR(64);
+    DECLARE v_ok_fl CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(64);
+    DECLARE v_old_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
-    DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_note VARCHAR(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_slot = NULL;
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF (p_permits BETWEEN 1 AND 1000) IS NOT TRUE THEN
-        CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_permits', 1000);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 254 - CHAR_LENGTH(p_permits) THEN
-        CALL appl_lock_refuse_text(
-            'get_appl_lock_permit', 'p_object_id', CHAR_LENGTH(v_object_id), 254 - CHAR_LENGTH(p_permits)
-        );
-    ELSEIF CHAR_LENGTH(v_operator_id) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHAR_LENGTH(v_operator_id), 64);
-    ELSEIF CHAR_LENGTH(RTRIM(p_department_id)) > 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_department_id', CHAR_LENGTH(RTRIM(p_department_id)), 64);
-    ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
-        CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000);
-    END IF;
+    CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
+    CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
+    CALL appl_lock_text('get_appl_lock_permit', 'p_object_id', 'Y', 1, 254 - CHAR_LENGTH(p_permits), p_object_id);
+    CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('get_appl_lock_permit', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    -- S1 asks by the server's time, too.
+    SET SESSION timestamp = DEFAULT;
 
     -- A list of N, which JSON_TABLE numbers.
     SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');
-    SET v_first = CRC32(v_operator_id) MOD p_permits;
+    SET v_first = CRC32(p_operator_id) MOD p_permits;
     slots: LOOP
         -- S1: the slot that the operator has, or else the next one that is free.
         SET v_now = UTC_TIMESTAMP(6);
@@ -92,11 +71,11 @@ main: BEGIN
         INTO v_slot, v_own_department_id
         FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
         LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-            ON l.object_type = v_object_type
-            AND l.object_id = CONCAT(v_object_id, '#', s.slot)
-            AND l.operator_id <> ''
+            ON l.object_type = p_object_type
+            AND l.object_id = CONCAT(p_object_id, '#', s.slot)
+            AND l.released_ts IS NULL
             AND l.expires_ts > v_now
-        WHERE (l.operator_id IS NULL OR l.operator_id = v_operator_id)
+        WHERE (l.operator_id IS NULL OR l.operator_id = p_operator_id)
             AND LOCATE(CONCAT(',', s.slot, ','), v_tried) = 0
         ORDER BY l.operator_id IS NULL, MOD(s.slot - v_first + p_permits, p_permits)
         LIMIT 1;
@@ -106,16 +85,16 @@ main: BEGIN
 
         -- S2: get it.
         CALL get_appl_lock_core(
-            v_object_type, CONCAT(v_object_id, '#', v_slot), v_operator_id, p_department_id, p_ttl_seconds,
-            v_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+            p_object_type, CONCAT(p_object_id, '#', v_slot), p_operator_id, p_department_id, p_ttl_seconds, NULL,
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
         );
-        IF v_lock_fl = 'Y' THEN
+        IF v_ok_fl = 'Y' THEN
             SELECT
                 v_outcome AS outcome,
-                CAST(CONCAT(v_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
-                CAST(v_operator_id AS CHAR(64)) AS operator_id,
+                CAST(CONCAT(p_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
+                CAST(p_operator_id AS CHAR(64)) AS operator_id,
                 CAST(
-                    COALESCE(RTRIM(p_department_id), IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
+                    COALESCE(p_department_id, IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
                 ) AS department_id,
                 v_fence AS fence,
                 v_expires_ts AS expires_ts,
@@ -130,7 +109,7 @@ main: BEGIN
     SET v_now = UTC_TIMESTAMP(6);
     SELECT
         'FULL' AS outcome,
-        CAST(CONCAT(v_object_id, '#', s.slot) AS CHAR(255)) AS slot_id,
+        CAST(CONCAT(p_object_id, '#', s.slot) AS CHAR(255)) AS slot_id,
         COALESCE(l.operator_id, '') AS operator_id,
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,
@@ -139,31 +118,11 @@ main: BEGIN
         COALESCE(l.note, '') AS note
     FROM JSON_TABLE(v_slots, '$[*]' COLUMNS (slot FOR ORDINALITY)) AS s
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-        ON l.object_type = v_object_type
-        AND l.object_id = CONCAT(v_object_id, '#', s.slot)
-        AND l.operator_id <> ''
+        ON l.object_type = p_object_type
+        AND l.object_id = CONCAT(p_object_id, '#', s.slot)
+        AND l.released_ts IS NULL
         AND l.expires_ts > v_now
     ORDER BY l.expires_ts, s.slot;
-END$$
-
-CREATE PROCEDURE get_appl_lock_permit(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_permits BIGINT,
-    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_ttl_seconds BIGINT
-)
-COMMENT 'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'get_appl_lock_permit: is being replaced; call again, or install it again if that lasts';
-    CALL get_appl_lock_permit_core(
-        p_object_type, p_object_id, p_permits, p_operator_id, p_department_id, p_ttl_seconds
-    );
 END$$
 
 DELIMITER ;

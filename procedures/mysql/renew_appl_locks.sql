@@ -1,52 +1,32 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
---            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
---            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
---            even when it has expired just now and nobody else has come.
---            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
---            lost; ask again. So one lock that is busy delays none of the others.
---            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
---            RENEWED.
--- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
---            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
---            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
---            blanks are trimmed first.
--- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), seconds_left (whole seconds from now to expires_ts, rounded up, 0 when FREE), ordered by object_type, object_id as bytes.
--- Raises     LK001 invalid argument: nothing has been renewed. LK003 when an upgrade is replacing the routine.
--- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. Rows that somebody else has
---            locked are passed over: S1 never waits, and so can be in no deadlock, whatever the order of the
---            grants. At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. S1 locks, judges and
---            renews in one statement, so that it needs no transaction, and one commit is enough for all.
---            What S1 has done is told by the row in S3, not by when S3 reads: it is this grant's, because a fence
---            never comes again, has the lock_ts of S1, and ends as late as S1 has it end or later. A grant that is
---            live and ends sooner was passed over: S1 tries again. One that ends as late, but has another lock_ts, was
---            renewed once more by somebody else, for longer: S1 lets it be, it has no row, and asking again settles it. A row of another fence, or an expired one: the grant has ended for good.
---            Expiry: S1's time is that of its beginning. A grant that ends between that and the lock of its
---            row, which is no wait, is renewed as of that time: nobody can have held the object meanwhile,
---            since then the fence would be another one.
--- Differs    A get that is refused locks the row for a moment: S1 tries again what it has passed over, up to a hundred
---            grants, for some 30 ms. S2 and S3 are plain reads, as in inquire_appl_lock.
---            Outside a transaction each statement commits by itself, so others see S1 before the answer. Who releases or takes
---            over in between turns that answer into FREE or HELD; and a get in between that shortens the lock is undone
---            when S1 tries again, always to the same end: v_now and the ttl. Nobody holds what another holds.
---            When no policy has the history told ALL any more, renewals are no events from then on: S0 asks, so that S1 and
---            S1b are one transaction only where they must be.
---            S0 is a plain read, and sees the policies as the caller's snapshot has them.
+-- Contract   RENEWED: this very grant is live, and lasts for its ttl from now, or as long as it did if that is longer. The policy's
+--            longest ttl is the limit. HELD: another operator or another grant holds the object. FREE: nobody holds it; the grant has
+--            ended, and is not revived. No row: another transaction is changing this lock, or asserts it; it is neither renewed nor lost:
+--            ask again. So one busy lock delays none of the others. Under history ALL a renewal is an event: RENEWED.
+-- In         p_grants: a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
+--            "fence": 17, "ttl_seconds": 30}; none may be left out, no object may come twice. Trailing blanks are trimmed.
+-- Out        old_*: empty unless HELD. expires_ts: NULL when FREE. Ordered by key.
+-- Raises     LK001 invalid argument: nothing has been renewed. LK003 an upgrade is replacing the routine.
+-- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It passes over rows that another transaction has
+--            locked, so it never waits and is in no deadlock. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Race-free  S1 locks, judges and changes in one statement, so one commit is enough for all. It makes lock_ts v_now or later.
+--            A live grant whose lock_ts is older than v_now was passed over; S1 tries it again. One whose lock_ts is not was renewed, by S1
+--            or by another call since, and S1 leaves it: it undoes no call. S3 answers RENEWED for what ends as late as was asked,
+--            whichever call did it; what another call has made shorter since has no row.
+--            A grant that ends between v_now and S1 is renewed as of v_now: nobody can have held the object meanwhile, since then
+--            the fence would be another one.
+-- Differs    A refused get in a transaction locks the row: S1 tries again what it has passed over, up to a hundred grants, for some 30 ms.
+--            S0, S2 and S3 are plain reads. Outside a transaction S1 is committed before the answer: a release or take-over in
+--            between makes it FREE or HELD. In the case of a clock that was set back, what is passed over is not tried again.
 
 DELIMITER $$
 
-CREATE PROCEDURE renew_appl_locks_core(
-    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Internal to applock: the operation renew_appl_locks.'
+CREATE PROCEDURE renew_appl_locks_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_reason VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_reason VARCHAR(128);
     DECLARE v_grants JSON;
     DECLARE v_left JSON;
     DECLARE v_round INT DEFAULT 0;
@@ -55,10 +35,9 @@ BEGIN
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_policies BIGINT;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
-    DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
-    DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION sql_safe_updates = v_safe_updates;
@@ -108,11 +87,11 @@ BEGIN
             FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
                 place FOR ORDINALITY,
                 object_type JSON PATH '$.object_type',
-                object_type_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                object_type_text LONGTEXT PATH '$.object_type',
                 object_id JSON PATH '$.object_id',
-                object_id_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                object_id_text LONGTEXT PATH '$.object_id',
                 operator_id JSON PATH '$.operator_id',
-                operator_id_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                operator_id_text LONGTEXT PATH '$.operator_id',
                 fence JSON PATH '$.fence',
                 fence_number BIGINT PATH '$.fence',
                 ttl_seconds JSON PATH '$.ttl_seconds',
@@ -128,6 +107,7 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_reason;
     END IF;
 
+    CALL appl_lock_enter();
     -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
     -- group_concat_max_len does.
     SET v_policies = (
@@ -145,9 +125,9 @@ BEGIN
         ))
         INTO v_grants
         FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
-            object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-            object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            object_type VARCHAR(64) PATH '$.object_type',
+            object_id VARCHAR(255) PATH '$.object_id',
+            operator_id VARCHAR(64) PATH '$.operator_id',
             fence BIGINT PATH '$.fence',
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS g
@@ -177,9 +157,9 @@ BEGIN
             FROM (
                 SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
                 FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
-                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                    object_type VARCHAR(64) PATH '$.object_type',
+                    object_id VARCHAR(255) PATH '$.object_id',
+                    operator_id VARCHAR(64) PATH '$.operator_id',
                     fence BIGINT PATH '$.fence',
                     ttl_seconds BIGINT PATH '$.ttl_seconds'
                 )) AS j
@@ -189,68 +169,21 @@ BEGIN
                 AND r.object_id = g.object_id
             WHERE r.operator_id = g.operator_id
                 AND r.fence = g.fence
+                AND r.released_ts IS NULL
                 AND r.expires_ts > UTC_TIMESTAMP(6)
+                AND (v_round = 1 OR r.lock_ts < v_now)
             LIMIT 10000
             FOR UPDATE SKIP LOCKED
         ) AS k
         STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
             ON l.object_type = k.object_type
             AND l.object_id = k.object_id
-        SET l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND),
+        SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
+            l.ttl_seconds = k.ttl_seconds,
             l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
 
         IF v_policies & 2 THEN
-            -- S1b: tell the history of those whose grant has it so. What S1 has not renewed is passed over here, too.
-            INSERT INTO appl_lock_event (
-                event_ts,
-                object_type,
-                object_id,
-                event,
-                actor_id,
-                db_user,
-                program,
-                from_operator_id,
-                from_department_id,
-                to_operator_id,
-                to_department_id,
-                from_fence,
-                to_fence,
-                reason
-            )
-            SELECT
-                UTC_TIMESTAMP(6),
-                r.object_type,
-                r.object_id,
-                'RENEWED',
-                r.operator_id,
-                LEFT(USER(), 255),
-                '',
-                r.operator_id,
-                r.department_id,
-                r.operator_id,
-                r.department_id,
-                r.fence,
-                r.fence,
-                ''
-            FROM (
-                SELECT j.object_type, j.object_id, j.operator_id, j.fence
-                FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
-                    object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-                    object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
-                    fence BIGINT PATH '$.fence'
-                )) AS j
-            ) AS g
-            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
-                ON r.object_type = g.object_type
-                AND r.object_id = g.object_id
-            WHERE r.operator_id = g.operator_id
-                AND r.fence = g.fence
-                AND r.history_fl = 'Y'
-                AND r.lock_ts = GREATEST(v_now, r.acquired_ts + INTERVAL 1 MICROSECOND)
-            FOR UPDATE SKIP LOCKED;
-            -- The events' numbers are no business of the caller's.
-            DO LAST_INSERT_ID(v_insert_id);
+            CALL renew_appl_locks_tell(v_left, v_now);
             IF v_began THEN
                 CALL appl_lock_end(TRUE);
                 SET v_began = FALSE;
@@ -269,9 +202,9 @@ BEGIN
         FROM (
             SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
             FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
-                object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-                object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                object_type VARCHAR(64) PATH '$.object_type',
+                object_id VARCHAR(255) PATH '$.object_id',
+                operator_id VARCHAR(64) PATH '$.operator_id',
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS g
@@ -280,8 +213,9 @@ BEGIN
                 AND l.object_id = g.object_id
             WHERE l.operator_id = g.operator_id
                 AND l.fence = g.fence
+                AND l.released_ts IS NULL
                 AND l.expires_ts > UTC_TIMESTAMP(6)
-                AND l.expires_ts < v_now + INTERVAL g.ttl_seconds SECOND
+                AND l.lock_ts < v_now
             LIMIT 100
         ) AS p;
         -- MariaDB cuts it off where the session's group_concat_max_len ends.
@@ -316,9 +250,9 @@ BEGIN
             j.fence,
             j.ttl_seconds
         FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
-            object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-            object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            object_type VARCHAR(64) PATH '$.object_type',
+            object_id VARCHAR(255) PATH '$.object_id',
+            operator_id VARCHAR(64) PATH '$.operator_id',
             fence BIGINT PATH '$.fence',
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS j
@@ -326,29 +260,63 @@ BEGIN
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = g.object_type
         AND l.object_id = g.object_id
-        AND l.operator_id <> ''
+        AND l.released_ts IS NULL
         AND l.expires_ts > UTC_TIMESTAMP(6)
     WHERE l.operator_id IS NULL
         OR l.operator_id <> g.operator_id
         OR l.fence <> g.fence
-        OR l.lock_ts = GREATEST(v_now, l.acquired_ts + INTERVAL 1 MICROSECOND)
+        OR l.lock_ts >= v_now
         AND l.expires_ts >= v_now + INTERVAL g.ttl_seconds SECOND
     ORDER BY g.object_type, g.object_id;
 END$$
 
-CREATE PROCEDURE renew_appl_locks(
-    IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+CREATE PROCEDURE renew_appl_locks_tell(
+    IN p_grants LONGTEXT,
+    IN p_now DATETIME(6)
 )
-COMMENT 'Renew many grants in one call, each by its fence.'
+COMMENT 'Internal to applock: tells the history of renewals that this transaction has made.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'renew_appl_locks: is being replaced; call again, or install it again if that lasts';
-    CALL renew_appl_locks_core(
-        p_grants
-    );
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_object_type VARCHAR(64);
+    DECLARE v_object_id VARCHAR(255);
+    DECLARE v_operator_id VARCHAR(64);
+    DECLARE v_department_id VARCHAR(64);
+    DECLARE v_fence BIGINT;
+    -- What S1 has not renewed is passed over here, too.
+    DECLARE renewed CURSOR FOR
+        SELECT r.object_type, r.object_id, r.operator_id, r.department_id, r.fence
+        FROM (
+            SELECT j.object_type, j.object_id, j.operator_id, j.fence
+            FROM JSON_TABLE(p_grants, '$[*]' COLUMNS (
+                object_type VARCHAR(64) PATH '$.object_type',
+                object_id VARCHAR(255) PATH '$.object_id',
+                operator_id VARCHAR(64) PATH '$.operator_id',
+                fence BIGINT PATH '$.fence'
+            )) AS j
+        ) AS g
+        STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+            ON r.object_type = g.object_type
+            AND r.object_id = g.object_id
+        WHERE r.operator_id = g.operator_id
+            AND r.fence = g.fence
+            AND r.history_fl = 'Y'
+            AND r.released_ts IS NULL
+            AND r.lock_ts >= p_now
+        FOR UPDATE SKIP LOCKED;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+
+    OPEN renewed;
+    FETCH renewed INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_fence;
+    WHILE v_more DO
+        CALL appl_lock_record(
+            'RENEWED', v_object_type, v_object_id, v_operator_id,
+            v_operator_id, v_department_id, v_fence, v_operator_id, v_department_id, v_fence, ''
+        );
+        FETCH renewed INTO v_object_type, v_object_id, v_operator_id, v_department_id, v_fence;
+    END WHILE;
+    CLOSE renewed;
 END$$
 
 DELIMITER ;

@@ -5,7 +5,7 @@
 --            nothing to do with appl_lock: an object may be locked and serialized independently.
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 40001 at REPEATABLE READ
 --            when the caller has read before, and its snapshot is older than what the former transaction
 --            committed: roll back and begin again, with this call first. 1213 deadlock. The caller's own
@@ -23,30 +23,20 @@
 
 DELIMITER $$
 
-CREATE PROCEDURE serialize_appl_lock_core(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Internal to applock: the operation serialize_appl_lock.'
+CREATE PROCEDURE serialize_appl_lock_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_type, ''));
-    DECLARE v_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-        DEFAULT RTRIM(COALESCE(p_object_id, ''));
     DECLARE v_slot INT;
     DECLARE v_turn BIGINT;
     DECLARE v_seen BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
-    IF CHAR_LENGTH(v_object_type) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
-        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_type', CHAR_LENGTH(v_object_type), 64);
-    ELSEIF CHAR_LENGTH(v_object_id) NOT BETWEEN 1 AND 255 THEN
-        CALL appl_lock_refuse_text('serialize_appl_lock', 'p_object_id', CHAR_LENGTH(v_object_id), 255);
-    END IF;
-
-    SET v_slot = CRC32(CONCAT(v_object_type, ':', v_object_id)) MOD 65536;
+    CALL appl_lock_key('serialize_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_enter();
+    SET v_slot = CRC32(CONCAT(p_object_type, ':', p_object_id)) MOD 65536;
     -- S1: wait for the turn.
     SELECT s.turn
     INTO v_turn
@@ -74,39 +64,6 @@ BEGIN
     UPDATE appl_lock_serialize AS s
     SET s.turn = s.turn + 1
     WHERE s.slot = v_slot;
-END$$
-
-CREATE PROCEDURE serialize_appl_lock(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Let one transaction at a time work on an object.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL serialize_appl_lock_core(
-        p_object_type, p_object_id
-    );
-END$$
-
-CREATE PROCEDURE serialize_appl_lock_row(
-    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-)
-COMMENT 'Let one transaction at a time work on an object; the answer is one row.'
-MODIFIES SQL DATA
-SQL SECURITY DEFINER
-BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-        SIGNAL SQLSTATE 'LK003' SET
-            MESSAGE_TEXT = 'serialize_appl_lock: is being replaced; call again, or install it again if that lasts';
-    CALL serialize_appl_lock_core(
-        p_object_type, p_object_id
-    );
-    SELECT 'Y' AS p_return_cd;
 END$$
 
 DELIMITER ;

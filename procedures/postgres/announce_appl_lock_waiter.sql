@@ -3,12 +3,12 @@
 -- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
 --            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
 --            first call; once it is not listed any more, a call begins a new wait. It takes nothing and
---            promises nothing: who waits is for others to see, and tells release_appl_lock whom to notify.
+--            promises nothing: others see who waits, and release_appl_lock notifies. The holder finds it in its inbox.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, by a name that no
 --            other one has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
 --            Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
 --            the engine has them.
 -- Locks      S1 inserts or changes the waiter's one row; held to the end of the caller's transaction. Only
@@ -16,18 +16,11 @@
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then ON CONFLICT locks that row,
 --            and whether it is live is judged on it.
 --            Against purge: one of them has the row; an announce that waited inserts a new one.
+--            The holder that is stored may be another by then: inbox verifies it, and the next announce or poll refreshes it.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION announce_appl_lock_waiter_row(
-    p_object_type text,
-    p_object_id text,
-    p_operator_id text,
-    p_department_id text,
-    p_client_id text,
-    p_wait_seconds bigint,
-    OUT p_return_cd character(1)
-)
+CREATE OR REPLACE FUNCTION announce_appl_lock_waiter_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -40,12 +33,20 @@ DECLARE
     v_client_id text := appl_lock_text('announce_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
     v_now timestamptz := clock_timestamp();
     v_until timestamptz;
+    v_holder_id text;
 BEGIN
     IF p_wait_seconds IS NOT NULL THEN
         v_until := v_now + make_interval(
             secs => appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
         );
     END IF;
+    SELECT l.operator_id
+    INTO v_holder_id
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > v_now;
 
     -- S1: a new wait, or the one that goes on.
     INSERT INTO appl_lock_waiter AS w (
@@ -56,7 +57,8 @@ BEGIN
         client_id,
         since_ts,
         until_ts,
-        expires_ts
+        expires_ts,
+        holder_id
     )
     VALUES (
         v_object_type,
@@ -66,39 +68,15 @@ BEGIN
         v_client_id,
         v_now,
         v_until,
-        least(v_now + interval '60 seconds', v_until)
+        least(v_now + interval '60 seconds', v_until),
+        coalesce(v_holder_id, '')
     )
     ON CONFLICT ON CONSTRAINT appl_lock_waiter_pk DO UPDATE
     SET department_id = excluded.department_id,
         since_ts = CASE WHEN w.expires_ts > clock_timestamp() THEN w.since_ts ELSE excluded.since_ts END,
         until_ts = excluded.until_ts,
-        expires_ts = excluded.expires_ts;
-    p_return_cd := 'Y';
+        expires_ts = excluded.expires_ts,
+        holder_id = excluded.holder_id;
+    p_ok_fl := 'Y';
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE announce_appl_lock_waiter(
-    IN p_object_type text,
-    IN p_object_id text,
-    IN p_operator_id text,
-    IN p_department_id text,
-    IN p_client_id text,
-    IN p_wait_seconds bigint
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM announce_appl_lock_waiter_row(
-        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_wait_seconds
-    );
-END
-$$;
-
-COMMENT ON FUNCTION announce_appl_lock_waiter_row(text, text, text, text, text, bigint) IS
-    'Say that an operator waits for an object, or still waits; the answer is one row.';
-COMMENT ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, bigint) IS
-    'Say that an operator waits for an object, or still waits.';
-
-REVOKE ALL ON FUNCTION announce_appl_lock_waiter_row(text, text, text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, bigint) FROM PUBLIC;

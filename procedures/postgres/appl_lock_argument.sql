@@ -1,13 +1,11 @@
--- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument of an operation. Internal: nobody is granted
--- these; each operation calls them with its owner's rights.
+-- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
--- Contract   appl_lock_text returns the value without trailing blanks (callers pad CHAR(8)), and an
---            empty string for a NULL that is allowed. appl_lock_number returns the value, or
---            p_default for NULL. appl_lock_yes returns whether the value is Y; N, NULL and blanks are no.
--- Raises     LK001 with the routine and the argument in the message and the argument alone in the
---            error's COLUMN field.
+-- Contract   appl_lock_text returns the value without trailing blanks, and an empty string for a NULL that is allowed.
+--            appl_lock_number returns the value, or p_default for NULL. appl_lock_yes returns whether the value is Y; N, NULL
+--            and blanks are no.
+-- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
--- Differs    Nothing. No search_path of their own: the operations' is pinned, and pinning costs a call.
+-- Differs    Nothing. They have no search_path of their own: the caller's is pinned.
 
 CREATE OR REPLACE FUNCTION appl_lock_text(
     p_routine text,
@@ -28,6 +26,8 @@ BEGIN
         v_reason := format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
     ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
         v_reason := 'must not contain ":", which ends the type in type:id';
+    ELSIF v_value ~ '[\x01-\x1f\x7f-\u009f]' AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
+        v_reason := 'must not contain a control character';
     ELSE
         RETURN v_value;
     END IF;
@@ -86,7 +86,3 @@ COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
     'Internal to applock: checks one number argument and applies its default.';
 COMMENT ON FUNCTION appl_lock_yes(text, text, text) IS
     'Internal to applock: checks one flag argument, which is N unless it is Y.';
-
-REVOKE ALL ON FUNCTION appl_lock_text(text, text, text, integer, boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION appl_lock_yes(text, text, text) FROM PUBLIC;

@@ -1,10 +1,14 @@
--- appl_lock_record: write an event of the history. Internal: nobody is granted this; the operations call it with their
--- owner's rights, once they have changed the lock.
+-- appl_lock_record: write an event of the history. Internal: the operations call it once they have changed the lock.
 --
 -- Contract   One row of appl_lock_event, with the user and the application_name of the session.
+--            next_xid is greater than the id of each transaction that had one when the event was numbered. This transaction has
+--            its id before its first number. So a transaction that is open at a reader, whose snapshot's xmin has reached
+--            next_xid, got its id after that, and its numbers are greater: inbox_appl_locks rests on this.
 -- Raises     Nothing.
 -- Locks      Nothing but the new row. It is part of the caller's transaction, as the change of the lock is.
--- Differs    Nothing.
+-- Race-free  S1 to S3 are in this order. A probe of an id that is not assigned yet raises; up to eight ids behind the first one
+--            are probed one by one, later ones in greater steps: too great an id only makes the event count later.
+-- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION appl_lock_record(
     p_event text,
@@ -21,8 +25,29 @@ CREATE OR REPLACE FUNCTION appl_lock_record(
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
+DECLARE
+    -- S1: an id for this transaction, or the greatest one that is known to be assigned.
+    v_first bigint := greatest(
+        pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
+    );
+    -- S2: a number for the event.
+    v_event_id bigint := nextval('appl_lock_event_event_id_seq');
+    v_next bigint := v_first;
+    v_status text;
 BEGIN
+    -- S3: an id that no transaction has yet.
+    BEGIN
+        LOOP
+            v_next := v_next + 1 + (v_next - v_first) / 8;
+            v_status := pg_xact_status(v_next::text::xid8);
+        END LOOP;
+    EXCEPTION
+        WHEN invalid_parameter_value THEN
+            NULL;
+    END;
+
     INSERT INTO appl_lock_event (
+        event_id,
         event_ts,
         object_type,
         object_id,
@@ -36,9 +61,12 @@ BEGIN
         to_department_id,
         from_fence,
         to_fence,
-        reason
+        reason,
+        next_xid
     )
+    OVERRIDING SYSTEM VALUE
     VALUES (
+        v_event_id,
         clock_timestamp(),
         p_object_type,
         p_object_id,
@@ -52,12 +80,11 @@ BEGIN
         p_to_department_id,
         p_from_fence,
         p_to_fence,
-        p_reason
+        p_reason,
+        v_next::text::xid8
     );
 END
 $$;
 
 COMMENT ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigint, text, text, bigint, text) IS
     'Internal to applock: writes an event of the history.';
-
-REVOKE ALL ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigint, text, text, bigint, text) FROM PUBLIC;

@@ -14,7 +14,3 @@ SET search_path FROM CURRENT
 AS $$
     SELECT 1;
 $$;
-
-COMMENT ON FUNCTION appl_lock_version() IS 'The version of the installed contract.';
-
-REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;

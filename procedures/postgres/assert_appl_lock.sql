@@ -1,29 +1,23 @@
 -- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
 --
--- Contract   Returns when p_operator_id holds the object under p_fence; then nobody releases, transfers
---            or takes over that grant before the caller's transaction ends, even if it expires
---            meanwhile. Called first in the transaction that writes the protected data, it fences off
---            a holder that lost its lock without noticing. Under autocommit it is a check only.
+-- Contract   Returns when p_operator_id holds the object under p_fence; then nobody releases, transfers or takes over that
+--            grant before the caller's transaction ends, even if it expires meanwhile. Called first in the transaction that
+--            writes the protected data, it fences off a holder that lost its lock without noticing. Under autocommit it is a
+--            check only.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'. It leaves the grant in the setting applock.asserted, which
+-- Out        None; the row form returns p_ok_fl 'Y'. It leaves the grant in the setting applock.asserted, which
 --            the transaction's end empties, for the guards of docs/guard.md.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
 --            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does.
--- Race-free  Assert against take-over, release, transfer: whoever locks the row first goes first; S1
---            names the grant and is judged on the row as it is once it is locked.
+-- Race-free  Assert against take-over, release, transfer: S1 names the grant and is judged on the row as it is once it is
+--            locked.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION assert_appl_lock_row(
-    p_object_type text,
-    p_object_id text,
-    p_operator_id text,
-    p_fence bigint,
-    OUT p_return_cd character(1)
-)
+CREATE OR REPLACE FUNCTION assert_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -38,12 +32,13 @@ DECLARE
 BEGIN
     -- S1: is this grant live?
     SELECT 'Y'
-    INTO p_return_cd
+    INTO p_ok_fl
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
         AND l.operator_id = v_operator_id
         AND l.fence = p_fence
+        AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
@@ -56,7 +51,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Whoever names a grant that is there has named it well.
+    -- Arguments that name a grant are valid.
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
@@ -66,6 +61,7 @@ BEGIN
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
+        AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp();
     RAISE EXCEPTION USING
         ERRCODE = 'LK002',
@@ -75,25 +71,3 @@ BEGIN
         );
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE assert_appl_lock(
-    IN p_object_type text,
-    IN p_object_id text,
-    IN p_operator_id text,
-    IN p_fence bigint
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM assert_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence);
-END
-$$;
-
-COMMENT ON FUNCTION assert_appl_lock_row(text, text, text, bigint) IS
-    'Fail unless exactly this grant is live, and keep it so to the end of the transaction; the answer is one row.';
-COMMENT ON PROCEDURE assert_appl_lock(text, text, text, bigint) IS
-    'Fail unless exactly this grant is live, and keep it so to the end of the transaction.';
-
-REVOKE ALL ON FUNCTION assert_appl_lock_row(text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;

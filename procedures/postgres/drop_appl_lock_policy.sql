@@ -5,20 +5,14 @@
 --            A grant keeps the end that it has until it is renewed or transferred.
 -- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
 --            blanks are trimmed first.
--- Out        p_return_cd, p_outcome.
+-- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
 -- Locks      S1 locks the type's one row, to the end of the caller's transaction. No get waits for that.
 -- Race-free  Two at once: one waits for the other and answers NONE.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION drop_appl_lock_policy_row(
-    p_object_type text,
-    p_actor_id text,
-    p_reason text,
-    OUT p_return_cd character(1),
-    OUT p_outcome text
-)
+CREATE OR REPLACE FUNCTION drop_appl_lock_policy_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -32,7 +26,7 @@ BEGIN
     DELETE FROM appl_lock_policy AS p
     WHERE p.object_type = v_object_type;
     IF NOT FOUND THEN
-        p_return_cd := 'N';
+        p_ok_fl := 'N';
         p_outcome := 'NONE';
         RETURN;
     END IF;
@@ -40,32 +34,7 @@ BEGIN
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         'dropped' || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
-    p_return_cd := 'Y';
+    p_ok_fl := 'Y';
     p_outcome := 'DROPPED';
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE drop_appl_lock_policy(
-    IN p_object_type text,
-    IN p_actor_id text,
-    IN p_reason text,
-    INOUT p_return_cd character(1) DEFAULT NULL,
-    INOUT p_outcome text DEFAULT NULL
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    SELECT r.p_return_cd, r.p_outcome
-    INTO p_return_cd, p_outcome
-    FROM drop_appl_lock_policy_row(p_object_type, p_actor_id, p_reason) AS r;
-END
-$$;
-
-COMMENT ON FUNCTION drop_appl_lock_policy_row(text, text, text) IS
-    'Take back the policy of a type; the answer is one row.';
-COMMENT ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text) IS
-    'Take back the policy of a type.';
-
-REVOKE ALL ON FUNCTION drop_appl_lock_policy_row(text, text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text) FROM PUBLIC;

@@ -1,47 +1,31 @@
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
--- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence.
---            Y RENEWED: this operator holds it; same grant and fence, expires_ts = now + ttl. What is NULL of
---            p_department_id and p_ttl_seconds stays as the grant has it.
---            N HELD: another operator holds it; p_old_*, p_expires_ts and p_note tell who, until when and why.
---            ACQUIRED from another operator, whose lock had expired and had not been released, is an event of the history:
---            OVERTAKEN. Where the policy of the type has the history told ALL, so are a new grant, ACQUIRED, a renewal, RENEWED,
---            and a refusal, REFUSED; the last one goes by the policy of when the holder last called get.
---            The policy of the type, if it has one, has the ttl of a new grant for which none is given, and the greatest ttl:
---            a greater one is cut to it, also in a renewal, as p_expires_ts and p_seconds_left tell.
+-- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence, an empty note.
+--            Y RENEWED: this operator holds it; same grant, fence and note, and the ttl counts from now.
+--            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_expires_ts and p_note tell who, until
+--            when and why.
+--            The type's policy has the ttl of a new grant for which none is given, and the longest ttl, to which others are cut.
+--            Events: OVERTAKEN, when another operator's grant had expired and was not released. Where the policy says ALL, also
+--            ACQUIRED, RENEWED and REFUSED; a refusal goes by the policy at the holder's last get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
---            NULL = the grant's in a renewal, else the policy's, else 604800 (7 days). Trailing blanks are trimmed first.
--- Out        p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 when HELD), p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (the holder's when
---            HELD, the grant's own when RENEWED, empty in a new grant).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
+--            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
+--            blanks are trimmed first.
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 when HELD),
+--            p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
+-- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 reads without a lock and answers HELD; S1b reads without a lock. S2 locks the object's one row and
---            decides; held to the end of the caller's transaction (also when S2b or S2c loses its race: a HELD that S1
---            finds after it had to wait leaves the row locked until then).
--- Race-free  Nothing is granted on S1's word: each S2 names what S1 has seen, and is judged on the row as it is once it
---            is locked. What has changed since S1 is looked at again, and S1 is a new snapshot each time.
---            Free object, two callers: both reach S2a, the primary key lets one insert; the other waits and
---            finds the winner's row.
---            Expired row, two callers: S2b locks the row; for the second one its fence is another.
---            Release while S2 waits: the row expires at a time after S1's, so S2b passes it over and S1 looks again. So a
---            grant never begins before the former one's end. So, too, an event names the grant that S2b has ended.
---            Renewal or release while S2c waits: what a NULL keeps is read under the row lock, and so is whether it has
---            expired by then.
---            S2 waits, and what it waited for leaves the row as it was, or renewed: S3 has the lock last from the end of
---            the wait.
---            Killed before commit: the row goes back to what it was, and the waiter goes on.
---            REPEATABLE READ and SERIALIZABLE: S2 on a row changed since the snapshot is 40001.
+-- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction; so it
+--            does where it had to wait and S1 then answers HELD.
+-- Race-free  S3 matches only the version of the row that S1 has read, or inserts where there is none. What has changed since is
+--            read again, so each answer is decided on the row as it was when S3 locked it.
+--            The note in the answer is the row's at that moment.
+--            S3 may have waited for a transaction that was rolled back, or in a trigger: S5 counts from the end of the wait.
+--            A purge may have removed a later grant before S3 inserted: S4 looks after that, and S5 puts the fence above it.
+--            REPEATABLE READ and SERIALIZABLE: S3 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION get_appl_lock_row(
-    p_object_type text,
-    p_object_id text,
-    p_operator_id text,
-    p_department_id text,
-    p_ttl_seconds bigint
-)
+CREATE OR REPLACE FUNCTION get_appl_lock_row(...)
 -- A named row, because OUT parameters are described anew in each call.
 RETURNS get_appl_lock_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -51,29 +35,36 @@ AS $$
 DECLARE
     v_holder_id text;
     v_holder_department_id text;
-    v_fence bigint;
-    v_expired boolean;
+    v_old_fence bigint;
+    v_lock_ts timestamptz;
+    v_old_ttl_seconds bigint;
     v_expires_ts timestamptz;
+    v_released_ts timestamptz;
     v_note text;
-    v_now_ts timestamptz;
-    v_renewed boolean;
-    v_new_fence bigint;
-    v_seconds_left bigint;
-    v_ttl_seconds bigint;
-    v_longest_ttl_seconds bigint;
     v_history_fl boolean;
-    v_history_level varchar(8);
-    v_overtaken boolean;
+    v_now timestamptz;
+    v_renews boolean;
+    v_fence bigint;
+    v_purged_fence bigint;
+    v_department_id text;
+    v_default_ttl_seconds bigint;
+    v_longest_ttl_seconds bigint;
+    v_history_level text;
+    v_ttl_seconds bigint;
     v_round integer;
 BEGIN
-    -- One expression, because each costs, and each operator in it. Blanks at the end are rare, and what is wrong the checks
-    -- say themselves.
+    -- Fast path: valid arguments pass in one expression. Anything else goes to the full checks, which raise LK001.
     IF (
         p_operator_id NOT LIKE '% '
-        AND coalesce(p_department_id, '') NOT LIKE '% '
         AND char_length(p_operator_id) BETWEEN 1 AND 64
-        AND coalesce(char_length(p_department_id), 0) <= 64
-        AND coalesce(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
+        AND p_operator_id !~ '[\x01-\x1f\x7f-\u009f]'
+        AND (
+            p_department_id IS NULL
+            OR p_department_id NOT LIKE '% ' AND char_length(p_department_id) <= 64
+            AND p_department_id !~ '[\x01-\x1f\x7f-\u009f]'
+        )
+        AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+        AND (p_new_fl IS NULL OR p_new_fl = 'Y')
     ) IS NOT TRUE THEN
         p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
         p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
@@ -82,20 +73,23 @@ BEGIN
             p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
         END IF;
         PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
+        p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
     END IF;
     LOOP
-        -- S1: what is there, and when was that? A release puts lock_ts behind expires_ts.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts < l.expires_ts, l.expires_ts, l.note, l.history_fl,
-            clock_timestamp()
-        INTO v_holder_id, v_holder_department_id, v_fence, v_expired, v_expires_ts, v_note, v_history_fl, v_now_ts
+        -- S1: the row.
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
+            l.history_fl, clock_timestamp()
+        INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
+            v_history_fl, v_now
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id;
-        IF v_expires_ts > v_now_ts AND v_holder_id <> p_operator_id THEN
+        v_renews := FOUND AND v_released_ts IS NULL AND v_expires_ts > v_now;
+        IF v_renews AND (v_holder_id <> p_operator_id OR p_new_fl = 'Y') THEN
             IF v_history_fl THEN
                 PERFORM appl_lock_record(
                     'REFUSED', p_object_type, p_object_id, p_operator_id,
-                    v_holder_id, v_holder_department_id, v_fence, v_holder_id, v_holder_department_id, v_fence, ''
+                    v_holder_id, v_holder_department_id, v_old_fence, v_holder_id, v_holder_department_id, v_old_fence, ''
                 );
             END IF;
             RETURN ROW(
@@ -104,27 +98,52 @@ BEGIN
             )::get_appl_lock_answer;
         END IF;
 
-        -- S1b: what is laid down for the type? A statement of its own costs less than a subquery in each S2.
-        SELECT least(coalesce(p_ttl_seconds, p.default_ttl_seconds, 604800), p.longest_ttl_seconds), p.longest_ttl_seconds,
-            p.history_level
-        INTO v_ttl_seconds, v_longest_ttl_seconds, v_history_level
+        -- S2: the policy.
+        SELECT p.default_ttl_seconds, p.longest_ttl_seconds, p.history_level
+        INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
         WHERE p.object_type = p_object_type;
-        IF v_fence IS NULL THEN
-            -- Whoever names a row that is there has named its type and id well. Blanks at the end name none.
+        v_ttl_seconds := least(
+            coalesce(p_ttl_seconds, CASE WHEN v_renews THEN v_old_ttl_seconds ELSE v_default_ttl_seconds END, 604800),
+            v_longest_ttl_seconds
+        );
+
+        -- S3: the compare and set.
+        IF v_old_fence IS NOT NULL THEN
+            UPDATE appl_lock AS l
+            SET operator_id = p_operator_id,
+                department_id = coalesce(p_department_id, CASE WHEN v_renews THEN l.department_id ELSE '' END),
+                fence = CASE WHEN v_renews THEN l.fence ELSE appl_lock_next_fence(l.fence, v_now) END,
+                acquired_ts = CASE WHEN v_renews THEN l.acquired_ts ELSE v_now END,
+                lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
+                ttl_seconds = v_ttl_seconds,
+                expires_ts = v_now + make_interval(secs => v_ttl_seconds),
+                note = CASE WHEN v_renews THEN l.note ELSE '' END,
+                history_fl = v_history_level IS NOT NULL AND v_history_level = 'ALL',
+                released_ts = NULL
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+                AND l.fence = v_old_fence
+                AND l.lock_ts = v_lock_ts
+                AND l.expires_ts = v_expires_ts
+                AND l.released_ts IS NOT DISTINCT FROM v_released_ts
+            RETURNING l.fence, l.expires_ts, l.note
+            INTO v_fence, v_expires_ts, v_note;
+        ELSE
+            -- Nobody has checked this type and id by storing them.
             IF (
                 p_object_type NOT LIKE '% '
                 AND p_object_id NOT LIKE '% '
                 AND char_length(p_object_type) BETWEEN 1 AND 64
                 AND position(':' IN p_object_type) = 0
                 AND char_length(p_object_id) BETWEEN 1 AND 255
+                AND p_object_type || p_object_id !~ '[\x01-\x1f\x7f-\u009f]'
             ) IS NOT TRUE THEN
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
                 CONTINUE;
             END IF;
-            -- S2a: take what has no row.
-            v_now_ts := clock_timestamp();
+            v_now := clock_timestamp();
             INSERT INTO appl_lock AS l (
                 object_type,
                 object_id,
@@ -133,158 +152,82 @@ BEGIN
                 fence,
                 acquired_ts,
                 lock_ts,
-                expires_ts
+                ttl_seconds,
+                expires_ts,
+                history_fl
             )
             VALUES (
                 p_object_type,
                 p_object_id,
                 p_operator_id,
                 coalesce(p_department_id, ''),
-                (extract(epoch FROM v_now_ts) * 1000000)::bigint,
-                v_now_ts,
-                v_now_ts,
-                v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
+                appl_lock_next_fence(0, v_now),
+                v_now,
+                v_now,
+                v_ttl_seconds,
+                v_now + make_interval(secs => v_ttl_seconds),
+                v_history_level IS NOT NULL AND v_history_level = 'ALL'
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING l.fence, l.expires_ts
-            INTO v_new_fence, v_expires_ts;
-        ELSIF v_expires_ts <= v_now_ts THEN
-            -- S2b: take what was free at S1, and is unchanged since: whatever happens to a row makes it expire
-            -- later than that.
-            UPDATE appl_lock AS l
-            SET operator_id = p_operator_id,
-                department_id = coalesce(p_department_id, ''),
-                fence = greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint),
-                acquired_ts = v_now_ts,
-                lock_ts = v_now_ts,
-                expires_ts = v_now_ts + make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800)),
-                note = ''
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id
-                AND l.fence = v_fence
-                AND l.expires_ts = v_expires_ts
-            RETURNING l.fence, l.expires_ts
-            INTO v_new_fence, v_expires_ts;
-            IF v_expired AND FOUND AND v_holder_id <> p_operator_id THEN
-                PERFORM appl_lock_record(
-                    'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
-                    v_holder_id, v_holder_department_id, v_fence, p_operator_id, coalesce(p_department_id, ''), v_new_fence, ''
-                );
-                v_overtaken := true;
+            RETURNING l.fence, l.expires_ts, l.note
+            INTO v_fence, v_expires_ts, v_note;
+            IF FOUND THEN
+                -- S4: the greatest fence that a purge has removed, if it is not below this one.
+                SELECT f.fence
+                INTO v_purged_fence
+                FROM appl_lock_fence AS f
+                WHERE f.id = 1
+                    AND f.fence >= v_fence;
             END IF;
-        ELSE
-            -- S2c: renew. What depends on the row is computed under its lock.
-            UPDATE appl_lock AS l
-            SET department_id = coalesce(p_department_id, l.department_id),
-                -- Later than acquired_ts, whatever the clock does: so the row itself tells who has renewed.
-                lock_ts = greatest(v_now_ts, l.acquired_ts + interval '1 microsecond'),
-                expires_ts = v_now_ts + CASE
-                    WHEN p_ttl_seconds IS NULL
-                        THEN least(appl_lock_ttl(l.lock_ts, l.expires_ts), make_interval(secs => v_longest_ttl_seconds))
-                    ELSE make_interval(secs => coalesce(v_ttl_seconds, p_ttl_seconds, 604800))
-                END
-            WHERE l.object_type = p_object_type
-                AND l.object_id = p_object_id
-                AND l.operator_id = p_operator_id
-                AND l.expires_ts > clock_timestamp()
-            RETURNING true, l.fence, l.expires_ts,
-                CASE
-                    WHEN p_ttl_seconds IS NULL THEN appl_lock_seconds_left(l.expires_ts)
-                    ELSE coalesce(v_ttl_seconds, p_ttl_seconds)
-                END, l.note
-            INTO v_renewed, v_new_fence, v_expires_ts, v_seconds_left, v_note;
         END IF;
-        IF FOUND THEN
-            -- One expression for what is rare, because each costs, and an operator in it much.
-            IF v_history_level IS NOT NULL OR v_history_fl OR clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
-                IF clock_timestamp() > v_now_ts + interval '100 milliseconds' THEN
-                    -- S3: S2 has waited, and its times are those from before.
-                    UPDATE appl_lock AS l
-                    SET acquired_ts = CASE WHEN v_renewed THEN l.acquired_ts ELSE t.now_ts END,
-                        lock_ts = t.now_ts,
-                        expires_ts = l.expires_ts + (t.now_ts - l.lock_ts)
-                    FROM (
-                        SELECT greatest(clock_timestamp(), o.lock_ts) AS now_ts
-                        FROM appl_lock AS o
-                        WHERE o.object_type = p_object_type
-                            AND o.object_id = p_object_id
-                    ) AS t
-                    WHERE l.object_type = p_object_type
-                        AND l.object_id = p_object_id
-                    RETURNING l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-                    INTO v_expires_ts, v_seconds_left;
-                END IF;
-                -- S4: is the history to be told of this grant from now on?
-                UPDATE appl_lock AS l
-                SET history_fl = NOT l.history_fl
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
-                    AND l.history_fl <> (coalesce(v_history_level, '') = 'ALL');
-                IF v_history_level = 'ALL' AND v_overtaken IS NOT TRUE THEN
-                    PERFORM appl_lock_record(
-                        CASE WHEN v_renewed THEN 'RENEWED' ELSE 'ACQUIRED' END, p_object_type, p_object_id, p_operator_id,
-                        CASE WHEN v_renewed THEN l.operator_id ELSE '' END,
-                        CASE WHEN v_renewed THEN l.department_id ELSE '' END,
-                        CASE WHEN v_renewed THEN l.fence ELSE 0 END,
-                        l.operator_id, l.department_id, l.fence, ''
-                    )
-                    FROM appl_lock AS l
-                    WHERE l.object_type = p_object_type
-                        AND l.object_id = p_object_id;
-                END IF;
-            END IF;
-            RETURN ROW(
-                'Y', CASE WHEN v_renewed THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_new_fence,
-                v_expires_ts, coalesce(v_seconds_left, v_ttl_seconds, p_ttl_seconds, 604800),
-                CASE WHEN v_renewed THEN v_note ELSE '' END
-            )::get_appl_lock_answer;
-        END IF;
+        EXIT WHEN v_fence IS NOT NULL;
         v_round := coalesce(v_round, 0) + 1;
-        EXIT WHEN v_round = 30;
+        IF v_round = 30 THEN
+            RAISE EXCEPTION USING
+                ERRCODE = 'LK003',
+                MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
+        END IF;
     END LOOP;
-    RAISE EXCEPTION USING
-        ERRCODE = 'LK003',
-        MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
+
+    IF v_purged_fence IS NOT NULL OR clock_timestamp() > v_now + interval '100 milliseconds' OR clock_timestamp() < v_now THEN
+        -- S5: the times from before S3 are too old, or the fence is too small. The row is this transaction's by now.
+        v_now := clock_timestamp();
+        UPDATE appl_lock AS l
+        SET fence = CASE WHEN v_renews THEN l.fence ELSE greatest(l.fence, appl_lock_next_fence(v_purged_fence, v_now)) END,
+            acquired_ts = CASE WHEN v_renews THEN l.acquired_ts ELSE v_now END,
+            lock_ts = greatest(v_now, l.lock_ts),
+            expires_ts = v_now + make_interval(secs => v_ttl_seconds)
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+        RETURNING l.fence, l.expires_ts
+        INTO v_fence, v_expires_ts;
+    END IF;
+    IF v_history_level = 'ALL' OR NOT v_renews AND v_released_ts IS NULL AND v_holder_id <> p_operator_id THEN
+        -- S6: the event.
+        SELECT l.department_id
+        INTO v_department_id
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id;
+        IF v_renews THEN
+            PERFORM appl_lock_record(
+                'RENEWED', p_object_type, p_object_id, p_operator_id,
+                p_operator_id, v_department_id, v_fence, p_operator_id, v_department_id, v_fence, ''
+            );
+        ELSIF v_released_ts IS NULL AND v_holder_id <> p_operator_id THEN
+            PERFORM appl_lock_record(
+                'OVERTAKEN', p_object_type, p_object_id, p_operator_id,
+                v_holder_id, v_holder_department_id, v_old_fence, p_operator_id, v_department_id, v_fence, ''
+            );
+        ELSE
+            PERFORM appl_lock_record(
+                'ACQUIRED', p_object_type, p_object_id, p_operator_id,
+                '', '', 0, p_operator_id, v_department_id, v_fence, ''
+            );
+        END IF;
+    END IF;
+    RETURN ROW(
+        'Y', CASE WHEN v_renews THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_fence, v_expires_ts, v_ttl_seconds, v_note
+    )::get_appl_lock_answer;
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE get_appl_lock(
-    IN p_object_type text,
-    IN p_object_id text,
-    IN p_operator_id text,
-    IN p_department_id text,
-    IN p_ttl_seconds bigint,
-    INOUT p_lock_fl character(1) DEFAULT NULL,
-    INOUT p_outcome text DEFAULT NULL,
-    INOUT p_old_operator_id text DEFAULT NULL,
-    INOUT p_old_department_id text DEFAULT NULL,
-    INOUT p_fence bigint DEFAULT NULL,
-    INOUT p_expires_ts timestamptz DEFAULT NULL,
-    INOUT p_seconds_left bigint DEFAULT NULL,
-    INOUT p_note text DEFAULT NULL
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    SELECT
-        r.p_lock_fl,
-        r.p_outcome,
-        r.p_old_operator_id,
-        r.p_old_department_id,
-        r.p_fence,
-        r.p_expires_ts,
-        r.p_seconds_left,
-        r.p_note
-    INTO p_lock_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
-    FROM get_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds) AS r;
-END
-$$;
-
-COMMENT ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) IS
-    'Take or renew the lock on an object for one operator until it expires; the answer is one row.';
-COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint, text) IS
-    'Take or renew the lock on an object for one operator until it expires.';
-
-REVOKE ALL ON FUNCTION get_appl_lock_row(text, text, text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint, text) FROM PUBLIC;

@@ -1,48 +1,28 @@
--- get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
--- expires.
+-- get_appl_lock_permit: take or renew one of the N permits of an object for one operator until it expires.
 --
 -- Contract   The permits are slots: the objects p_object_id#1 to p_object_id#N of the type, N being p_permits. A slot is an
 --            object like any other: release, inquire, transfer, assert and the rest take its id.
---            ACQUIRED: a slot was free or had expired; a new grant, a greater fence. RENEWED: this operator holds a
---            slot; same grant and fence. One row tells the slot. What is NULL of p_department_id and p_ttl_seconds stays
---            as the grant has it.
---            FULL: each slot was held by somebody else when the call looked at it. One row for each, the
---            soonest to expire first; one that has become free since comes first, without a holder: call again.
---            A slot above N is neither granted nor renewed nor counted: who calls with a smaller N than others did leaves
---            those slots to end by themselves, and who has one of them may have another one within N.
+--            ACQUIRED: a slot was free or had expired; a new grant, a greater fence. RENEWED: this operator holds a slot; same
+--            grant and fence. One row has the slot.
+--            FULL: others held each slot when the call looked at it. One row for each, the soonest to expire first; one that has
+--            become free since comes first, without a holder: call again.
+--            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
+--            holder until released or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
---            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800 (7 days). Trailing blanks are trimmed first.
+--            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800. Trailing blanks are trimmed first.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
 --            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.
 -- Locks      S1 and S3 read without a lock, so FULL locks nothing. S2 is get_appl_lock for one slot, with its locks.
--- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
---            Two for the last slot: get_appl_lock lets one have it. The other looks again, for slots that it has not
---            tried; so it ends after N rounds at the most, whatever the others do.
---            Release of a slot during a round: S1 is a new snapshot each time. A slot that was tried is not tried again: it
---            was held when it was tried.
---            The same operator twice at once: both begin with the same slot, for which the second waits and renews it.
---            Only where that slot changes hands between the two S1 may each get one of its own; the next calls renew
---            the one of them, and the other ends with its ttl or by a release.
+-- Race-free  Never more than N: each grant is one of get_appl_lock on one of N rows.
+--            Two for the last slot: get_appl_lock lets one have it. The other looks again, for slots that it has not tried, and
+--            so ends after N rounds at the most.
+--            The same operator twice at once: both begin with the same slot, and the second renews it. Only where that slot
+--            changes hands between the two S1 may each get a slot of its own; later calls renew one of them.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
-CREATE OR REPLACE FUNCTION get_appl_lock_permit(
-    p_object_type text,
-    p_object_id text,
-    p_permits bigint,
-    p_operator_id text,
-    p_department_id text,
-    p_ttl_seconds bigint,
-    OUT outcome text,
-    OUT slot_id text,
-    OUT operator_id text,
-    OUT department_id text,
-    OUT fence bigint,
-    OUT expires_ts timestamptz,
-    OUT seconds_left bigint,
-    OUT note text
-) RETURNS SETOF record
+CREATE OR REPLACE FUNCTION get_appl_lock_permit(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
@@ -76,6 +56,7 @@ BEGIN
             FROM appl_lock AS h
             WHERE h.object_type = v_object_type
                 AND h.object_id = v_prefix || s.slot
+                AND h.released_ts IS NULL
                 AND h.expires_ts > v_now
             LIMIT 1
         ) AS l ON true
@@ -86,10 +67,8 @@ BEGIN
         EXIT WHEN NOT FOUND;
 
         -- S2: get it.
-        SELECT *
-        INTO v_got
-        FROM get_appl_lock_row(v_object_type, v_prefix || v_slot, v_operator_id, p_department_id, p_ttl_seconds);
-        IF v_got.p_lock_fl = 'Y' THEN
+        v_got := get_appl_lock_row(v_object_type, v_prefix || v_slot, v_operator_id, p_department_id, p_ttl_seconds);
+        IF v_got.p_ok_fl = 'Y' THEN
             outcome := v_got.p_outcome;
             slot_id := v_prefix || v_slot;
             operator_id := v_operator_id;
@@ -125,14 +104,10 @@ BEGIN
         FROM appl_lock AS h
         WHERE h.object_type = v_object_type
             AND h.object_id = v_prefix || s.slot
+            AND h.released_ts IS NULL
             AND h.expires_ts > v_now
         LIMIT 1
     ) AS l ON true
     ORDER BY l.expires_ts NULLS FIRST, s.slot;
 END
 $$;
-
-COMMENT ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigint) IS
-    'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.';
-
-REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigint) FROM PUBLIC;

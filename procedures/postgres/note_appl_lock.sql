@@ -1,4 +1,4 @@
--- note_appl_lock: say why an operator holds an object, for whoever asks.
+-- note_appl_lock: say why an operator holds an object, for everybody to read.
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
 --            as long as the grant, through renewals; the next grant begins without one.
@@ -6,32 +6,18 @@
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
+-- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 locks the object's one row if this grant is live, and decides; held to the end of the caller's
---            transaction. Another's row it neither locks nor waits for. S2 reads without a lock and answers HELD and
---            FREE.
--- Race-free  Note against release, take-over or transfer: S1 names operator, fence and expiry and is judged on the row
---            as it is once it is locked; a note never lands on a later grant of another operator, nor, with p_fence, on
---            one of this operator.
---            Note against renewal: the later one of the two changes the row that the other has left; neither is lost.
+-- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. Another's row it neither
+--            locks nor waits for. S2 reads without a lock and answers HELD and FREE.
+-- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a note never lands on another grant.
+--            Note against renewal: the later one changes the row that the other has left; neither is lost.
 --            A grant of this operator that S1 could not see and S2 does begins again.
---            A get that has not committed yet is not there yet: FREE, as for every reader.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION note_appl_lock_row(
-    p_object_type text,
-    p_object_id text,
-    p_operator_id text,
-    p_fence bigint,
-    p_note text,
-    OUT p_return_cd character(1),
-    OUT p_outcome text,
-    OUT p_old_operator_id text,
-    OUT p_old_department_id text
-)
+CREATE OR REPLACE FUNCTION note_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -54,9 +40,10 @@ BEGIN
             AND l.object_id = v_object_id
             AND l.operator_id = v_operator_id
             AND l.fence = coalesce(v_fence, l.fence)
+            AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF FOUND THEN
-            p_return_cd := 'Y';
+            p_ok_fl := 'Y';
             p_outcome := 'NOTED';
             p_old_operator_id := '';
             p_old_department_id := '';
@@ -69,16 +56,17 @@ BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
+            AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
-            p_return_cd := 'N';
+            p_ok_fl := 'N';
             p_outcome := 'FREE';
             p_old_operator_id := '';
             p_old_department_id := '';
             RETURN;
         END IF;
         IF NOT v_holds THEN
-            p_return_cd := 'N';
+            p_ok_fl := 'N';
             p_outcome := 'HELD';
             RETURN;
         END IF;
@@ -88,32 +76,3 @@ BEGIN
         MESSAGE = format('note_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE note_appl_lock(
-    IN p_object_type text,
-    IN p_object_id text,
-    IN p_operator_id text,
-    IN p_fence bigint,
-    IN p_note text,
-    INOUT p_return_cd character(1) DEFAULT NULL,
-    INOUT p_outcome text DEFAULT NULL,
-    INOUT p_old_operator_id text DEFAULT NULL,
-    INOUT p_old_department_id text DEFAULT NULL
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    SELECT r.p_return_cd, r.p_outcome, r.p_old_operator_id, r.p_old_department_id
-    INTO p_return_cd, p_outcome, p_old_operator_id, p_old_department_id
-    FROM note_appl_lock_row(p_object_type, p_object_id, p_operator_id, p_fence, p_note) AS r;
-END
-$$;
-
-COMMENT ON FUNCTION note_appl_lock_row(text, text, text, bigint, text) IS
-    'Say why an operator holds an object, for whoever asks; the answer is one row.';
-COMMENT ON PROCEDURE note_appl_lock(text, text, text, bigint, text, character, text, text, text) IS
-    'Say why an operator holds an object, for whoever asks.';
-
-REVOKE ALL ON FUNCTION note_appl_lock_row(text, text, text, bigint, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE note_appl_lock(text, text, text, bigint, text, character, text, text, text) FROM PUBLIC;

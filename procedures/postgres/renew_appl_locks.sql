@@ -1,14 +1,12 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a
---            ttl beyond the greatest one of its type's policy is cut to that; a renewal that arrives late undoes none that came first, and no get. All else is as it was.
---            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts
---            tell who and until when. FREE: nobody holds it: the grant has ended. It is not revived, not
---            even when it has expired just now and nobody else has come.
---            No row: another transaction is changing this lock, or asserts it. It is neither renewed nor
---            lost; ask again. So one lock that is busy delays none of the others.
---            Where the type's policy had the history told ALL when the operator last called get, a renewal is an event:
---            RENEWED.
+-- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
+--            renewal that arrives late undoes nothing. A ttl beyond the longest one of its type's policy is cut to that.
+--            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when.
+--            FREE: nobody holds it: the grant has ended, and is not revived.
+--            No row: another transaction is changing or asserting this lock. It is neither renewed nor lost; call again. So a
+--            lock that is busy delays none of the others.
+--            Where the policy said ALL at the operator's last get, a renewal is an event, RENEWED.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
 --            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
@@ -18,25 +16,14 @@
 --            as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
---            transaction. A row that somebody else has locked is passed over, never waited for.
--- Race-free  Against take-over, release or transfer: whoever locks the row first goes first. The others'
---            change is judged on the row as it is once it is locked, the clock included; what they have not
---            committed yet is a row that S1 passes over.
---            What is not renewed is told by S2, later: a grant that is live there has no row.
+--            transaction. A row that another transaction has locked is passed over, never waited for.
+-- Race-free  Against take-over, release or transfer: S1 locks the row, judges it as it is then, and changes it, in one statement.
+--            What is not renewed S2 tells, later: a grant that is live there has no row.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
 --            the transaction sees them, as in inquire_appl_lock.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
-CREATE OR REPLACE FUNCTION renew_appl_locks(
-    p_grants text,
-    OUT object_type text,
-    OUT object_id text,
-    OUT outcome text,
-    OUT old_operator_id text,
-    OUT old_department_id text,
-    OUT expires_ts timestamptz,
-    OUT seconds_left bigint
-) RETURNS SETOF record
+CREATE OR REPLACE FUNCTION renew_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- The key is the only way to a row, whatever the statistics say and whenever the plans were made.
@@ -91,10 +78,12 @@ BEGIN
         ) AS g
         CROSS JOIN LATERAL (
             SELECT CASE
-                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND position(':' IN g.object_type) = 0) IS NOT TRUE
+                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid object_type'
-                WHEN (char_length(g.object_id) BETWEEN 1 AND 255) IS NOT TRUE THEN 'no valid object_id'
-                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64) IS NOT TRUE THEN 'no valid operator_id'
+                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                    THEN 'no valid object_id'
+                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                    THEN 'no valid operator_id'
                 WHEN (g.fence >= 1) IS NOT TRUE THEN 'no fence of 1 or greater'
                 WHEN (g.ttl_seconds BETWEEN 1 AND 315360000) IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
                 WHEN g.times > 1 THEN 'an object for the second time'
@@ -123,7 +112,8 @@ BEGIN
         v_now := clock_timestamp();
         v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
-        SET lock_ts = greatest(v_now, l.acquired_ts + interval '1 microsecond'),
+        SET lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
+            ttl_seconds = v_ttl_seconds,
             expires_ts = greatest(v_expires_ts, l.expires_ts)
         WHERE l.object_type = renew_appl_locks.object_type
             AND l.object_id = renew_appl_locks.object_id
@@ -134,6 +124,7 @@ BEGIN
                     AND k.object_id = renew_appl_locks.object_id
                     AND k.operator_id = v_operator_id
                     AND k.fence = v_fence
+                    AND k.released_ts IS NULL
                     AND k.expires_ts > clock_timestamp()
                 FOR NO KEY UPDATE SKIP LOCKED
             )
@@ -163,6 +154,7 @@ BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = renew_appl_locks.object_type
             AND l.object_id = renew_appl_locks.object_id
+            AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
             outcome := 'FREE';
@@ -177,7 +169,3 @@ BEGIN
     END LOOP;
 END
 $$;
-
-COMMENT ON FUNCTION renew_appl_locks(text) IS 'Renew many grants in one call, each by its fence.';
-
-REVOKE ALL ON FUNCTION renew_appl_locks(text) FROM PUBLIC;

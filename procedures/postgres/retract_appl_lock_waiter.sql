@@ -3,7 +3,7 @@
 -- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_client_id 1..64. Trailing blanks are trimmed first.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
 --            the engine has them.
 -- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing
@@ -13,13 +13,7 @@
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION retract_appl_lock_waiter_row(
-    p_object_type text,
-    p_object_id text,
-    p_operator_id text,
-    p_client_id text,
-    OUT p_return_cd character(1)
-)
+CREATE OR REPLACE FUNCTION retract_appl_lock_waiter_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -36,28 +30,6 @@ BEGIN
         AND w.object_id = v_object_id
         AND w.operator_id = v_operator_id
         AND w.client_id = v_client_id;
-    p_return_cd := 'Y';
+    p_ok_fl := 'Y';
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE retract_appl_lock_waiter(
-    IN p_object_type text,
-    IN p_object_id text,
-    IN p_operator_id text,
-    IN p_client_id text
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM retract_appl_lock_waiter_row(p_object_type, p_object_id, p_operator_id, p_client_id);
-END
-$$;
-
-COMMENT ON FUNCTION retract_appl_lock_waiter_row(text, text, text, text) IS
-    'Say that an operator does not wait for an object any more; the answer is one row.';
-COMMENT ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) IS
-    'Say that an operator does not wait for an object any more.';
-
-REVOKE ALL ON FUNCTION retract_appl_lock_waiter_row(text, text, text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PUBLIC;

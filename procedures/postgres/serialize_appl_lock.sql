@@ -5,7 +5,7 @@
 --            nothing to do with appl_lock: an object may be locked and serialized independently.
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
--- Out        None; the row form returns p_return_cd 'Y'.
+-- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 40001 at REPEATABLE READ and SERIALIZABLE when the caller's snapshot may
 --            be older than what the former transaction committed: roll back and begin again, with this
 --            call first. 40P01 deadlock. The caller's own lock_timeout and statement_timeout bound the
@@ -20,11 +20,7 @@
 --            a stale view. (The one that committed may be a stranger: then a needless retry.)
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION serialize_appl_lock_row(
-    p_object_type text,
-    p_object_id text,
-    OUT p_return_cd character(1)
-)
+CREATE OR REPLACE FUNCTION serialize_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
@@ -35,7 +31,7 @@ DECLARE
     v_stale boolean := false;
     v_next bigint;
 BEGIN
-    p_return_cd := 'Y';
+    p_ok_fl := 'Y';
     IF NOT pg_try_advisory_xact_lock(v_key) THEN
         PERFORM pg_advisory_xact_lock(v_key);
         v_stale := true;
@@ -68,23 +64,3 @@ BEGIN
     END IF;
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE serialize_appl_lock(
-    IN p_object_type text,
-    IN p_object_id text
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM serialize_appl_lock_row(p_object_type, p_object_id);
-END
-$$;
-
-COMMENT ON FUNCTION serialize_appl_lock_row(text, text) IS
-    'Let one transaction at a time work on an object; the answer is one row.';
-COMMENT ON PROCEDURE serialize_appl_lock(text, text) IS
-    'Let one transaction at a time work on an object.';
-
-REVOKE ALL ON FUNCTION serialize_appl_lock_row(text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;

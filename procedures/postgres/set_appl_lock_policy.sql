@@ -10,7 +10,7 @@
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
 --            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
 --            NULL = CHANGES. Trailing blanks are trimmed first.
--- Out        p_return_cd, p_outcome.
+-- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
 -- Locks      S1 locks the type's one row, to the end of the caller's transaction. No get waits for that: it reads what is
@@ -20,17 +20,7 @@
 --            A get that has begun before the policy is committed may still go by the former one.
 -- Differs    Nothing: this is the reference.
 
-CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
-    p_object_type text,
-    p_default_ttl_seconds bigint,
-    p_longest_ttl_seconds bigint,
-    p_take_reason_fl text,
-    p_actor_id text,
-    p_reason text,
-    p_history_level text,
-    OUT p_return_cd character(1),
-    OUT p_outcome text
-)
+CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
@@ -79,39 +69,7 @@ BEGIN
             v_take_reason_fl, v_history_level
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
-    p_return_cd := 'Y';
+    p_ok_fl := 'Y';
     p_outcome := 'SET';
 END
 $$;
-
-CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
-    IN p_object_type text,
-    IN p_default_ttl_seconds bigint,
-    IN p_longest_ttl_seconds bigint,
-    IN p_take_reason_fl text,
-    IN p_actor_id text,
-    IN p_reason text,
-    IN p_history_level text,
-    INOUT p_return_cd character(1) DEFAULT NULL,
-    INOUT p_outcome text DEFAULT NULL
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    SELECT r.p_return_cd, r.p_outcome
-    INTO p_return_cd, p_outcome
-    FROM set_appl_lock_policy_row(
-        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level
-    ) AS r;
-END
-$$;
-
-COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.';
-COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.';
-
-REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;

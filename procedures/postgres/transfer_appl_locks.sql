@@ -1,124 +1,49 @@
 -- transfer_appl_locks: hand over what an operator holds, all or of a type, page by page.
 --
--- Contract   A page is at most p_max_rows live locks of p_from whose key is greater than (p_after_type, p_after_id), with a row for
---            each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
---            TRANSFERRED: a new grant of p_to, and an event of the history, as transfer_appl_lock has it.
+-- Contract   A page is at most p_max_rows live locks of p_from_operator_id whose key is greater than (p_after_type, p_after_id),
+--            with a row for each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
+--            TRANSFERRED: a new grant of p_to_operator_id, and an event, as transfer_appl_lock has it.
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
 --            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
 -- In         p_from_operator_id and p_to_operator_id 1..64, may be equal; p_object_type 1..64 without ":", NULL = any;
 --            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
---            p_actor_id 1..64, NULL = p_from_operator_id; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
+--            p_actor_id 1..64, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
 --            NULL = from the start; p_max_rows 1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks
 --            are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the new grant;
 --            of the old one when BUSY or WOULD_TRANSFER; 0 when HELD or FREE), expires_ts (NULL when FREE), seconds_left,
 --            ordered by object_type, object_id as bytes.
 -- Raises     LK001 invalid argument: nothing is done. 40001 and 40P01 as the engine has them: the page is undone.
--- Locks      S1, which is list_appl_locks, nothing. S2 locks one row after the other in the order of the keys, and waits for none;
---            S3 is transfer_appl_lock on that row. All are held to the end of the caller's transaction.
--- Race-free  Against get, release, take-over or another transfer: S3 decides, as it does alone, on a row that S2 has locked and
---            nobody changes any more. What was got after S1 is not in the page.
---            Two at once: one finds the other's rows BUSY, or HELD by p_to, and neither waits.
---            Begun again after a page: nothing is done twice, because what is done is not p_from's any more.
+-- Locks      As appl_lock_move_page.
+-- Race-free  As appl_lock_move_page. Two at once: one finds the other's rows BUSY, or HELD by p_to_operator_id, and neither waits.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
-CREATE OR REPLACE FUNCTION transfer_appl_locks(
-    p_from_operator_id text,
-    p_object_type text,
-    p_to_operator_id text,
-    p_to_department_id text,
-    p_ttl_seconds bigint,
-    p_actor_id text,
-    p_reason text,
-    p_after_type text,
-    p_after_id text,
-    p_max_rows bigint,
-    p_dry_run_fl text,
-    OUT object_type text,
-    OUT object_id text,
-    OUT outcome text,
-    OUT old_operator_id text,
-    OUT old_department_id text,
-    OUT fence bigint,
-    OUT expires_ts timestamptz,
-    OUT seconds_left bigint
-) RETURNS SETOF record
+CREATE OR REPLACE FUNCTION transfer_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- By the key, in its order, whatever the statistics say and whenever the plans were made.
 SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_from_operator_id text := appl_lock_text('transfer_appl_locks', 'p_from_operator_id', p_from_operator_id, 64, true);
     v_object_type text := appl_lock_text('transfer_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
     v_to_operator_id text := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 64, true);
     v_to_department_id text := appl_lock_text('transfer_appl_locks', 'p_to_department_id', p_to_department_id, 64, false);
-    v_dry_run boolean;
-    v_lock record;
-    v_done record;
 BEGIN
-    PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', coalesce(p_ttl_seconds, 1), NULL, 315360000);
+    PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
     PERFORM appl_lock_text('transfer_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
     PERFORM appl_lock_text('transfer_appl_locks', 'p_reason', p_reason, 255, false);
-    PERFORM appl_lock_text('transfer_appl_locks', 'p_after_type', p_after_type, 64, false);
-    PERFORM appl_lock_text('transfer_appl_locks', 'p_after_id', p_after_id, 255, false);
-    PERFORM appl_lock_number('transfer_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
-    v_dry_run := appl_lock_yes('transfer_appl_locks', 'p_dry_run_fl', p_dry_run_fl);
-
-    -- S1: the page. It is read to its end before the first lock changes.
-    FOR v_lock IN
-        SELECT p.object_type, p.object_id, p.fence, p.expires_ts, p.seconds_left
-        FROM list_appl_locks(
-            CASE WHEN p_object_type IS NOT NULL THEN v_object_type END, v_from_operator_id, NULL,
-            p_after_type, p_after_id, p_max_rows
-        ) AS p
-    LOOP
-        object_type := v_lock.object_type;
-        object_id := v_lock.object_id;
-        old_operator_id := '';
-        old_department_id := '';
-        fence := v_lock.fence;
-        expires_ts := v_lock.expires_ts;
-        seconds_left := v_lock.seconds_left;
-        IF v_dry_run THEN
-            outcome := 'WOULD_TRANSFER';
-            RETURN NEXT;
-            CONTINUE;
-        END IF;
-
-        -- S2: is the row at hand?
-        PERFORM
-        FROM appl_lock AS l
-        WHERE l.object_type = v_lock.object_type
-            AND l.object_id = v_lock.object_id
-        FOR NO KEY UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN
-            outcome := 'BUSY';
-            RETURN NEXT;
-            CONTINUE;
-        END IF;
-
-        -- S3: hand it over.
-        SELECT *
-        INTO v_done
-        FROM transfer_appl_lock_row(
-            v_lock.object_type, v_lock.object_id, v_from_operator_id, v_to_operator_id, v_to_department_id, p_ttl_seconds,
-            p_actor_id, p_reason
-        );
-        outcome := v_done.p_outcome;
-        old_operator_id := v_done.p_old_operator_id;
-        old_department_id := v_done.p_old_department_id;
-        fence := v_done.p_fence;
-        expires_ts := v_done.p_expires_ts;
-        seconds_left := v_done.p_seconds_left;
-        RETURN NEXT;
-    END LOOP;
+    RETURN QUERY
+    SELECT m.*
+    FROM appl_lock_move_page(
+        v_from_operator_id, nullif(v_object_type, ''), v_to_operator_id, v_to_department_id, p_ttl_seconds, p_actor_id, p_reason,
+        appl_lock_text('transfer_appl_locks', 'p_after_type', p_after_type, 64, false),
+        appl_lock_text('transfer_appl_locks', 'p_after_id', p_after_id, 255, false),
+        appl_lock_number('transfer_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000),
+        appl_lock_yes('transfer_appl_locks', 'p_dry_run_fl', p_dry_run_fl)
+    ) AS m;
 END
 $$;
-
-COMMENT ON FUNCTION transfer_appl_locks(text, text, text, text, bigint, text, text, text, text, bigint, text) IS
-    'Hand over what an operator holds, all or of a type, page by page.';
-
-REVOKE ALL ON FUNCTION transfer_appl_locks(text, text, text, text, bigint, text, text, text, text, bigint, text) FROM PUBLIC;

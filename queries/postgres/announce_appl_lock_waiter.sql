@@ -1,5 +1,5 @@
 -- name: AnnounceApplLockWaiter :one
-SELECT p_return_cd::text AS return_cd
+SELECT p_ok_fl::text AS ok_fl
 FROM announce_appl_lock_waiter_row(
     @object_type::text,
     @object_id::text,

@@ -1,6 +1,6 @@
 -- name: GetApplLock :one
 SELECT
-    p_lock_fl::text AS lock_fl,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
@@ -13,12 +13,13 @@ FROM get_appl_lock_row(
     @object_id::text,
     @operator_id::text,
     sqlc.narg('department_id')::text,
-    sqlc.narg('ttl_seconds')::bigint
+    sqlc.narg('ttl_seconds')::bigint,
+    sqlc.narg('new_fl')::text
 );
 
 -- name: GetApplLocks :many
 SELECT
-    r.p_lock_fl::text AS lock_fl,
+    r.p_ok_fl::text AS ok_fl,
     r.p_outcome::text AS outcome,
     r.p_old_operator_id::text AS old_operator_id,
     r.p_old_department_id::text AS old_department_id,

@@ -8,7 +8,8 @@ SELECT
     other_department_id::text AS other_department_id,
     event_ts::timestamptz AS event_ts,
     seconds_left::bigint AS seconds_left,
-    reason::text AS reason
+    reason::text AS reason,
+    safe_event_id::bigint AS safe_event_id
 FROM inbox_appl_locks(
     @operator_id::text,
     sqlc.narg('after_event_id')::bigint,

@@ -1,6 +1,6 @@
 -- name: InquireApplLock :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_operator_id::text AS operator_id,
     p_department_id::text AS department_id,
     p_fence::bigint AS fence,

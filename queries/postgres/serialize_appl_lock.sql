@@ -1,3 +1,3 @@
 -- name: SerializeApplLock :one
-SELECT p_return_cd::text AS return_cd
+SELECT p_ok_fl::text AS ok_fl
 FROM serialize_appl_lock_row(@object_type::text, @object_id::text);

@@ -1,6 +1,6 @@
 -- name: SetApplLockPolicy :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome
 FROM set_appl_lock_policy_row(
     @object_type::text,

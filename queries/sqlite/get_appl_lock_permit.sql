@@ -2,14 +2,14 @@
 -- expires.
 --
 -- Contract   As procedures/postgres/get_appl_lock_permit.sql. The driver runs S1, and if the operator has a slot or one is
---            free, in one transaction S1 again and S2 of get_appl_lock, for the first slot that S1 names.
+--            free, in one transaction S1 again and get_appl_lock for the first slot that S1 names.
 -- In         The arguments as the facade has checked and trimmed them.
 -- Out        S1: a row for each slot: the operator's own one first, then those that are free, then those of others, the
 --            soonest to expire first. One that is free has no operator. is_own is 1 for the operator's.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
--- Locks      S1 none, so FULL locks nothing. S2 the one write lock of the database file, to the end of the caller's
+-- Locks      S1 none, so FULL locks nothing. A grant takes the one write lock of the database file, to the end of the caller's
 --            transaction.
--- Race-free  SQLite lets one transaction write at a time: S2 is judged on the rows that the second S1 has seen.
+-- Race-free  SQLite lets one transaction write at a time: the slot is judged on the rows that the second S1 has seen.
 --            So an operator never has two slots, and FULL tells of one moment.
 -- Differs    It waits for any writer of the file, not only for one of these slots.
 
@@ -38,14 +38,12 @@ SELECT
     CAST(coalesce(l.department_id, '') AS TEXT) AS department_id,
     CAST(coalesce(l.fence, 0) AS INTEGER) AS fence,
     l.expires_ts,
-    CAST(coalesce((l.expires_ts - t.now_ts + 999999) / 1000000, 0) AS INTEGER) AS seconds_left,
+    CAST(coalesce(l.seconds_left, 0) AS INTEGER) AS seconds_left,
     CAST(coalesce(l.note, '') AS TEXT) AS note,
     CAST(coalesce(l.operator_id, '') = CAST(@operator_id AS TEXT) AS INTEGER) AS is_own
 FROM slot AS s
-CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
-LEFT JOIN appl_lock AS l
+LEFT JOIN appl_lock_live AS l
     ON l.object_type = @object_type
     AND l.object_id = CAST(@object_id AS TEXT) || '#' || s.place
-    AND l.expires_ts > t.now_ts
 WHERE s.place <= CAST(@permits AS INTEGER)
 ORDER BY is_own DESC, l.expires_ts, s.place;

@@ -1,19 +1,21 @@
 -- note_appl_lock: say why an operator holds an object, for whoever asks.
 --
--- Contract   As procedures/postgres/note_appl_lock.sql. The driver runs S1 (the lock of
---            inquire_appl_lock), then S2, and starts again when S2 changes no row.
--- In         The arguments as the facade has checked and trimmed them; fence NULL = whichever grant.
--- Out        S2: the number of rows it changed.
+-- Contract   As procedures/postgres/note_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. No row
+--            changed: the object changed meanwhile, and the driver begins again.
+-- In         The arguments as the facade has checked and trimmed them; from_* is what was read.
+-- Out        The number of rows changed.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
--- Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
--- Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row.
--- Differs    S2 waits for any writer of the file, not only for one of this object.
+-- Locks      The one write lock of the database file, to the end of the caller's transaction. A refusal takes none.
+-- Race-free  SQLite lets one transaction write at a time: S1 compares the row with what was read.
+-- Differs    It waits for any writer of the file, not only for one of this object.
 
 -- name: NoteApplLock :execrows
 UPDATE appl_lock
 SET note = @note
 WHERE object_type = @object_type
     AND object_id = @object_id
-    AND operator_id = @operator_id
-    AND fence = coalesce(sqlc.narg('fence'), fence)
-    AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000;
+    AND fence = @from_fence
+    AND lock_ts = @from_lock_ts
+    AND expires_ts = @from_expires_ts
+    AND coalesce(released_ts, 0) = CAST(@from_released_ts AS INTEGER)
+    AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(@from_live AS INTEGER);

@@ -3,28 +3,40 @@
 --
 -- Contract   As procedures/postgres/poll_appl_locks.sql. The driver runs S1, S2 if S1 says that it is time, and S3.
 -- In         The arguments as the facade has checked and trimmed them.
--- Out        S1: whether a waiter must be kept listed. S3: object_type, object_id, free_in_us, ordered by
+-- Out        S1: whether a waiter must be kept listed, or names a former holder. S3: object_type, object_id, free_in_us, ordered by
 --            free_in_us, object_type, object_id.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      S1 and S3 none. S2 the one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time. What S3 says was true at one moment.
 --            The index is named: by statistics of a small table SQLite would read the rows of all programs.
--- Differs    S2, once in 30 s, waits for any writer of the file; it cannot pass over a row.
+-- Differs    S2 waits for any writer of the file; it cannot pass over a row.
 
 -- name: PollApplLocksDue :one
 SELECT count(*) > 0 AS due
 FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_client_ix
 CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+LEFT JOIN appl_lock_live AS l
+    ON l.object_type = w.object_type
+    AND l.object_id = w.object_id
 WHERE w.client_id = @client_id
-    AND w.expires_ts < t.now_ts + 30000000
-    AND (w.until_ts IS NULL OR (w.until_ts > t.now_ts AND w.until_ts > w.expires_ts));
+    AND (w.until_ts IS NULL OR w.until_ts > t.now_ts)
+    AND (
+        w.holder_id <> coalesce(l.operator_id, '')
+        OR w.expires_ts < min(t.now_ts + 30000000, coalesce(w.until_ts, t.now_ts + 30000000))
+    );
 
 -- name: PollApplLocksKeep :exec
 UPDATE appl_lock_waiter
 SET expires_ts = min(
         CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000,
         coalesce(until_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000)
-    )
+    ),
+    holder_id = coalesce((
+        SELECT l.operator_id
+        FROM appl_lock_live AS l
+        WHERE l.object_type = appl_lock_waiter.object_type
+            AND l.object_id = appl_lock_waiter.object_id
+    ), '')
 WHERE (object_type, object_id, operator_id, +client_id) IN (
     SELECT
         w.object_type,
@@ -33,10 +45,7 @@ WHERE (object_type, object_id, operator_id, +client_id) IN (
         w.client_id
     FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_client_ix
     WHERE w.client_id = @client_id
-        AND (
-            w.until_ts IS NULL
-            OR (w.until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND w.until_ts > w.expires_ts)
-        )
+        AND (w.until_ts IS NULL OR w.until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
 );
 
 -- name: PollApplLocks :many
@@ -54,9 +63,8 @@ FROM (
     WHERE r.client_id = @client_id
         AND (r.until_ts IS NULL OR r.until_ts > t.now_ts)
 ) AS w
-LEFT JOIN appl_lock AS l
+LEFT JOIN appl_lock_live AS l
     ON l.object_type = w.object_type
     AND l.object_id = w.object_id
-    AND l.expires_ts > w.now_ts
 ORDER BY free_in_us, w.object_type, w.object_id
 LIMIT @max_rows;

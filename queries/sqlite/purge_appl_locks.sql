@@ -1,13 +1,14 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2 and S3 in one
---            transaction, and writes the event.
+-- Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2, and S3 with the greatest fence of S2, in one
+--            transaction with the event.
 -- In         The arguments as the facade has checked them.
--- Out        S3: the number of rows removed.
+-- Out        S2: the fence of each row removed.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
--- Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.
---            The + keeps S1 from looking for each row among all those of its program.
+-- Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past, and S3 keeps it
+--            in the same transaction: no later grant of that object has a smaller one. The + keeps S1 from looking for each row
+--            among all those of its program.
 -- Differs    It waits for any writer of the file; it cannot pass over a row.
 
 -- name: PurgeApplLockWaiters :exec
@@ -24,27 +25,28 @@ WHERE (object_type, object_id, operator_id, +client_id) IN (
     LIMIT @max_rows
 );
 
--- name: PurgeApplLockEvents :exec
-DELETE FROM appl_lock_event
-WHERE event_id IN (
-    SELECT e.event_id
-    FROM appl_lock_event AS e
-    WHERE e.event_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(@older_than_seconds AS INTEGER) * 1000000
-    LIMIT @max_rows
-);
-
--- name: PurgeApplLocks :execrows
+-- name: PurgeApplLocks :many
 DELETE FROM appl_lock
 WHERE (object_type, object_id) IN (
     SELECT
         l.object_type,
         l.object_id
     FROM appl_lock AS l
-    WHERE l.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(@older_than_seconds AS INTEGER) * 1000000
-        AND l.lock_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+    WHERE coalesce(l.released_ts, l.expires_ts) < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
             - CAST(@older_than_seconds AS INTEGER) * 1000000
         AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
     LIMIT @max_rows
-);
+)
+RETURNING fence;
+
+-- name: PurgeApplLocksFence :exec
+INSERT INTO appl_lock_fence AS f (
+    slot,
+    fence
+)
+VALUES (
+    1,
+    @fence
+)
+ON CONFLICT (slot) DO UPDATE
+SET fence = max(f.fence, excluded.fence);

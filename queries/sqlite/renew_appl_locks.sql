@@ -1,27 +1,30 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant, and
---            for one that it does not renew S2 (the lock of inquire_appl_lock).
+-- Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant, and reads
+--            (inquire_appl_lock) one that it does not renew.
 -- In         The arguments as the facade has checked and trimmed them.
--- Out        S1: expires_ts, which is ttl_seconds ahead or more, seconds_left, and what the history is told of, or no row.
+-- Out        S1: what the answer and the history are told, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
--- Race-free  SQLite lets one transaction write at a time: S1 is judged on the last committed row, and 'now' is
---            read once the write lock is held. A grant that S1 does not renew has ended, and stays so.
+-- Race-free  SQLite lets one transaction write at a time: a grant that S1 does not renew has ended, and stays so.
 -- Differs    It waits for any writer of the file, and so cannot pass over a row: each grant has its answer.
 
 -- name: RenewApplLock :one
 UPDATE appl_lock
-SET lock_ts = max(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, acquired_ts + 1),
-    expires_ts = max(expires_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        + min(
-            CAST(@ttl_seconds AS INTEGER),
-            coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type), 315360000)
-        ) * 1000000)
+SET lock_ts = max(lock_ts + 1, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
+    ttl_seconds = min(
+        CAST(@ttl_seconds AS INTEGER),
+        coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type), 315360000)
+    ),
+    expires_ts = max(expires_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + min(
+        CAST(@ttl_seconds AS INTEGER),
+        coalesce((SELECT p.longest_ttl_seconds FROM appl_lock_policy AS p WHERE p.object_type = @object_type), 315360000)
+    ) * 1000000)
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND operator_id = @operator_id
     AND fence = @fence
+    AND released_ts IS NULL
     AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 RETURNING
     expires_ts,

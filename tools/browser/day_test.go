@@ -38,7 +38,7 @@ func aDay(t *testing.T, d *desk) {
 	p.do(t, chromedp.SendKeys("#to", "asmith", chromedp.ByQuery), chromedp.SendKeys("#reason", "jdoe is ill", chromedp.ByQuery))
 	p.presses(t, theButton)
 	p.has(t, "The lock of jdoe on customer:42 ends, and asmith gets a new one.", "The history keeps that it was you, mlee")
-	d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking")
+	d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking", "--by", "asmith")
 	p.presses(t, theButton)
 	p.has(t, "HELD", "It is held by pking.")
 
@@ -207,7 +207,7 @@ func TestEveryPageIsForPeople(t *testing.T) {
 	p.has(t, "Handed over: 1.")
 	answer := p.page(t, d)
 	for name, address := range map[string]string{
-		"locks": "", "filtered": "?prefix=customer%3A&waiting=1", "ending-soon": "?within=1h&sort=left", "object": "object?name=customer%3A42",
+		"locks": "", "filtered": "?type=customer&sort=waiters", "ending-soon": "?within=1h&sort=left", "object": "object?name=customer%3A42",
 		"handed-over": "object?name=customer%3A1017", "desk": "operator?name=pking", "waiters": "waiters", "statistics": "statistics",
 		"health": "health", "transfer": "transfer?name=customer%3A42", "transfer-desk": "transfer-desk?name=jdoe", "error": "nonsense", "plan": plan, "desk-plan": deskPlan, "desk-answer": answer,
 	} {

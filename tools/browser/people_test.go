@@ -66,7 +66,7 @@ func TestTwoBrowsersAndAShell(t *testing.T) {
 		two.has(t, "Holds nothing.")
 		one.plans(t, d, "transfer-desk?name=jdoe", "asmith")
 		one.has(t, "Locks that end: 3. jdoe loses them, and asmith gets new ones.", "WOULD_TRANSFER", "order:7")
-		d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking")
+		d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking", "--by", "asmith")
 		two.has(t, "customer:42")
 		one.presses(t, theButton)
 		one.has(t, "Nothing has happened: what jdoe holds has changed", "Locks that end: 2. jdoe loses them")
@@ -109,7 +109,7 @@ func TestAttacksDoNotRun(t *testing.T) {
 	p.has(t, attack)
 	name, operator := url.QueryEscape(object), url.QueryEscape(attack)
 	for _, address := range []string{
-		"", "?waiting=1&sort=left", "object?name=" + name, "operator?name=" + operator, "waiters", "transfer?name=" + name,
+		"", "?sort=waiters", "object?name=" + name, "operator?name=" + operator, "waiters", "transfer?name=" + name,
 		"take?name=" + name, "release?name=" + name, "note?name=" + name, "transfer-desk?name=" + operator, "release-desk?name=" + operator,
 	} {
 		p.opens(t, d, address)
@@ -253,8 +253,8 @@ func TestProxy(t *testing.T) {
 func TestTenThousandLocks(t *testing.T) {
 	t.Parallel()
 	d := newDeskOn(t, postgres(t), "--by", "mlee")
-	execute(t, d.dsn, `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)
-		SELECT 'customer', lpad(i::text, 5, '0'), 'jdoe', '', i, now(), now(), now() + interval '1 day' FROM generate_series(1, 10000) AS i`)
+	execute(t, d.dsn, `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
+		SELECT 'customer', lpad(i::text, 5, '0'), 'jdoe', '', i, now(), now(), 86400, now() + interval '1 day' FROM generate_series(1, 10000) AS i`)
 	p := newPerson(t)
 	p.opens(t, d, "")
 	p.has(t, "customer:00001", "customer:00100")

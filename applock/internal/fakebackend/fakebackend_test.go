@@ -33,7 +33,7 @@ func TestContract(t *testing.T) {
 
 func exercise(t *testing.T, kind func(backend *fakebackend.Backend, program string) applock.Backend) {
 	t.Helper()
-	const places = 100
+	const places = 200
 	var backends [places]*fakebackend.Backend
 	for i := range backends {
 		backends[i] = fakebackend.New()
@@ -51,6 +51,9 @@ func exercise(t *testing.T, kind func(backend *fakebackend.Backend, program stri
 		Open: func(_ context.Context, place string) (applock.Locker, func() error, error) {
 			leases := applock.NewLeases(kind(at(place), fmt.Sprint(programs.Add(1))), applock.LeasesConfig{})
 			return leases, leases.Close, nil
+		},
+		Direct: func(_ context.Context, place string) (applock.Backend, func() error, error) {
+			return kind(at(place), fmt.Sprint(programs.Add(1))), func() error { return nil }, nil
 		},
 		OneProcess: true,
 		Fences:     true,

@@ -137,6 +137,11 @@ func New[Name comparable](server Server[Name], config Config) *applock.Leases {
 	})
 }
 
+// NewBackend returns what New keeps leases on. It is an [io.Closer].
+func NewBackend[Name comparable](server Server[Name], config Config) applock.Backend {
+	return newBackend(server, config)
+}
+
 func newBackend[Name comparable](server Server[Name], config Config) *backend[Name] {
 	b := &backend[Name]{server: server, seed: maphash.MakeSeed()}
 	for range config.Sessions {

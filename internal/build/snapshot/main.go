@@ -12,18 +12,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/migrations"
-	"github.com/applock/applock/procedures"
 )
 
 // frames has, for each dialect, what every migration of procedures begins and ends with.
 //
-//go:embed */before.sql */after.sql db2/zos/before.sql db2/zos/after.sql
+//go:embed */before.sql */after.sql
 var frames embed.FS
 
 func main() {
@@ -34,9 +32,6 @@ func main() {
 }
 
 func run(folder string) error {
-	if err := writeZOS("procedures"); err != nil {
-		return err
-	}
 	for _, dialect := range serverDialects() {
 		files, err := procedureMigrations(dialect)
 		if err != nil {
@@ -61,7 +56,7 @@ const (
 )
 
 // serverDialects are the folders of procedures/, and of migrations/.
-func serverDialects() []string { return []string{"db2", zosFolder, mysqlFolder, postgresFolder} }
+func serverDialects() []string { return []string{"db2", mysqlFolder, postgresFolder} }
 
 // procedureMigrations returns the file names of the dialect's migrations of procedures in order. All but the
 // last are released and never change again: testdata/released.sha256 has their checksums.
@@ -90,33 +85,23 @@ func renderNewest(dialect string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return render(dialect, sources, released)
+	return migration(dialect, sources, released)
 }
 
 func sourcesOf(dialect string) ([]string, error) {
-	if dialect == zosFolder {
-		_, texts, err := zosSources()
-		return texts, err
-	}
-	names, err := sourceNames(dialect)
+	names, err := render.Names(dialect)
 	if err != nil {
 		return nil, err
 	}
-	return readAll(procedures.FS, names)
-}
-
-// sourceNames returns the files of a dialect in the order of installing. What refuses arguments comes first: Db2
-// installs no caller before what it calls.
-func sourceNames(dialect string) ([]string, error) {
-	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
-	isCaller := func(name string) int {
-		if path.Base(name) == "appl_lock_argument.sql" {
-			return 0
+	var texts []string
+	for _, name := range names {
+		text, err := render.File(name)
+		if err != nil {
+			return nil, err
 		}
-		return 1
+		texts = append(texts, text)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return isCaller(a) - isCaller(b) })
-	return names, err
+	return texts, nil
 }
 
 func readAll(fsys fs.ReadFileFS, names []string) ([]string, error) {
@@ -131,9 +116,9 @@ func readAll(fsys fs.ReadFileFS, names []string) ([]string, error) {
 	return texts, nil
 }
 
-// render returns the migration that brings the procedures from what the released migrations have left to
+// migration returns the migration that brings the procedures from what the released migrations have left to
 // what the sources say.
-func render(dialect string, sources, released []string) (string, error) {
+func migration(dialect string, sources, released []string) (string, error) {
 	before, err := frames.ReadFile(dialect + "/before.sql")
 	if err != nil {
 		return "", err

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/applock/applock/migrations"
-	"github.com/applock/applock/procedures"
 )
 
 // The newest migration of each server dialect is exactly what its procedures give, and has the same number in all.
@@ -78,60 +77,28 @@ func TestReleasedEqualsChecksums(t *testing.T) {
 	}
 }
 
-// The texts for z/OS are those for Linux, UNIX and Windows with the deltas, and each delta is needed.
-func TestZOSEqualsDeltas(t *testing.T) {
-	t.Parallel()
-	names, texts, err := zosSources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if files, err := fs.Glob(procedures.FS, zosFolder+"/*.sql"); err != nil || len(files) != len(names) {
-		t.Errorf("procedures/%s has %d files, %v, want %d", zosFolder, len(files), err, len(names))
-	}
-	for i, name := range names {
-		got, err := procedures.FS.ReadFile(zosFolder + "/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != texts[i] {
-			t.Errorf("procedures/%s/%s differs from procedures/db2/%s: run `make snapshot`", zosFolder, name, name)
-		}
-	}
-	all, err := readAll(procedures.FS, []string{"db2/get_appl_lock.sql", "db2/appl_lock_version.sql", "db2/appl_lock_argument.sql"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, delta := range zosDeltas() {
-		if !delta.luw.MatchString(strings.Join(all, "")) {
-			t.Errorf("no text needs the delta %s (%s)", delta.luw, delta.why)
-		}
-	}
-}
-
 // Goal: Db2, which looks for what a procedure calls when it creates the procedure, finds it. Method: in the migration that
 // installs everything each routine that another calls is created before.
 func TestDb2CreatesFirstWhatIsCalled(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range []string{"db2", zosFolder} {
-		text, err := renderNewest(dialect)
-		if err != nil {
-			t.Fatal(err)
+	text, err := renderNewest("db2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, _, _ := strings.Cut(text, "-- +goose Down\n")
+	calls := 0
+	created := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?PROCEDURE (\w+)|^ *CALL (\w+)`).FindAllStringSubmatch(up, -1) {
+		if match[1] != "" {
+			created[match[1]] = true
+			continue
 		}
-		up, _, _ := strings.Cut(text, "-- +goose Down\n")
-		calls := 0
-		created := map[string]bool{}
-		for _, match := range regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?PROCEDURE (\w+)|^ *CALL (\w+)`).FindAllStringSubmatch(up, -1) {
-			if match[1] != "" {
-				created[match[1]] = true
-				continue
-			}
-			calls++
-			if !created[match[2]] {
-				t.Errorf("%s: %s is called before it is created", dialect, match[2])
-			}
+		calls++
+		if !created[match[2]] {
+			t.Errorf("%s is called before it is created", match[2])
 		}
-		if calls == 0 {
-			t.Errorf("%s: nothing is called", dialect)
-		}
+	}
+	if calls == 0 {
+		t.Error("nothing is called")
 	}
 }

@@ -75,7 +75,7 @@ func upgradeAndRestore(t *testing.T, site site) {
 	ctx := t.Context()
 	files := migrationsOf(t, site.dialect)
 	later := edition(t, site.dialect)
-	upgrade, err := render(site.dialect, later, installing(t, site.dialect))
+	upgrade, err := migration(site.dialect, later, installing(t, site.dialect))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,10 @@ func postgresSite(t *testing.T) site {
 		definitions: func() map[string]string {
 			return texts(t, owner, `
 				SELECT proname, concat_ws(E'\n', pg_get_functiondef(oid), proacl, obj_description(oid))
-				FROM pg_proc WHERE pronamespace = to_regnamespace('applock')`)
+				FROM pg_proc WHERE pronamespace = to_regnamespace('applock')
+				UNION ALL
+				SELECT relname, concat_ws(E'\n', pg_get_viewdef(oid), relacl, obj_description(oid))
+				FROM pg_class WHERE relkind = 'v' AND relnamespace = to_regnamespace('applock')`)
 		},
 	}
 }
@@ -228,7 +231,7 @@ func mysqlSite(t *testing.T, product string) site {
 		goose:   goose.DialectMySQL,
 		owner:   owner,
 		grant:   func() *sql.DB { return newGrantee(t, dsn, owner, "get_appl_lock_row", "release_appl_lock_row") },
-		get:     "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60)",
+		get:     "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60, NULL)",
 		release: "CALL release_appl_lock_row('customer', '1', 'GRANTEE', NULL, NULL, NULL)",
 		inquire: "CALL inquire_appl_lock_row('customer', '1')",
 		definitions: func() map[string]string {
@@ -242,6 +245,8 @@ func mysqlSite(t *testing.T, product string) site {
 				}
 				definitions[name] = mode + "\n" + text
 			}
+			maps.Copy(definitions, texts(t, owner, `
+				SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = DATABASE()`))
 			return definitions
 		},
 	}

@@ -62,6 +62,13 @@ func statementsOf(dialect, source string) []string {
 }
 
 func splitMySQL(source string) []string {
+	if !strings.Contains(source, delimiterBegin) { // views, which have no bodies
+		statements := strings.SplitAfter(source, ";\n\n")
+		for i, statement := range statements {
+			statements[i] = strings.TrimSpace(statement) + "\n"
+		}
+		return statements
+	}
 	source = strings.ReplaceAll(source, delimiterBegin+"\n", "")
 	source = strings.TrimSuffix(source, "\n"+delimiterEnd)
 	var statements []string

@@ -63,8 +63,8 @@ func (s *steps) change(former, later *routine) error {
 			up, down = later.Statements, former.Statements
 		}
 	}
-	s.replace(&s.up, later, up)
-	s.replace(&s.down, former, down)
+	s.create(&s.up, later, up)
+	s.create(&s.down, former, down)
 	return nil
 }
 
@@ -95,22 +95,12 @@ func granted(name string) bool {
 	})
 }
 
-// replace runs statements of a routine that is installed.
-func (s *steps) replace(out *strings.Builder, routine *routine, statements []statement) {
+// create runs statements of a routine, if there are any. MySQL lets a migration that broke off half-way run again: there are no
+// transactions around CREATE.
+func (s *steps) create(out *strings.Builder, routine *routine, statements []statement) {
 	if len(statements) == 0 {
 		return
 	}
-	first := statements[0]
-	if s.dialect != mysqlFolder && first.Verb == migrate.VerbCreate && !first.Replaces() {
-		out.WriteString("-- A function cannot be replaced here: who has been granted EXECUTE on this one needs that again.\n")
-		s.drop(out, routine)
-	}
-	s.create(out, routine, statements)
-}
-
-// create runs statements of a routine. MySQL lets a migration that broke off half-way run again: there are no
-// transactions around CREATE.
-func (s *steps) create(out *strings.Builder, routine *routine, statements []statement) {
 	if s.dialect == mysqlFolder {
 		s.drop(out, routine)
 	}

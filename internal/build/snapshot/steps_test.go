@@ -57,14 +57,13 @@ func edit(t *testing.T, texts []string, place, from, to string) []string {
 func getters() map[string]string {
 	return map[string]string{
 		"db2":          "CREATE OR REPLACE PROCEDURE get_appl_lock (",
-		zosFolder:      "CREATE OR REPLACE PROCEDURE get_appl_lock (",
 		mysqlFolder:    "CREATE PROCEDURE get_appl_lock_core(",
 		postgresFolder: "CREATE OR REPLACE FUNCTION get_appl_lock_row(",
 	}
 }
 
 // edition returns the sources of a later version: the getter has another text, entry_appl_lock is new, and
-// list_appl_locks is gone.
+// poll_appl_locks is gone.
 func edition(t *testing.T, dialect string) []string {
 	t.Helper()
 	later := edit(t, sources(t, dialect), getters()[dialect], "BEGIN\n", "BEGIN\n    -- A later version.\n")
@@ -73,7 +72,7 @@ func edition(t *testing.T, dialect string) []string {
 		if strings.Contains(text, " serialize_appl_lock_row") {
 			kept = append(kept, strings.ReplaceAll(text, "serialize_appl_lock", "entry_appl_lock"))
 		}
-		if !strings.Contains(text, "PROCEDURE list_appl_locks") && !strings.Contains(text, "FUNCTION list_appl_locks") {
+		if !strings.Contains(text, "PROCEDURE poll_appl_locks") && !strings.Contains(text, "FUNCTION poll_appl_locks") {
 			kept = append(kept, text)
 		}
 	}
@@ -110,7 +109,7 @@ func TestUpgradeLeadsThereAndBack(t *testing.T) {
 	for _, dialect := range serverDialects() {
 		getter := namesIn(getters()[dialect])[0]
 		former, later := installing(t, dialect), edition(t, dialect)
-		upgrade, err := render(dialect, later, former)
+		upgrade, err := migration(dialect, later, former)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,9 +127,9 @@ func TestUpgradeLeadsThereAndBack(t *testing.T) {
 			t.Errorf("%s: down leads to other texts than those before", dialect)
 		}
 
-		entry, gone := []string{"entry_appl_lock", "entry_appl_lock_row"}, []string{"list_appl_locks"}
+		entry, gone := []string{"entry_appl_lock", "entry_appl_lock_row"}, []string{"poll_appl_locks"}
 		if dialect == mysqlFolder {
-			entry, gone = append(entry, "entry_appl_lock_core"), append(gone, "list_appl_locks_core")
+			entry, gone = append(entry, "entry_appl_lock_core"), append(gone, "poll_appl_locks_core")
 		}
 		for direction, names := range map[string][]string{up: append(entry, getter), down: append(gone, getter)} {
 			slices.Sort(names)
@@ -138,7 +137,7 @@ func TestUpgradeLeadsThereAndBack(t *testing.T) {
 				t.Errorf("%s: creates %v, want %v\n%s", dialect, got, names, direction)
 			}
 		}
-		requireOrder(t, dialect+" up", up, getter, drops("list_appl_locks"))
+		requireOrder(t, dialect+" up", up, getter, drops("poll_appl_locks"))
 		requireOrder(t, dialect+" down", down, " "+getter, drops("entry_appl_lock_row"))
 		created, dropped := entries(migrate.CreateRoutine, up), entries(migrate.DropRoutine, down)
 		if slices.Reverse(dropped); len(created) < 2 || !slices.Equal(created, dropped) {
@@ -202,7 +201,7 @@ func TestUpgradeSaysAgainOnlyWhatIsForgotten(t *testing.T) {
 	}
 }
 
-var verb = regexp.MustCompile(`(?m)^(CREATE|COMMENT|REVOKE|CALL|DROP) (?:OR|ON|ALL|FUNCTION|PROCEDURE|appl_lock)`)
+var verb = regexp.MustCompile(`(?m)^(CREATE|COMMENT|REVOKE|CALL|DROP) (?:OR|ON|ALL|ALGORITHM|SQL|FUNCTION|PROCEDURE|VIEW|appl_lock)`)
 
 func verbsIn(text string) []string {
 	var verbs []string
@@ -216,29 +215,12 @@ func verbsIn(text string) []string {
 func TestUpgradeRefusesAnotherSignature(t *testing.T) {
 	t.Parallel()
 	for dialect, place := range map[string]string{
-		"postgres": "PROCEDURE get_appl_lock(", "db2": "PROCEDURE get_appl_lock (", zosFolder: "PROCEDURE get_appl_lock (",
+		"postgres": "PROCEDURE get_appl_lock(", "db2": "PROCEDURE get_appl_lock (",
 	} {
 		later := edit(t, sources(t, dialect), "CREATE OR REPLACE "+place, "p_operator_id", "p_user_id")
-		_, err := render(dialect, later, installing(t, dialect))
+		_, err := migration(dialect, later, installing(t, dialect))
 		if err == nil || !strings.Contains(err.Error(), "get_appl_lock is installed with another signature") {
 			t.Errorf("%s: %v, want an error", dialect, err)
-		}
-	}
-}
-
-// Goal: on z/OS, where functions have no OR REPLACE, one is dropped before it is created with another text, and the
-// migration says what that costs.
-func TestUpgradeDropsFunctionOfZOS(t *testing.T) {
-	t.Parallel()
-	later := edit(t, sources(t, zosFolder), "CREATE FUNCTION appl_lock_version", "RETURN ", "RETURN 4")
-	steps, err := stepsOf(zosFolder, later, installing(t, zosFolder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{steps.up.String(), steps.down.String()} {
-		got := verbsIn(text)
-		if !slices.Equal(got, []string{"DROP", "CREATE"}) || !strings.Contains(text, "needs that again") {
-			t.Errorf("says %v\n%s", got, text)
 		}
 	}
 }
@@ -251,7 +233,7 @@ func TestSourceOfNoRoutine(t *testing.T) {
 		"db2":      terminatorLine + "\nCOMMENT ON SPECIFIC PROCEDURE nobody IS 'x'\n@\n",
 		"mysql":    delimiterBegin + "\nDROP TABLE appl_lock$$\n\n" + delimiterEnd,
 	} {
-		if _, err := render(dialect, []string{text}, nil); err == nil || !strings.Contains(err.Error(), "about no routine") {
+		if _, err := migration(dialect, []string{text}, nil); err == nil || !strings.Contains(err.Error(), "about no routine") {
 			t.Errorf("%s: %v, want an error", dialect, err)
 		}
 	}

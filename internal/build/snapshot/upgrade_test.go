@@ -22,13 +22,13 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-const upgraded = "get_appl_lock_core"
+const upgraded = "get_appl_lock_row_core"
 
 // upgradeOf returns a migration to a later version, in which one core has another text.
 func upgradeOf(t *testing.T, routine string) (string, error) {
 	t.Helper()
 	later := edit(t, sources(t, mysqlFolder), "CREATE PROCEDURE "+routine+"(", "BEGIN\n", "BEGIN\n    -- A later version.\n")
-	return render(mysqlFolder, later, installing(t, mysqlFolder))
+	return migration(mysqlFolder, later, installing(t, mysqlFolder))
 }
 
 // Goal: an upgrade replaces a procedure only when its text has changed. Method: the migration for one
@@ -75,7 +75,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			defer load.stop()
 			migrateRepeatedly(t, handle)
 			load.stop()
-			if _, err := grantee.ExecContext(t.Context(), "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60)"); err != nil {
+			if _, err := grantee.ExecContext(t.Context(), "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60, NULL)"); err != nil {
 				t.Errorf("a user with grants after the upgrade: %v", err)
 			}
 			t.Logf("%d calls through the façade, %d bare ones, %d of those met LK003", load.facade.Load(), load.bare.Load(), load.replaced.Load())
@@ -147,7 +147,7 @@ func startLoad(t *testing.T, client *applock.Client, handle *sql.DB) *load {
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				l.bare.Add(1)
-				_, err := handle.ExecContext(t.Context(), "CALL get_appl_lock_row('load', ?, 'BARE', '', 60)", fmt.Sprint("bare", i))
+				_, err := handle.ExecContext(t.Context(), "CALL get_appl_lock_row('load', ?, 'BARE', '', 60, NULL)", fmt.Sprint("bare", i))
 				var answer *driver.MySQLError
 				if errors.As(err, &answer) && string(answer.SQLState[:]) == "LK003" {
 					l.replaced.Add(1)

@@ -8,11 +8,11 @@ import (
 
 // AnnounceApplLockWaiter calls announce_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, "announce_appl_lock_waiter_row",
 		[]any{
 			params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
 			nullIfZero(params.WaitSeconds),
 		},
-		Into(&returnCD))
+		Into(&okFL))
 }

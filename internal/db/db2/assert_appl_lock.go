@@ -8,8 +8,8 @@ import (
 
 // AssertApplLock calls assert_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, "assert_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.Fence},
-		Into(&returnCD))
+		Into(&okFL))
 }

@@ -37,11 +37,19 @@ func ordinal(name string) int {
 			names = append(names, parameter.Name)
 		}
 	}
+	for _, view := range db.Views() {
+		for _, column := range view.Columns {
+			names = append(names, column.Name)
+		}
+	}
 	slices.Sort(names)
 	return slices.Index(slices.Compact(names), name)
 }
 
 func valueOfParameter(parameter db.Parameter) any {
+	if parameter.Name == "p_new_fl" {
+		return "Y"
+	}
 	switch parameter.Type {
 	case db.FlagType:
 		return "Y"
@@ -131,6 +139,9 @@ func fill(t *testing.T, target reflect.Value, parameters []db.Parameter) {
 				Fence: number("fence"), TTLSeconds: number("p_ttl_seconds"),
 			}}
 		}
+		if field.Kind() == reflect.Bool {
+			value = value == "Y"
+		}
 		if field.Kind() == reflect.Pointer { // of what is not the same as its zero value
 			field.Set(reflect.New(field.Type().Elem()))
 			field = field.Elem()
@@ -195,13 +206,8 @@ func answeredIDs() []string { return []string{"1", "2, longer", "3"} }
 
 // keyOf returns the column by which rows differ.
 func keyOf(operation db.Operation) string {
-	switch operation.Name {
-	case "stats_appl_locks":
-		return "department_id"
-	case "get_appl_lock_permit":
+	if operation.Name == "get_appl_lock_permit" {
 		return "slot_id"
-	case "list_appl_lock_policies":
-		return "object_type"
 	}
 	return "object_id"
 }
@@ -296,24 +302,6 @@ func TestTypesOfTheClient(t *testing.T) {
 // absent one is bound.
 func TestAbsentArguments(t *testing.T) {
 	t.Parallel()
-	list := func(params db.ListApplLocksParams) func(ctx context.Context, driver db.Driver) error {
-		return func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.ListApplLocks(ctx, params)
-			return err
-		}
-	}
-	listWaiters := func(params db.ListApplLockWaitersParams) func(ctx context.Context, driver db.Driver) error {
-		return func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.ListApplLockWaiters(ctx, params)
-			return err
-		}
-	}
-	stats := func(params db.StatsApplLocksParams) func(ctx context.Context, driver db.Driver) error {
-		return func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.StatsApplLocks(ctx, params)
-			return err
-		}
-	}
 	for _, test := range []struct {
 		name, wantText string
 		call           func(ctx context.Context, driver db.Driver) error
@@ -331,15 +319,11 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges})
 			return err
 		}, []driver.Value{"t", "Y", "o", "", "CHANGES"}},
-		{"PoliciesOfAll", "CALL applock.list_appl_lock_policies(NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.ListApplLockPolicies(ctx, db.ListApplLockPoliciesParams{})
-			return err
-		}, nil},
-		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
+		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
 			return err
 		}, []driver.Value{"t", "i", "o", int64(1)}},
-		{"GetWithoutTTL", "CALL applock.get_appl_lock_row(?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+		{"GetWithoutTTL", "CALL applock.get_appl_lock_row(?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", DepartmentID: "d"})
 			return err
 		}, []driver.Value{"t", "i", "o", "d"}},
@@ -355,28 +339,9 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5})
 			return err
 		}, []driver.Value{"o", int64(5)}},
-		{"ListAll", "CALL applock.list_appl_locks(NULL, NULL, NULL, ?, ?, ?)",
-			list(db.ListApplLocksParams{MaxRows: 5}), []driver.Value{"", "", int64(5)}},
-		{"ListType", "CALL applock.list_appl_locks(?, NULL, NULL, ?, ?, ?)",
-			list(db.ListApplLocksParams{ObjectType: "t", AfterType: "t", AfterID: "i", MaxRows: 5}), []driver.Value{"t", "t", "i", int64(5)}},
-		{"ListOperator", "CALL applock.list_appl_locks(NULL, ?, NULL, ?, ?, ?)",
-			list(db.ListApplLocksParams{OperatorID: "o", MaxRows: 5}), []driver.Value{"o", "", "", int64(5)}},
 		{"AwaitForEver", "CALL applock.announce_appl_lock_waiter_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			return driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
 		}, []driver.Value{"t", "i", "o", "", "c"}},
-		{"ListAllWaiters", "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, ?, ?, ?, ?, ?)",
-			listWaiters(db.ListApplLockWaitersParams{MaxRows: 5}), []driver.Value{"", "", "", "", int64(5)}},
-		{"ListWaitersForObject", "CALL applock.list_appl_lock_waiters(?, ?, NULL, NULL, ?, ?, ?, ?, ?)",
-			listWaiters(db.ListApplLockWaitersParams{ObjectType: "t", ObjectID: "i", MaxRows: 5}), []driver.Value{"t", "i", "", "", "", "", int64(5)}},
-		{"ListWaitersOfOwner", "CALL applock.list_appl_lock_waiters(NULL, NULL, ?, ?, ?, ?, ?, ?, ?)",
-			listWaiters(db.ListApplLockWaitersParams{OperatorID: "o", DepartmentID: new("d"), MaxRows: 5}), []driver.Value{"o", "d", "", "", "", "", int64(5)}},
-		{"StatsOfAll", "CALL applock.stats_appl_locks(NULL, NULL)", stats(db.StatsApplLocksParams{}), nil},
-		{"StatsOfNoDepartment", "CALL applock.stats_appl_locks(?, ?)",
-			stats(db.StatsApplLocksParams{ObjectType: "t", DepartmentID: new("")}), []driver.Value{"t", ""}},
-		{"ListDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
-			list(db.ListApplLocksParams{DepartmentID: new("d"), MaxRows: 5}), []driver.Value{"d", "", "", int64(5)}},
-		{"ListNoDepartment", "CALL applock.list_appl_locks(NULL, NULL, ?, ?, ?, ?)",
-			list(db.ListApplLocksParams{DepartmentID: new(""), MaxRows: 5}), []driver.Value{"", "", "", int64(5)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -402,28 +367,28 @@ func TestAnswersWithoutLock(t *testing.T) {
 	}{
 		"inquire_appl_lock": {
 			[]driver.Value{[]byte("N"), none, none, int64(0), nil, nil, nil, int64(0), none},
-			db.InquireApplLockResult{ReturnCD: db.No},
+			db.InquireApplLockResult{OkFL: db.No},
 		},
 		"transfer_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
-			db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free},
+			db.TransferApplLockResult{OkFL: db.No, Outcome: db.Free},
 		},
 		"take_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
-			db.TakeApplLockResult{ReturnCD: db.No, Outcome: db.Free},
+			db.TakeApplLockResult{OkFL: db.No, Outcome: db.Free},
 		},
 		"inbox_appl_locks": {nil, []db.Notice(nil)},
 		"get_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
-			db.GetApplLockResult{LockFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
+			db.GetApplLockResult{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
 		},
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
-			db.ReleaseApplLockResult{ReturnCD: db.Yes, Outcome: db.Free},
+			db.ReleaseApplLockResult{OkFL: db.Yes, Outcome: db.Free},
 		},
 		"note_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none},
-			db.NoteApplLockResult{ReturnCD: db.No, Outcome: db.Free},
+			db.NoteApplLockResult{OkFL: db.No, Outcome: db.Free},
 		},
 		"get_appl_lock_permit": {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},
@@ -439,27 +404,18 @@ func TestAnswersWithoutLock(t *testing.T) {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("RELEASED"), none, none, int64(7), nil, int64(0)},
 			[]db.ChangedLock{{ObjectType: "customer", ObjectID: "42", Outcome: db.Released, Fence: 7}},
 		},
-		"purge_appl_locks": {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
-		"list_appl_locks":  {nil, []db.Lock(nil)},
+		"purge_appl_locks":        {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
+		"purge_appl_lock_history": {[]driver.Value{int64(0)}, db.PurgeApplLockHistoryResult{}},
 		"renew_appl_locks": {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil, int64(0)},
 			[]db.RenewedGrant{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},
 		},
-		"poll_appl_locks":  {nil, []db.AwaitedObject(nil)},
-		"stats_appl_locks": {nil, []db.Stats(nil)},
+		"poll_appl_locks": {nil, []db.AwaitedObject(nil)},
 		"set_appl_lock_policy": {
-			[]driver.Value{[]byte("Y"), []byte("SET")}, db.SetApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Set},
+			[]driver.Value{[]byte("Y"), []byte("SET")}, db.SetApplLockPolicyResult{OkFL: db.Yes, Outcome: db.Set},
 		},
 		"drop_appl_lock_policy": {
-			[]driver.Value{[]byte("N"), []byte("NONE")}, db.DropApplLockPolicyResult{ReturnCD: db.No, Outcome: db.None},
-		},
-		"list_appl_lock_policies": {nil, []db.Policy(nil)},
-		"list_appl_lock_waiters": {
-			[]driver.Value{[]byte("customer"), []byte("42"), []byte("KIM"), none, []byte("p1"), moment("since_ts"), nil, moment("expires_ts"), int64(60)},
-			[]db.Waiter{{
-				ObjectType: "customer", ObjectID: "42", OperatorID: "KIM", ClientID: "p1",
-				SinceTS: moment("since_ts"), ExpiresTS: moment("expires_ts"), SecondsLeft: 60,
-			}},
+			[]driver.Value{[]byte("N"), []byte("NONE")}, db.DropApplLockPolicyResult{OkFL: db.No, Outcome: db.None},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

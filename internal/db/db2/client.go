@@ -125,11 +125,3 @@ func nullIfZero[T comparable](value T) any {
 	}
 	return value
 }
-
-// nullIfNil returns NULL for a filter that is not given; an empty text is one.
-func nullIfNil(text *string) any {
-	if text == nil {
-		return nil
-	}
-	return *text
-}

@@ -9,7 +9,7 @@ import (
 // DropApplLockPolicy calls drop_appl_lock_policy_row.
 func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.DropApplLockPolicyResult, error) {
 	var result db.DropApplLockPolicyResult
-	err := d.call(ctx, "drop_appl_lock_policy_row", []any{params.ObjectType, params.ActorID, params.Reason}, Into(&result.ReturnCD, &result.Outcome))
+	err := d.call(ctx, "drop_appl_lock_policy_row", []any{params.ObjectType, params.ActorID, params.Reason}, Into(&result.OkFL, &result.Outcome))
 	if err != nil {
 		return db.DropApplLockPolicyResult{}, err
 	}

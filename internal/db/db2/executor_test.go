@@ -114,7 +114,7 @@ func refused(err error) (code, parameter string) {
 // advance moves all rows of the tables of a schema into the past.
 func advance(ctx context.Context, handle *sql.DB, schema string, duration time.Duration) error {
 	for table, columns := range map[string][]string{
-		"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts"},
+		"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts", "released_ts"},
 		"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
 		"appl_lock_event":  {"event_ts"},
 	} {

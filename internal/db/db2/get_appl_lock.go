@@ -10,15 +10,26 @@ import (
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	var result db.GetApplLockResult
 	err := d.call(ctx, "get_appl_lock_row",
-		[]any{params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.DepartmentID), nullIfZero(params.TTLSeconds)},
+		[]any{
+			params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.DepartmentID), nullIfZero(params.TTLSeconds),
+			newFlag(params.NewFL),
+		},
 		Into(
-			&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
+			&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
 			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft, &result.Note,
 		))
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
 	return result, nil
+}
+
+// newFlag returns p_new_fl, NULL for no.
+func newFlag(isNew bool) any {
+	if isNew {
+		return db.Yes
+	}
+	return nil
 }
 
 // GetApplLocks makes a call for each: a routine for many is not worth its size here.

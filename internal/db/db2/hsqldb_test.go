@@ -55,6 +55,7 @@ func TestContractOnHSQLDB(t *testing.T) {
 			"renew_passes_over_assert":   noClause,
 			"transfers_pass_over_assert": noClause,
 			"renew_against_takeover":     "it waits for what is lost elsewhere: TestRoutinesOnHSQLDB plays it",
+			"get_against_purge":          "HSQLDB begins a CALL anew whose INSERT has waited, and that finds the row of the first time: TestRoutinesOnHSQLDB has FencesOutliveThePurge",
 			"get_event_rollback":         "HSQLDB begins a CALL anew whose INSERT has waited, and keeps the event of the first time: get_event_rollback_released",
 		},
 	})
@@ -74,7 +75,8 @@ func TestRoutinesOnHSQLDB(t *testing.T) {
 		"PurgeRemovesDeadWaiters":       purgeRemovesDeadWaiters,
 		"ChangeBetweenReadAndDecision":  changeBetweenReadAndDecision,
 		"NullKeepsWhatIsChanged":        nullKeepsWhatIsChanged,
-		"NullKeepsWholeSeconds":         nullKeepsWholeSeconds,
+		"NullKeepsWhatWasAsked":         nullKeepsWhatWasAsked,
+		"FencesOutliveThePurge":         fencesOutliveThePurge,
 		"SecondsLeftOverMidnights":      secondsLeftOverMidnights,
 		"RowsHaveTheContractsColumns":   rowsHaveTheContractsColumns,
 		"RenewalLeavesTheLostAlone":     renewalLeavesTheLostAlone,

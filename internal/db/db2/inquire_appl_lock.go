@@ -13,13 +13,13 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 	err := d.call(ctx, "inquire_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID},
 		Into(
-			&result.ReturnCD, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
+			&result.OkFL, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
 			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
 		))
 	if err != nil {
 		return db.InquireApplLockResult{}, err
 	}
-	if result.ReturnCD == db.Yes {
+	if result.OkFL == db.Yes {
 		result.Lock = lock
 	}
 	return result, nil

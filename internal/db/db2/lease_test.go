@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/locktest"
@@ -32,6 +33,11 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 			client := testclient.DB2(t, handle)
 			return client, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
 		},
+		Direct: func(_ context.Context, name string) (applock.Backend, func() error, error) {
+			handle := databases.bridge.Again(name)
+			client := testclient.DB2(t, handle)
+			return operations{client}, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
+		},
 		OneProcess: true,
 		Fences:     true,
 		Owners:     true,
@@ -41,6 +47,46 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 			},
 		},
 	})
+}
+
+// operations is the table as the procedures show it, by a client's operations: the backend itself is no business of this
+// package.
+type operations struct{ client *applock.Client }
+
+// Take is [applock.Backend.Take].
+func (o operations) Take(
+	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
+) (applock.Grant, error) {
+	grant, err := o.client.Get(ctx, applock.GetRequest{Object: object, Owner: owner, TTL: ttl})
+	if err != nil || grant.Outcome != applock.OutcomeRenewed {
+		return grant, err
+	}
+	return o.client.Transfer(ctx, applock.TransferRequest{Object: object, From: owner.Operator, To: owner, TTL: ttl})
+}
+
+// Release is [applock.Backend.Release].
+func (o operations) Release(ctx context.Context, grant applock.Grant) error {
+	request := applock.ReleaseRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence}
+	released, err := o.client.Release(ctx, request)
+	if err == nil && released.Outcome != applock.OutcomeReleased {
+		return applock.ErrNotHeld
+	}
+	return err
+}
+
+// Renew is [applock.Backend.Renew].
+func (o operations) Renew(ctx context.Context, renewals []applock.Renewal) (answers []applock.Renewed, err error) {
+	for _, renewal := range renewals {
+		grant := renewal.Grant
+		renewed, err := o.client.Renew(ctx, applock.RenewRequest{
+			Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence, TTL: renewal.TTL,
+		})
+		if err != nil && !errors.Is(err, applock.ErrLost) {
+			return answers, err
+		}
+		answers = append(answers, applock.Renewed{Object: grant.Object, Lost: err, ExpiresAt: renewed.ExpiresAt})
+	}
+	return answers, nil
 }
 
 // releaseForHolder ends whichever grant there is, as a supervisor would.
@@ -79,7 +125,7 @@ func TestGrantsByFenceOnHSQLDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held *applock.HeldError
-	if _, err := client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Fence != grant.Fence {
+	if _, err := client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Operator != "HOST" {
 		t.Errorf("the second run: %v", err)
 	}
 	renewed, err := client.Renew(t.Context(), applock.RenewRequest{Object: object, Operator: "HOST", Fence: grant.Fence})

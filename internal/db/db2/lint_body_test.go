@@ -28,12 +28,6 @@ func secondsLeft(to string) string {
 		" + CASE WHEN MICROSECOND(to) > MICROSECOND(v_now) THEN 1 ELSE 0 END", "to", to)
 }
 
-// secondsSince rounds down.
-func secondsSince(from string) string {
-	return strings.ReplaceAll("CAST(DAYS(v_now) - DAYS(from) AS BIGINT) * 86400 + MIDNIGHT_SECONDS(v_now) - MIDNIGHT_SECONDS(from)"+
-		" - CASE WHEN MICROSECOND(from) > MICROSECOND(v_now) THEN 1 ELSE 0 END", "from", from)
-}
-
 // setLockTimeout: 1 s for all but the renewal, where one lock must not delay the others.
 func setLockTimeout(r sqlRoutine) string {
 	if r.isOneOf("renew_appl_locks") {
@@ -234,47 +228,27 @@ func durationIsParenthesised(r sqlRoutine, i int) string {
 	return ""
 }
 
-// permittedTimes are the steps that count time, by how they begin or what stands in them.
-func permittedTimes() (assigned map[string][]string, selected []string) {
-	assigned = map[string][]string{
-		"SET v_fence =":        {microseconds},
-		"SET v_now_us =":       {microseconds},
-		"SET v_ttl_us =":       {microsecondsBetween("v_old_lock_ts", "v_old_expires_ts")},
-		"SET p_seconds_left =": {secondsLeft("v_old_expires_ts"), secondsLeft("v_expires_ts")},
+// permittedTimes are what counts time.
+func permittedTimes() []string {
+	times := []string{microseconds}
+	for _, moment := range []string{"v_old_expires_ts", "v_expires_ts", "l.expires_ts", "m.expires_ts"} {
+		times = append(times, secondsLeft(moment), microsecondsBetween("v_now", moment))
 	}
-	selected = []string{
-		"WHEN l.expires_ts > v_now THEN " + microsecondsBetween("v_now", "l.expires_ts") + " ELSE 0 END AS free_in_us",
-		// What is renewed early in a long call has its ttl before it all the same, as in get_appl_lock.
-		"CASE WHEN t.verdict = 'R' THEN t.ttl_seconds WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") +
-			" ELSE 0 END AS seconds_left",
-		"l.expires_ts, " + secondsLeft("l.expires_ts") + " AS seconds_left",
-		"l.expires_ts, CASE WHEN l.expires_ts > v_now THEN " + secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
-		"m.event_ts, CASE WHEN m.expires_ts > v_now THEN " + secondsLeft("m.expires_ts") + " ELSE 0 END AS seconds_left",
-		"CASE WHEN l.expires_ts > v_now THEN l.expires_ts END AS expires_ts, CASE WHEN l.expires_ts > v_now THEN " +
-			secondsLeft("l.expires_ts") + " ELSE 0 END AS seconds_left",
-		"w.expires_ts, " + secondsLeft("w.expires_ts") + " AS seconds_left",
-		"MAX(CASE WHEN l.is_live = 1 AND l.acquired_ts < v_now THEN " + secondsSince("l.acquired_ts") + " ELSE 0 END) AS oldest_seconds, " +
-			"COALESCE(MIN(CASE WHEN l.is_live = 1 THEN " + secondsLeft("l.expires_ts") + " END), 0) AS next_expiry_seconds",
-	}
-	return assigned, selected
+	return times
 }
+
+var countsTime = regexp.MustCompile(`\b(days|midnight_seconds|microsecond)\(`)
 
 // timeIsCountedInBigint: a day has more microseconds than an INTEGER holds, and 69 years more seconds.
 func timeIsCountedInBigint(r sqlRoutine, i int) string {
-	step := r.steps[i]
-	if !step.has("DAYS (") && !step.has("MIDNIGHT_SECONDS") && !step.has("MICROSECOND (") {
-		return ""
+	rest := r.steps[i].String()
+	for _, time := range permittedTimes() {
+		rest = strings.ReplaceAll(rest, tokenize(time, 0).String(), "")
 	}
-	assigned, selected := permittedTimes()
-	for target, values := range assigned {
-		if step.begins(target) && slices.ContainsFunc(values, step.sqlTokens[len(tokenize(target, 0)):].is) {
-			return ""
-		}
+	if countsTime.MatchString(rest) {
+		return fmt.Sprintf("`%s` counts time in another way than %q", r.steps[i], permittedTimes())
 	}
-	if slices.ContainsFunc(selected, step.has) {
-		return ""
-	}
-	return fmt.Sprintf("`%s`: want one of %q or %q", step, assigned, selected)
+	return ""
 }
 
 var lengthCall = regexp.MustCompile(`\b\w*length\(\w+[,)]( codeunits32\))?`)
@@ -292,11 +266,18 @@ func lengthIsOfCharacters(r sqlRoutine, i int) string {
 // variableHasParametersType: v_name takes what p_name holds, so that nothing is cut off before it is checked.
 func variableHasParametersType(r sqlRoutine, i int) string {
 	step := r.steps[i]
+	if step.verb() != "declare" {
+		return ""
+	}
+	names := step.sqlTokens[1:].split(",")
+	last := names[len(names)-1]
+	names[len(names)-1] = last[:1]
+	kind, _, _ := strings.Cut(last[1:].String(), " default ")
 	for _, parameter := range r.parameters {
-		name, kind := parameter[1].text, parameter[2:]
-		variable := "DECLARE v_" + strings.TrimPrefix(name, "p_")
-		if step.begins(variable) && !step.is(variable+" "+kind.String()) && !step.begins(variable+" "+kind.String()+" DEFAULT") {
-			return fmt.Sprintf("`%s`: %s is %s", step, name, kind)
+		variable := "v_" + strings.TrimPrefix(parameter[1].text, "p_")
+		isIt := func(name sqlTokens) bool { return name.String() == variable }
+		if slices.ContainsFunc(names, isIt) && kind != parameter[2:].String() {
+			return fmt.Sprintf("`%s`: %s is %s", step, parameter[1].text, parameter[2:])
 		}
 	}
 	return ""
@@ -304,13 +285,13 @@ func variableHasParametersType(r sqlRoutine, i int) string {
 
 // clockIsReadBehindRow: what is judged with a clock that is read later cannot have ended meanwhile unseen.
 func clockIsReadBehindRow(r sqlRoutine, i int) string {
-	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "take_appl_lock", "note_appl_lock", "inquire_appl_lock",
-		"assert_appl_lock", "renew_appl_locks", "get_appl_lock_permit")
+	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "appl_lock_move", "note_appl_lock", "inquire_appl_lock", "assert_appl_lock",
+		"renew_appl_locks", "get_appl_lock_permit", "announce_appl_lock_waiter")
 	judged := func(step sqlStep) bool { return step.verb() == "select" && step.has("appl_lock") }
 	switch step := r.steps[i]; {
 	case judges && judged(step) && !r.next(i).is(readClock):
 		return fmt.Sprintf("directly behind the SELECT of appl_lock stands `%s`, want `%s`", r.next(i), readClock)
-	case judges && step.is(readClock) && (i == 0 || !judged(r.steps[i-1])):
+	case judges && step.is(readClock) && (i == 0 || !judged(r.steps[i-1]) && !r.steps[i-1].is("SET v_begun = v_now")):
 		return "the clock is read elsewhere than directly behind the SELECT of appl_lock"
 	}
 	return ""
@@ -318,8 +299,8 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 
 // lockTimeoutIsSet: LUW's default waits for ever.
 func lockTimeoutIsSet(r sqlRoutine) []string {
-	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "transfer_appl_lock", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
-		"purge_appl_locks", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks",
+	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "appl_lock_move", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
+		"purge_appl_locks", "purge_appl_lock_history", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks",
 		"set_appl_lock_policy", "drop_appl_lock_policy")
 	var complaints []string
 	isSet := false
@@ -367,35 +348,50 @@ func selectGivesOneRow(r sqlRoutine, i int) string {
 	return ""
 }
 
-// permittedConditions are those of the changes of a table: of the row that was read, with its lock_ts where the ttl of the
-// grant is kept, or of a waiter, which has nothing to decide but whether it is live.
-func permittedConditions(r sqlRoutine, table string) []string {
-	const (
-		key       = "object_type = v_object_type AND object_id = v_object_id"
-		waiterKey = key + " AND operator_id = v_operator_id AND client_id = v_client_id"
-	)
-	if table == "appl_lock" && r.isOneOf("get_appl_lock", "transfer_appl_lock", "take_appl_lock") {
-		return []string{key + " AND fence = v_old_fence AND lock_ts = v_old_lock_ts AND expires_ts = v_old_expires_ts"}
+// permittedConditions are those of the changes of a table: of the very row that was read, or of a waiter, which has nothing to decide but
+// whether it is live. What follows a change of the row in the same call names the key: it is locked.
+func permittedConditions(r sqlRoutine, i int, table string) []string {
+	key, read := "object_type = v_object_type AND object_id = v_object_id", " AND fence = v_old_fence AND lock_ts = v_old_lock_ts AND expires_ts = v_old_expires_ts"
+	if r.isOneOf("appl_lock_move") {
+		key = "object_type = p_object_type AND object_id = p_object_id"
+	}
+	waiterKey := key + " AND operator_id = v_operator_id AND client_id = v_client_id"
+	const holder = "COALESCE((SELECT operator_id FROM appl_lock AS l WHERE object_type = object_type AND object_id = object_id" +
+		" AND released_ts IS NULL AND expires_ts > v_now), '')"
+	locks := []string{
+		key + read + " AND released_ts IS NULL",
+		"object_type = c_object_type AND object_id = c_object_id AND fence = c_fence AND lock_ts = c_lock_ts AND expires_ts = c_expires_ts" +
+			" AND (released_ts = c_released_ts OR (released_ts IS NULL AND c_released_ts IS NULL))",
+	}
+	switch {
+	case r.isBehindChange(i):
+		locks = []string{key}
+	case r.isOneOf("get_appl_lock"):
+		locks = []string{key + read + " AND (released_ts = v_old_released_ts OR (released_ts IS NULL AND v_old_released_ts IS NULL)) AND note = v_old_note"}
 	}
 	return map[string][]string{
-		"appl_lock": {
-			key + " AND fence = v_old_fence AND expires_ts = v_old_expires_ts",
-			"object_type = c_object_type AND object_id = c_object_id AND fence = c_fence AND expires_ts = c_expires_ts",
-		},
+		"appl_lock":           locks,
 		"appl_lock_serialize": {key},
 		"appl_lock_policy":    {"object_type = v_object_type"},
+		"appl_lock_fence":     {"fence < v_highest_fence"},
 		// Nobody changes an event, and it is nobody's decision.
 		"appl_lock_event": {"event_id = c_event_id"},
 		"appl_lock_waiter": {
 			waiterKey,
 			"client_id = v_client_id AND (until_ts IS NULL OR (until_ts > v_now AND until_ts > expires_ts))",
+			"client_id = v_client_id AND (until_ts IS NULL OR until_ts > v_now) AND holder_id <> " + holder + " WITH CS",
 			"object_type = c_waiter_type AND object_id = c_waiter_id AND operator_id = c_waiter_operator" +
 				" AND client_id = c_waiter_client AND expires_ts = c_waiter_expires",
 		},
 	}[table]
 }
 
-var alias = regexp.MustCompile(`\b[lwp]\.`)
+// isBehindChange tells of a step that it stands where the row has been changed, and took long.
+func (r sqlRoutine) isBehindChange(i int) bool {
+	return r.steps[i].opener >= 0 && r.steps[r.steps[i].opener].is("IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN")
+}
+
+var alias = regexp.MustCompile(`\b[lwpf]\.`)
 
 // changeIsOfTheRowRead: an UPDATE or DELETE decides, so it must not find another row than the one that was
 // judged, or the same one changed.
@@ -405,9 +401,9 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 	if table == "" {
 		return ""
 	}
-	_, condition, _ := strings.Cut(step.String(), " where ")
+	_, condition, _ := step.cut("where")
 	got := tokenize(alias.ReplaceAllString(condition, ""), 0)
-	if permitted := permittedConditions(r, table); !slices.ContainsFunc(permitted, got.is) {
+	if permitted := permittedConditions(r, i, table); !slices.ContainsFunc(permitted, got.is) {
 		return fmt.Sprintf("a change of %s is `WHERE %s`, want %q", table, condition, permitted)
 	}
 	return ""
@@ -416,7 +412,7 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 func changeIsCounted(r sqlRoutine, i int) string {
 	const count = "GET DIAGNOSTICS v_changed = ROW_COUNT"
 	table := r.steps[i].changedTable()
-	decides := table == "appl_lock" || table == "appl_lock_policy" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
+	decides := table == "appl_lock" && !r.isBehindChange(i) || table == "appl_lock_policy" || table == "appl_lock_event" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
 	if decides && !r.next(i).is(count) {
 		return fmt.Sprintf("directly behind a change of %s stands `%s`, want `%s`", table, r.next(i), count)
 	}

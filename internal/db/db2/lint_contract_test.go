@@ -7,15 +7,22 @@ import (
 	"strings"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/migrations"
 )
 
 // This file has the rules that compare the text with the contract.
 
-// internalRoutines stand in appl_lock_argument.sql.
-func internalRoutines() []string {
-	return []string{"appl_lock_refuse_text", "appl_lock_refuse_number", "appl_lock_check_database"}
+// internalRoutines are those that nobody is granted, by file.
+func internalRoutines() map[string][]string {
+	return map[string][]string{
+		"appl_lock_argument.sql": {"appl_lock_refuse_text", "appl_lock_refuse_number", "appl_lock_check_text", "appl_lock_check_database"},
+		"appl_lock_record.sql":   {"appl_lock_record"},
+		"appl_lock_move.sql":     {"appl_lock_move"},
+		"release_appl_locks.sql": {"appl_lock_move_page"},
+	}
 }
+
+// numberView is internal, too.
+const numberView = "appl_lock_number"
 
 // operation returns the operation that the routine is, or is the row form of.
 func (r sqlRoutine) operation() (operation db.Operation, isRow, found bool) {
@@ -52,9 +59,11 @@ func typeName(parameter db.Parameter) string {
 func dataAccess(r sqlRoutine) string {
 	operation, _, found := r.operation()
 	switch {
+	case !found && !slices.Contains(internalRoutines()["appl_lock_argument.sql"], r.name):
+		return "MODIFIES SQL DATA"
 	case !found || operation.Version:
 		return "CONTAINS SQL"
-	case slices.Contains([]string{"inquire_appl_lock", "inbox_appl_locks", "stats_appl_locks"}, operation.Name), strings.HasPrefix(operation.Name, "list_"):
+	case slices.Contains([]string{"inquire_appl_lock", "inbox_appl_locks"}, operation.Name):
 		return "READS SQL DATA"
 	}
 	return "MODIFIES SQL DATA"
@@ -163,45 +172,73 @@ func rowFormOnlyCalls(r sqlRoutine) []string {
 	return nil
 }
 
-// columnsOf returns the columns of a table.
-func columnsOf(table string) []string {
-	text, err := migrations.FS.ReadFile("db2/00001_appl_lock.sql")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	tokens := tokenize(string(text), 1)
-	tokens = tokens[tokens.index("CREATE TABLE "+table+" ("):]
-	const open = 3
-	var columns []string
-	for _, line := range tokens[open+1 : tokens.parenthesis(open)].split(",") {
-		if !line.begins("CONSTRAINT") {
-			columns = append(columns, line[0].text)
-		}
-	}
-	return columns
-}
+// viewPattern is the head of a view.
+var viewPattern = regexp.MustCompile(`^CREATE (OR REPLACE )?VIEW (\w+) AS$`)
 
-// listColumnsAreTheTables: what is listed are the rows of a table, and how long each will be there.
-func listColumnsAreTheTables(r sqlRoutine) []string {
-	var wanted string
-	switch r.name {
-	case "list_appl_locks":
-		columns := columnsOf("appl_lock")
-		last := len(columns) - 2 // the note, which stands behind all else; what the history is told is not listed
-		wanted = "l." + strings.Join(columns[:last], ", l.") + ", " + secondsLeft("l.expires_ts") + " AS seconds_left, l." + columns[last] +
-			" FROM appl_lock AS l"
-	case "list_appl_lock_waiters":
-		wanted = "w." + strings.Join(columnsOf("appl_lock_waiter"), ", w.") + ", " + secondsLeft("w.expires_ts") + " AS seconds_left FROM appl_lock_waiter AS w"
-	default:
+// viewsAreTheContracts: each view once, replaced on LUW, with the columns of the contract in their order.
+func viewsAreTheContracts(f sqlFile) []string {
+	if !strings.HasSuffix(f.path, "/views.sql") {
 		return nil
 	}
-	wanted = "DECLARE answer CURSOR WITH RETURN FOR SELECT " + wanted
-	for i, step := range r.steps {
-		if step.begins(wanted) && i+1 < len(r.steps) && r.steps[i+1].is("OPEN answer") {
-			return nil
+	var complaints []string
+	wanted := map[string][]string{numberView: {"thousand", "n"}}
+	for _, view := range db.Views() {
+		for _, column := range view.Columns {
+			wanted[view.Name] = append(wanted[view.Name], column.Name)
 		}
 	}
-	return []string{r.complaint(r.line, "lacks `%s` ..., followed by OPEN", wanted)}
+	for _, statement := range f.statements {
+		if !statement.begins("CREATE") {
+			continue
+		}
+		head := viewPattern.FindStringSubmatch(viewHead(statement))
+		if head == nil || f.zos() == (head[1] != "") {
+			complaints = append(complaints, f.complaint(statement[0].line, "`%s` is not how a view is created", viewHead(statement)))
+			continue
+		}
+		name := head[2]
+		if got := selected(statement); !slices.Equal(got, wanted[name]) {
+			complaints = append(complaints, f.complaint(statement[0].line, "%s has the columns %q, want %q", name, got, wanted[name]))
+		}
+		delete(wanted, name)
+	}
+	for name := range wanted {
+		complaints = append(complaints, f.complaint(1, "no view %s", name))
+	}
+	return complaints
+}
+
+// viewHead returns a statement up to its first AS, in the case of the pattern.
+func viewHead(statement sqlTokens) string {
+	end := slices.Index(statement.words(), "as")
+	words := statement[:max(end, 0)].words()
+	for i := range words[:max(len(words)-1, 0)] {
+		words[i] = strings.ToUpper(words[i])
+	}
+	return strings.Join(words, " ") + " AS"
+}
+
+// selected returns the names of the columns of a view's last SELECT that stands outside parentheses.
+func selected(statement sqlTokens) []string {
+	open, from, to := 0, -1, -1
+	for i, token := range statement {
+		open += map[string]int{"(": 1, ")": -1}[token.text]
+		switch {
+		case open == 0 && token.text == "select":
+			from = i + 1
+		case open == 0 && token.text == "from" && from >= 0 && to < from:
+			to = i
+		}
+	}
+	if to < 0 {
+		return nil
+	}
+	var names []string
+	for _, column := range statement[from:to].split(",") {
+		last := column[len(column)-1].text
+		names = append(names, last[strings.LastIndex(last, ".")+1:])
+	}
+	return names
 }
 
 // commentLimit is how many bytes a comment may have on LUW.
@@ -224,6 +261,7 @@ func everyRoutineHasItsComment(f sqlFile) []string {
 		}
 		comments = slices.Delete(comments, at, at+1)
 	}
+	comments = slices.DeleteFunc(comments, isOfView)
 	for _, comment := range comments {
 		complaints = append(complaints, f.complaint(comment[0].line, "`%s` is nobody's", comment))
 	}
@@ -243,6 +281,17 @@ func (r sqlRoutine) hasComment(comment sqlTokens) bool {
 		len(literalText(last)) <= commentLimit && (!found || literalText(last) == text)
 }
 
+// isOfView tells whether a statement is a view's comment: its summary in the contract.
+func isOfView(comment sqlTokens) bool {
+	text := literalText(comment[len(comment)-1].text)
+	for _, view := range db.Views() {
+		if comment[:len(comment)-1].is("COMMENT ON TABLE "+view.Name+" IS") && text == view.Summary {
+			return true
+		}
+	}
+	return comment[:len(comment)-1].is("COMMENT ON TABLE " + numberView + " IS")
+}
+
 var sectionPattern = regexp.MustCompile(`^-- ([A-Z][\w-]*) {2,}\S`)
 
 // headerHasItsSections: the first routine's name, and all sections in the order of the other files.
@@ -250,7 +299,7 @@ func headerHasItsSections(f sqlFile) []string {
 	if len(f.routines) == 0 {
 		return nil
 	}
-	operation, _, found := f.routines[0].operation()
+	operation, _, found := f.routines[len(f.routines)-1].operation()
 	wanted := []string{"Contract", "Raises", "Locks", "Differs"}
 	switch {
 	case operation.Version:
@@ -275,10 +324,11 @@ func headerHasItsSections(f sqlFile) []string {
 
 // filesAreTheContracts: one file for each operation with its forms, one for the internal routines.
 func filesAreTheContracts(files []sqlFile) []string {
-	wanted := map[string][]string{"appl_lock_argument.sql": internalRoutines()}
+	wanted := internalRoutines()
+	wanted["views.sql"] = nil // viewsAreTheContracts looks at them
 	for _, operation := range db.Contract() {
 		file := operation.Name + ".sql"
-		wanted[file] = slices.Compact([]string{operation.Name, operation.RowForm()})
+		wanted[file] = append(wanted[file], slices.Compact([]string{operation.Name, operation.RowForm()})...)
 	}
 	var complaints []string
 	for _, file := range files {

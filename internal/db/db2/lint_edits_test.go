@@ -23,8 +23,10 @@ func lintEdits() []lintEdit {
 		announce  = "procedures/db2/announce_appl_lock_waiter.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
 		inbox     = "procedures/db2/inbox_appl_locks.sql"
+		history   = "procedures/db2/purge_appl_lock_history.sql"
+		move      = "procedures/db2/appl_lock_move.sql"
+		views     = "procedures/db2/views.sql"
 		inquire   = "procedures/db2/inquire_appl_lock.sql"
-		list      = "procedures/db2/list_appl_locks.sql"
 		note      = "procedures/db2/note_appl_lock.sql"
 		permit    = "procedures/db2/get_appl_lock_permit.sql"
 		poll      = "procedures/db2/poll_appl_locks.sql"
@@ -33,19 +35,17 @@ func lintEdits() []lintEdit {
 		renew     = "procedures/db2/renew_appl_locks.sql"
 		serialize = "procedures/db2/serialize_appl_lock.sql"
 		retract   = "procedures/db2/retract_appl_lock_waiter.sql"
-		take      = "procedures/db2/take_appl_lock.sql"
 		transfer  = "procedures/db2/transfer_appl_lock.sql"
 		version   = "procedures/db2/appl_lock_version.sql"
-		waiters   = "procedures/db2/list_appl_lock_waiters.sql"
 		releases  = "procedures/db2/release_appl_locks.sql"
-		stats     = "procedures/db2/stats_appl_locks.sql"
 		transfers = "procedures/db2/transfer_appl_locks.sql"
 		policy    = "procedures/db2/set_appl_lock_policy.sql"
 
-		listZOS      = "procedures/db2/zos/list_appl_locks.sql"
-		purgeZOS     = "procedures/db2/zos/purge_appl_locks.sql"
-		serializeZOS = "procedures/db2/zos/serialize_appl_lock.sql"
-		versionZOS   = "procedures/db2/zos/appl_lock_version.sql"
+		inboxZOS     = "zos/inbox_appl_locks.sql"
+		viewsZOS     = "zos/views.sql"
+		purgeZOS     = "zos/purge_appl_locks.sql"
+		serializeZOS = "zos/serialize_appl_lock.sql"
+		versionZOS   = "zos/appl_lock_version.sql"
 
 		tables    = "migrations/db2/00001_appl_lock.sql"
 		tablesZOS = "migrations/db2/zos/00001_appl_lock.sql"
@@ -65,18 +65,18 @@ func lintEdits() []lintEdit {
 
 		edit(argument, "CONTAINS SQL\nBEGIN\n    DECLARE v_lower", "MODIFIES SQL DATA\nBEGIN\n    DECLARE v_lower", "options: contains sql`"),
 		edit(inquire, "READS SQL DATA\nmain:", "MODIFIES SQL DATA\nmain:", "options: not deterministic modifies sql data`"),
-		edit(list, "NOT DETERMINISTIC", "DETERMINISTIC", "options: language sql deterministic"),
-		edit(list, "DYNAMIC RESULT SETS 1\n", "", "options: are `specific list_appl_locks language"),
+		edit(inbox, "NOT DETERMINISTIC", "DETERMINISTIC", "options: language sql deterministic"),
+		edit(inbox, "DYNAMIC RESULT SETS 1\n", "", "options: are `specific inbox_appl_locks language"),
 		edit(poll, "MODIFIES SQL DATA", "READS SQL DATA", "options: reads sql data`, want"),
 		edit(serialize, "MODIFIES SQL DATA\nmain:", "MODIFIES SQL DATA\nAUTONOMOUS\nmain:", "options: modifies sql data autonomous`"),
 		edit(serialize, "MODIFIES SQL DATA\nmain:", "CONTAINS SQL\nMODIFIES SQL DATA\nmain:", "options: contains sql modifies sql data`"),
 		edit(serialize, "SPECIFIC serialize_appl_lock\n", "SPECIFIC serialize_appl_locks\n", "options: are `specific serialize_appl_locks"),
 		edit(serialize, "SPECIFIC serialize_appl_lock\n", "SPECIFIC serialize_appl_lock\nDYNAMIC RESULT SETS 1\n", "options: lock dynamic result sets 1"),
 		edit(version, "RETURN ", "RETURN 1", "options: return 1"),
-		edit(listZOS, "ISOLATION LEVEL CS\n", "", "options: unicode concurrent access"),
-		edit(listZOS, "DYNAMIC", "SPECIFIC list_appl_locks\nDYNAMIC", "options: are `specific list_appl_locks"),
+		edit(inboxZOS, "ISOLATION LEVEL CS\n", "", "options: unicode concurrent access"),
+		edit(inboxZOS, "DYNAMIC", "SPECIFIC inbox_appl_locks\nDYNAMIC", "options: are `specific inbox_appl_locks"),
 
-		edit(list, "p_after_type VARCHAR(4000),\n    IN p_after_id", "p_after_id VARCHAR(4000),\n    IN p_after_type", "parameters: the parameters are"),
+		edit(transfers, "p_after_type VARCHAR(4000),\n    IN p_after_id", "p_after_id VARCHAR(4000),\n    IN p_after_type", "parameters: the parameters are"),
 		edit(purge, "    OUT p_purged", "    INOUT p_purged", "parameters: inout p_purged bigint"),
 		edit(purge, "IN p_max_rows BIGINT\n", "IN p_max_rows INTEGER\n", "parameters: purge_appl_locks_row: the parameters are"),
 		edit(release, "IN p_fence BIGINT,\n    IN p_actor_id VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "IN p_fence INTEGER,\n    IN p_actor_id VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "parameters: in p_fence integer"),
@@ -88,11 +88,11 @@ func lintEdits() []lintEdit {
 		edit(purge, "    END;\nEND\n", "    END\n", "row form: lacks `; end`", "balance: one END too few"),
 		edit(purge, "AS p_purged", "AS rows_removed", "row form: `rows_removed` is not what a row form has there"),
 
-		edit(list, "l.acquired_ts,\n                l.lock_ts", "l.lock_ts,\n                l.acquired_ts", "list columns: FOR SELECT l.object_type"),
-		edit(list, "                AS seconds_left,\n", "                AS free_in_seconds,\n", "list columns: FOR SELECT l.object_type",
-			"bigint: else 0 end as free_in_seconds, l.note from appl_lock as l"),
-		edit(list, "WITH RETURN ", "", "list columns: DECLARE answer CURSOR WITH RETURN"),
-		edit(waiters, "w.since_ts,\n                w.until_ts", "w.until_ts,\n                w.since_ts", "list columns: FOR SELECT w.object_type"),
+		edit(views, "    l.acquired_ts,\n    l.lock_ts", "    l.lock_ts,\n    l.acquired_ts", "views: appl_lock_live has the columns"),
+		edit(views, "AS waited_seconds", "AS waits", "views: appl_lock_waiting has the columns"),
+		edit(views, "OR REPLACE VIEW appl_lock_policies", "VIEW appl_lock_policies", "views: is not how a view is created", "views: no view appl_lock_policies"),
+		edit(viewsZOS, "VIEW appl_lock_policies", "OR REPLACE VIEW appl_lock_policies", "views: is not how a view is created", "views: no view appl_lock_policies"),
+		edit(views, "for each live lock.'", "for each lock.'", "comments: is nobody's"),
 
 		edit(argument, "for a number argument.'", "for a number argument."+strings.Repeat(" Nobody is granted it.", 10)+"'",
 			"comments: or more than 254 bytes", "comments: is nobody's"),
@@ -108,13 +108,12 @@ func lintEdits() []lintEdit {
 			"permitted statements: with goto", "permitted statements: with commit", "permitted statements: with rollback"),
 
 		edit(assert, "END IF;\nEND main", "END WHILE;\nEND main", "balance: want `END if`"),
-		edit(list, "    BEGIN\n", "    BEGIN\n    BEGIN\n", "balance: one END too few"),
+		edit(inbox, "    BEGIN\n", "    BEGIN\n    BEGIN\n", "balance: one END too few"),
 		edit(renew, "END WHILE fields", "END WHILE", "balance: want `END while fields`"),
 		edit(serialize, "END main", "END", "balance: want `END main`"),
 
 		edit(assert, "WITH RS", "GROUP BY l.object_id WITH RS", "forbidden phrases: GROUP BY:"),
 		edit(policy, "WHERE p.object_type = v_object_type;", "WHERE p.object_type >= v_object_type;", "row read: a change of appl_lock_policy is"),
-		edit(stats, "DAYS(l.acquired_ts) AS BIGINT)", "DAYS(l.acquired_ts) AS INTEGER)", "bigint: days(l.acquired_ts) as integer) * 86400"),
 		edit(assert, "WITH RS", "HAVING COUNT(*) = 1 WITH RS", "forbidden phrases: HAVING:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us FOR UPDATE", "forbidden phrases: FOR UPDATE:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us SKIP LOCKED DATA", "forbidden phrases: SKIP LOCKED:"),
@@ -147,15 +146,15 @@ func lintEdits() []lintEdit {
 		edit(release, "    SET p_old_department_id = '';\n", "", "out set: p_old_department_id is not set to a literal"),
 		edit(release, "    SET p_outcome = '';\n", "", "out set: p_outcome is not set to a literal"),
 
-		edit(release, "IF v_changed = 1 THEN", "IF v_changed = 1 AND p_return_cd = 'N' THEN", "out only set: p_return_cd is used, not only set"),
-		edit(release, "SET p_outcome = 'RELEASED'", "SET p_outcome = p_return_cd", "out only set: p_return_cd is used, not only set"),
-		edit(release, "SET p_outcome = 'FREE'", "SET p_outcome = NULL", "out only set: p_outcome is set to NULL"),
+		edit(release, "IF v_changed = 1 THEN", "IF v_changed = 1 AND p_ok_fl = 'N' THEN", "out only set: p_ok_fl is used, not only set"),
+		edit(release, "SET p_outcome = 'RELEASED'", "SET p_outcome = p_ok_fl", "out only set: p_ok_fl is used, not only set"),
+		edit(release, "SET p_outcome = 'HELD'", "SET p_outcome = NULL", "out only set: p_outcome is set to NULL"),
 		edit(release, "SET p_outcome = ''", "SET p_outcome = NULL",
 			"out only set: p_outcome is set to NULL", "out set: p_outcome is not set to a literal"),
 
 		edit(purge, " - CURRENT TIMEZONE", "", "registers: `set v_now = current timestamp`"),
-		edit(purge, "l.expires_ts < v_before", "l.expires_ts < CURRENT TIMESTAMP - CURRENT TIMEZONE", "registers: CURRENT stands only in"),
-		edit(purge, "l.expires_ts < v_before", "DATE(l.expires_ts) < CURRENT DATE", "registers: current date"),
+		edit(purge, "l.expires_ts) < v_before", "l.expires_ts) < CURRENT TIMESTAMP - CURRENT TIMEZONE", "registers: CURRENT stands only in"),
+		edit(purge, "COALESCE(l.released_ts, l.expires_ts) < v_before", "DATE(l.expires_ts) < CURRENT DATE", "registers: current date"),
 		edit(purge, timeout, timeout+"    SET CURRENT ISOLATION = CS;\n", "registers: `set current isolation = cs`"),
 
 		edit(purge, "(v_older_than_seconds) SECOND", "v_older_than_seconds SECOND", "durations: a duration is written as (x) SECOND"),
@@ -163,22 +162,17 @@ func lintEdits() []lintEdit {
 
 		edit(permit, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400"),
 		edit(transfers, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400"),
-		edit(transfers, "        WITH CS\n    DO", "    DO", "isolation: a SELECT of a table ends in"),
+		edit(releases, "        WITH CS\n    DO", "    DO", "isolation: a SELECT of a table ends in"),
 		edit(releases, "            WITH CS;", ";", "isolation: a SELECT of a table ends in"),
 		edit(releases, "refuse_text('release_appl_locks', 'p_after_id'", "refuse_text('release_appl_locks', 'p_object_id'", "refusals: refuses"),
 		edit(poll, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400000000"),
-		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_old_lock_ts))",
-			"bigint: set v_ttl_us =(days(v_old_expires_ts)"),
 		edit(inbox, "CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(m.expires_ts) - DAYS(v_now)", "bigint: days(m.expires_ts) - days(v_now) * 86400"),
 		edit(inbox, "            WITH CS;", "            ;", "isolation: want `WITH CS`"),
-		edit(transfer, "CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_now))",
+		edit(move, "CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_now))",
 			"bigint: set p_seconds_left =(days(v_old_expires_ts)"),
 		edit(inquire, "MICROSECOND(v_expires_ts) > MICROSECOND(v_now)", "MICROSECOND(v_expires_ts) >= MICROSECOND(v_now)",
 			"bigint: case when microsecond(v_expires_ts) >= microsecond(v_now)"),
 		edit(renew, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(l.expires_ts) - DAYS(v_now))", "bigint: then(days(l.expires_ts)"),
-		edit(renew, "                    WHEN t.verdict = 'R' THEN t.ttl_seconds\n", "", "bigint: case when l.expires_ts > v_now then cast(days(l.expires_ts)"),
-		edit(renew, "MICROSECOND(v_now) THEN 1 ELSE 0 END\n                    ELSE 0", "MICROSECOND(v_now) THEN 1 ELSE 0 END",
-			"bigint: then 1 else 0 end end as seconds_left"),
 		edit(purge, "CAST(DAYS(v_now) - DAYS(DATE('1970-01-01')) AS BIGINT)", "(DAYS(v_now) - DAYS(DATE('1970-01-01')))", "bigint: set v_now_us =(days(v_now)"),
 		edit(purge, "CAST(MIDNIGHT_SECONDS(v_now) AS BIGINT)", "MIDNIGHT_SECONDS(v_now)", "bigint: + midnight_seconds(v_now) * 1000000"),
 
@@ -208,27 +202,30 @@ func lintEdits() []lintEdit {
 		edit(assert, "WITH RS USE AND KEEP SHARE LOCKS", "WITH CS", "isolation: want `WITH RS USE AND KEEP SHARE LOCKS`"),
 		edit(inquire, "WITH CS", "WITH UR", "isolation: with ur`, want `WITH CS`"),
 		edit(inquire, "\n    WITH CS", "", "isolation: v_object_id`, want `WITH CS`"),
-		edit(poll, "w.expires_ts))\n    WITH CS", "w.expires_ts))", "isolation: want `WITH CS`"),
-		edit(purge, "WITH CS\n    DO\n        -- S2", "DO\n        -- S2", "isolation: rows only`, want `WITH CS`"),
+		edit(poll, "w.until_ts > v_now)\n    WITH CS", "w.until_ts > v_now)", "isolation: want `WITH CS`"),
+		edit(purge, "WITH CS\n    DO\n        IF", "DO\n        IF", "isolation: rows only`, want `WITH CS`"),
 		edit(purge, "SET v_purged = v_purged + v_changed", "SET v_purged = (SELECT COUNT(*) FROM appl_lock AS l)", "isolation: want `WITH CS`"),
 
 		edit(inquire, "COUNT(*)", "1", "one row: may give no row"),
 
 		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
 		edit(get, "                AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
-		edit(transfer, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
-		edit(take, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
+		edit(move, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
+		edit(get, "\n                AND l.note = v_old_note", "", "row read: a change of appl_lock is `WHERE l.object_type"),
+		edit(release, "\n            AND l.released_ts IS NULL", "", "row read: a change of appl_lock is `WHERE l.object_type"),
+		edit(purge, "WHERE f.fence < v_highest_fence", "WHERE f.id = 1", "row read: a change of appl_lock_fence"),
 		edit(poll, " AND w.until_ts > w.expires_ts));", "));", "row read: a change of appl_lock_waiter"),
 		edit(purge, "\n            AND expires_ts = c_expires_ts", "", "row read: a change of appl_lock is `WHERE object_type"),
 		edit(release, "AND l.expires_ts = v_old_expires_ts", "OR l.expires_ts = v_old_expires_ts", "row read: or l.expires_ts = v_old_expires_ts"),
-		edit(note, "            AND l.expires_ts = v_old_expires_ts", "            AND l.expires_ts > v_now", "row read: and l.fence = v_old_fence and l.expires_ts > v_now"),
+		edit(note, "            AND l.expires_ts = v_old_expires_ts", "            AND l.expires_ts > v_now", "row read: and l.expires_ts > v_now and l.released_ts is null"),
 		edit(release, "AND l.fence = v_old_fence\n", "", "row read: a change of appl_lock is `WHERE l.object_type"),
-		edit(release, "00:00:00')\n        WHERE l.object_type = v_object_type\n            AND", "00:00:00')\n        WHERE",
+		edit(release, "SET released_ts = v_now\n        WHERE l.object_type = v_object_type\n            AND", "SET released_ts = v_now\n        WHERE",
 			"row read: a change of appl_lock is `WHERE l.object_id"),
 		edit(serialize, "WHERE object_type = v_object_type\n        AND", "WHERE", "row read: a change of appl_lock_serialize"),
 
 		edit(announce, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_waiter stands `if"),
 		edit(purge, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: stands `set v_purged"),
+		edit(history, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_event stands `set v_purged"),
 		edit(release, "GET DIAGNOSTICS", "SET v_rows = 0; GET DIAGNOSTICS", "row count: stands `set v_rows = 0`"),
 
 		edit(renew, "IF v_pass = 2 THEN", "IF v_pass = 1 THEN", "second pass: outside of `IF v_pass = 2 THEN`"),
@@ -242,11 +239,11 @@ func lintEdits() []lintEdit {
 		edit(purge, "'purge_appl_locks', 'p_max_rows'", "'list_appl_locks', 'p_max_rows'", "refusals: refuses ['list_appl_locks' 'p_max_rows' 10000]"),
 
 		edit(purge, "315360000);", "9223372036854775807);", "message length: makes a message of 71 bytes, at most 70"),
-		edit(waiters, "v_after_operator_id, CODEUNITS32), 64)", "v_after_operator_id, CODEUNITS32), 9223372036)", "message length: makes a message of 78 bytes, at most 70"),
+		edit(transfers, "v_from_operator_id, CODEUNITS32), 64)", "v_from_operator_id, CODEUNITS32), 9223372036)", "message length: makes a message of 74 bytes, at most 70"),
 
-		edit(list, "END\n@", "END @\n@", "terminators: a terminator must have a line of its own", "balance: `end @`"),
-		edit(list, "END\n@", "END;\n@", "terminators: the statement ends with a semicolon"),
-		edit(list, "END\n@", "END\n", "terminators: want a terminator there", "balance: `end comment on", "comments: lacks its comment"),
+		edit(inbox, "END\n@", "END @\n@", "terminators: a terminator must have a line of its own", "balance: `end @`"),
+		edit(inbox, "END\n@", "END;\n@", "terminators: the statement ends with a semicolon"),
+		edit(inbox, "END\n@", "END\n", "terminators: want a terminator there", "balance: `end comment on", "comments: lacks its comment"),
 		edit(serialize, terminator, terminator+"@\n", "terminators: terminates nothing"),
 		edit(serialize, terminator, terminator+terminator, "terminators: stands twice or behind a statement"),
 		edit(serialize, terminator, "", "terminators: begins behind ``, want a terminator there"),
@@ -259,7 +256,7 @@ func lintEdits() []lintEdit {
 		edit(serialize, "let one", "für einen", "characters: has \"ü"),
 		edit(serialize, "    INSERT", "\tINSERT", `characters: has "\tINS"`),
 
-		edit(serialize, "DECLARE v_object_type ", "DECLARE v_object_type_without_trailing_blanks ", "names: has 37 bytes, at most 30"),
+		edit(serialize, "DECLARE v_object_type,", "DECLARE v_object_type_without_trailing_blanks, v_object_type,", "names: has 37 bytes, at most 30"),
 
 		edit(tables, volatile, "", "goose statements: the statement is empty"),
 		edit(tables, volatile, "COMMIT;\n"+volatile, "goose statements: is more than one statement"),

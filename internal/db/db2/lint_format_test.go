@@ -51,7 +51,7 @@ func statementsAreReadable(f sqlFile) []string {
 			complaints = append(complaints, f.complaint(statement[0].line, "`%s` is not a statement of a source", statement))
 		}
 	}
-	if read != len(f.routines) {
+	if read != len(f.routines) && !strings.HasSuffix(f.path, "/views.sql") {
 		complaints = append(complaints, f.complaint(1, "%d routines are created, %d of them can be read", read, len(f.routines)))
 	}
 	return complaints

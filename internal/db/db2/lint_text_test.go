@@ -104,6 +104,18 @@ func (tokens sqlTokens) split(separator string) []sqlTokens {
 	return parts
 }
 
+// cut cuts at the first such word that stands outside parentheses.
+func (tokens sqlTokens) cut(word string) (before, after string, found bool) {
+	open := 0
+	for i, token := range tokens {
+		open += map[string]int{"(": 1, ")": -1}[token.text]
+		if open == 0 && token.text == word {
+			return tokens[:i].String(), tokens[i+1:].String(), true
+		}
+	}
+	return tokens.String(), "", false
+}
+
 // sqlStep is a statement of a body, or the part of IF, WHILE, FOR or BEGIN that stands before what it holds.
 type sqlStep struct {
 	sqlTokens

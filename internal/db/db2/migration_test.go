@@ -141,7 +141,7 @@ func (c *catalog) do(statement fakeStatement) fakeAnswer {
 }
 
 func (c *catalog) doTable(table string, statement fakeStatement) fakeAnswer {
-	if strings.HasPrefix(statement.text, "SELECT COUNT(*) FROM applock.appl_lock WHERE expires_ts >") {
+	if strings.HasPrefix(statement.text, "SELECT COUNT(*) FROM applock.appl_lock WHERE released_ts IS NULL AND expires_ts >") {
 		return row(c.locks)
 	}
 	if strings.HasSuffix(statement.text, " WHERE 1 = 0") { // what a migration has created

@@ -11,7 +11,7 @@ func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams)
 	var result db.NoteApplLockResult
 	err := d.call(ctx, "note_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.Fence), params.Note},
-		Into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+		Into(&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
 	if err != nil {
 		return db.NoteApplLockResult{}, err
 	}

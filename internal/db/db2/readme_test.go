@@ -20,8 +20,8 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 	grants := readme.Under(string(page), "On Db2")
 	roles := map[string]string{
 		"transfer_appl_lock": "supervisor", "take_appl_lock": "supervisor", "transfer_appl_locks": "supervisor", "release_appl_locks": "supervisor",
-		"purge_appl_locks": "janitor", "stats_appl_locks": "auditor",
-		"set_appl_lock_policy": "administrator", "drop_appl_lock_policy": "administrator", "list_appl_lock_policies": "administrator",
+		"purge_appl_locks": "janitor", "purge_appl_lock_history": "administrator",
+		"set_appl_lock_policy": "administrator", "drop_appl_lock_policy": "administrator",
 	}
 	for _, operation := range db.Contract() {
 		role := "operator"

@@ -11,7 +11,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 	var result db.ReleaseApplLockResult
 	err := d.call(ctx, "release_appl_lock_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.Fence), nullIfZero(params.ActorID), nullIfZero(params.Reason)},
-		Into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+		Into(&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
 	if err != nil {
 		return db.ReleaseApplLockResult{}, err
 	}

@@ -8,10 +8,10 @@ import (
 
 // RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, "retract_appl_lock_waiter_row",
 		[]any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID},
-		Into(&returnCD))
+		Into(&okFL))
 }
 
 // RetractApplLockWaiters makes a call for each.

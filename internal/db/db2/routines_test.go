@@ -82,7 +82,7 @@ func assertionNamesTheHolder(t *testing.T, bridge *hsqldb.Bridge) {
 // change one of them.
 func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 	for _, call := range []string{
-		"CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 7200)",
+		"CALL applock.get_appl_lock_row('a', '1', 'JDOE', '', 7200, NULL)",
 		"CALL applock.release_appl_lock_row('a', '1', 'JDOE', NULL, NULL, NULL)",
 		"CALL applock.transfer_appl_lock_row('a', '1', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)",
 		"CALL applock.take_appl_lock_row('a', '1', 'BOSS', '', 'why', NULL, NULL)",
@@ -97,7 +97,7 @@ func decisionsChangeOneRow(t *testing.T, bridge *hsqldb.Bridge) {
 			t.Fatal(err)
 		}
 		rows, err := query(t.Context(), place.SQL, "SELECT object_type, object_id FROM applock.appl_lock "+
-			"WHERE expires_ts <> TIMESTAMP '2099-01-01 00:00:00' OR lock_ts > acquired_ts OR note <> ''")
+			"WHERE released_ts IS NOT NULL OR expires_ts <> TIMESTAMP '2099-01-01 00:00:00' OR lock_ts > acquired_ts OR note <> ''")
 		if err != nil || len(rows) != 1 || rows[0]["object_type"] != "a" || rows[0]["object_id"] != "1" {
 			t.Errorf("%s changed %v, %v", call, rows, err)
 		}
@@ -137,7 +137,7 @@ func insertWaiters(t *testing.T, place contract.Place, expires string) {
 func insertWaiter(t *testing.T, place contract.Place, key, until, expires string) {
 	t.Helper()
 	_, err := place.SQL.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_waiter VALUES ("+key+", "+
-		"TIMESTAMP '2026-01-01 00:00:00', "+until+", "+expires+")")
+		"TIMESTAMP '2026-01-01 00:00:00', "+until+", "+expires+", '')")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,17 +184,12 @@ func purgeRemovesDeadWaiters(t *testing.T, bridge *hsqldb.Bridge) {
 func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	calls := map[string]string{
-		"get_appl_lock_permit":    "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
-		"transfer_appl_locks":     "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-		"release_appl_locks":      "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_locks":         "CALL applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_lock_waiters":  "CALL applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_lock_events":   "CALL applock.list_appl_lock_events(NULL, NULL, NULL, NULL, NULL, NULL)",
-		"list_appl_lock_policies": "CALL applock.list_appl_lock_policies(NULL)",
-		"inbox_appl_locks":        "CALL applock.inbox_appl_locks('o', NULL, NULL)",
-		"poll_appl_locks":         "CALL applock.poll_appl_locks('p', NULL)",
-		"stats_appl_locks":        "CALL applock.stats_appl_locks(NULL, NULL)",
-		"renew_appl_locks":        "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
+		"get_appl_lock_permit": "CALL applock.get_appl_lock_permit('a', '1', 1, 'o', NULL, NULL)",
+		"transfer_appl_locks":  "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"release_appl_locks":   "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+		"inbox_appl_locks":     "CALL applock.inbox_appl_locks('o', NULL, NULL)",
+		"poll_appl_locks":      "CALL applock.poll_appl_locks('p', NULL)",
+		"renew_appl_locks":     "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
 	}
 	for _, operation := range db.Contract() {
 		if !operation.ResultSet() {
@@ -207,6 +202,16 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 		columns, _, err := contract.Rows(t.Context(), place.SQL, calls[operation.Name])
 		if err != nil || !slices.Equal(columns, want) {
 			t.Errorf("%s answers with %q, %v, want %q", operation.Name, columns, err, want)
+		}
+	}
+	for _, view := range db.Views() {
+		var want []string
+		for _, column := range view.Columns {
+			want = append(want, strings.ToUpper(column.Name))
+		}
+		columns, _, err := contract.Rows(t.Context(), place.SQL, "SELECT * FROM applock."+view.Name)
+		if err != nil || !slices.Equal(columns, want) {
+			t.Errorf("%s has the columns %q, %v, want %q", view.Name, columns, err, want)
 		}
 	}
 }
@@ -250,7 +255,7 @@ func renewalLeavesTheLostAlone(t *testing.T, bridge *hsqldb.Bridge) {
 func insertGrant(t *testing.T, handle *sql.DB, object string, fence int64, expires string) {
 	t.Helper()
 	_, err := handle.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO applock.appl_lock VALUES (%s, '', %d, "+
-		"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', %s, '', 'N')", object, fence, expires))
+		"TIMESTAMP '2026-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00', 60, %s, '', 'N', NULL)", object, fence, expires))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,42 +382,66 @@ func renewalAfterTheClockIsSetBack(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
-// Goal: the ttl that NULL keeps is that of the grant to the nearest second, since a renewal may have moved lock_ts by a
-// microsecond, and never less than one. Method: rows whose times differ by that and by more.
-func nullKeepsWholeSeconds(t *testing.T, bridge *hsqldb.Bridge) {
+// Goal: the ttl that NULL keeps is what was asked for, whatever the times of the row are. Method: rows whose times say something else,
+// as after the clock was set back.
+func nullKeepsWhatWasAsked(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
-	const stamp = "TIMESTAMP '2006-01-02 15:04:05.000000'"
-	expires := time.Date(2099, 1, 1, 0, 0, 0, 250000000, time.UTC)
-	for kept, want := range map[time.Duration]int64{
-		time.Minute:                           60,
-		time.Minute - time.Microsecond:        60,
-		time.Minute - 500*time.Millisecond:    60,
-		time.Minute + 499999*time.Microsecond: 60,
-		time.Minute + 500*time.Millisecond:    61,
-		1499999 * time.Microsecond:            1,
-		time.Microsecond:                      1,
-		0:                                     1,
-		-25 * time.Hour:                       1,
-		25*time.Hour - time.Microsecond:       25 * 3600,
-		315360000 * time.Second:               315360000,
-	} {
+	for _, locked := range []string{"2026-01-01 00:00:00", "2098-12-31 23:59:59.9", "2099-01-02 00:00:00"} {
 		for _, call := range []string{
-			"CALL applock.get_appl_lock_row('a', '1', 'o', NULL, NULL)",
+			"CALL applock.get_appl_lock_row('a', '1', 'o', NULL, NULL, NULL)",
 			"CALL applock.transfer_appl_lock_row('a', '1', 'o', 'p', NULL, NULL, NULL, NULL)",
 			"CALL applock.take_appl_lock_row('a', '1', 'p', NULL, 'why', NULL, NULL)",
 		} {
 			if _, err := place.SQL.ExecContext(t.Context(), "DELETE FROM applock.appl_lock"); err != nil {
 				t.Fatal(err)
 			}
-			insertGrant(t, place.SQL, "'a', '1', 'o'", 5, expires.Format(stamp))
-			if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock SET lock_ts = "+expires.Add(-kept).Format(stamp)); err != nil {
+			insertGrant(t, place.SQL, "'a', '1', 'o'", 5, "TIMESTAMP '2099-01-01 00:00:00'")
+			if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock SET lock_ts = TIMESTAMP '"+locked+"'"); err != nil {
 				t.Fatal(err)
 			}
 			rows, err := query(t.Context(), place.SQL, call)
-			if err != nil || len(rows) != 1 || rows[0]["p_seconds_left"] != want {
-				t.Errorf("%s of %s: %v, %v, want %d s", call, kept, rows, err, want)
+			if err != nil || len(rows) != 1 || rows[0]["p_seconds_left"] != int64(60) {
+				t.Errorf("%s after %s: %v, %v, want 60 s", call, locked, rows, err)
+			}
+			rows, err = query(t.Context(), place.SQL, "SELECT ttl_seconds FROM applock.appl_lock WHERE lock_ts > TIMESTAMP '"+locked+"'")
+			if err != nil || len(rows) != 1 || rows[0]["ttl_seconds"] != int64(60) {
+				t.Errorf("%s after %s leaves %v, %v, want a later lock_ts, and 60 s", call, locked, rows, err)
 			}
 		}
+	}
+}
+
+// Goal: no fence is less than one that was purged, whatever the clock does. Method: purge a grant, and set the mark into the future, as if the
+// clock had been set back since; then a get of another object.
+func fencesOutliveThePurge(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	insertGrant(t, place.SQL, "'a', '1', 'o'", 77, "TIMESTAMP '2026-01-02 00:00:00'")
+	insertGrant(t, place.SQL, "'a', '2', 'o'", 75, "TIMESTAMP '2026-01-02 00:00:00'")
+	if _, err := query(t.Context(), place.SQL, "CALL applock.purge_appl_locks_row(60, 10)"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := query(t.Context(), place.SQL, "SELECT fence FROM applock.appl_lock_fence")
+	if err != nil || len(rows) != 1 || rows[0]["fence"] != int64(77) {
+		t.Errorf("purged up to %v, %v, want 77", rows, err)
+	}
+	const ahead = int64(9000000000000000000)
+	if _, err := place.SQL.ExecContext(t.Context(), fmt.Sprintf("UPDATE applock.appl_lock_fence SET fence = %d", ahead)); err != nil {
+		t.Fatal(err)
+	}
+	rows, err = query(t.Context(), place.SQL, "CALL applock.get_appl_lock_row('b', '1', 'o', NULL, NULL, NULL)")
+	if err != nil || rows[0]["p_fence"] != ahead+1 {
+		t.Errorf("got %v, %v, want the fence %d", rows, err, ahead+1)
+	}
+	if _, err := query(t.Context(), place.SQL, "CALL applock.release_appl_lock_row('b', '1', 'o', NULL, NULL, NULL)"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err = query(t.Context(), place.SQL, "CALL applock.get_appl_lock_row('b', '1', 'o', NULL, NULL, NULL)")
+	if err != nil || rows[0]["p_fence"] != ahead+2 {
+		t.Errorf("got %v, %v, want the fence %d", rows, err, ahead+2)
+	}
+	rows, err = query(t.Context(), place.SQL, "CALL applock.purge_appl_locks_row(1, 10)")
+	if err != nil || rows[0]["p_purged"] != int64(0) {
+		t.Errorf("purged %v, %v, want nothing: its fence lies in the future", rows, err)
 	}
 }
 
@@ -431,15 +460,15 @@ func secondsLeftOverMidnights(t *testing.T, bridge *hsqldb.Bridge) {
 		insertWaiter(t, place, "'a', '"+id+"', 'o', '', 'p'", "NULL", literal)
 		for column, calls := range map[string][]string{
 			"p_seconds_left": {
-				"CALL applock.get_appl_lock_row('a', '" + id + "', 'q', NULL, NULL)",
+				"CALL applock.get_appl_lock_row('a', '" + id + "', 'q', NULL, NULL, NULL)",
 				"CALL applock.transfer_appl_lock_row('a', '" + id + "', 'q', 'r', NULL, NULL, NULL, NULL)",
 				"CALL applock.take_appl_lock_row('a', '" + id + "', 'r', NULL, 'why', 1, NULL)",
 				"CALL applock.inquire_appl_lock_row('a', '" + id + "')",
 			},
 			"seconds_left": {
 				"CALL applock.renew_appl_locks('1:a1:" + id + "1:q1:51:9')",
-				"CALL applock.list_appl_locks(NULL, NULL, NULL, 'a', '" + fmt.Sprint(i-1) + "', 1)",
-				"CALL applock.list_appl_lock_waiters('a', '" + id + "', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+				"SELECT * FROM applock.appl_lock_live WHERE object_id = '" + id + "'",
+				"SELECT * FROM applock.appl_lock_waiting WHERE object_id = '" + id + "'",
 			},
 		} {
 			for _, call := range calls {

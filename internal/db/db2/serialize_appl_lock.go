@@ -8,6 +8,6 @@ import (
 
 // SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
-	var returnCD db.Flag
-	return d.call(ctx, "serialize_appl_lock_row", []any{params.ObjectType, params.ObjectID}, Into(&returnCD))
+	var okFL db.Flag
+	return d.call(ctx, "serialize_appl_lock_row", []any{params.ObjectType, params.ObjectID}, Into(&okFL))
 }

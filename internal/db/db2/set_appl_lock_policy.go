@@ -12,7 +12,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 	err := d.call(ctx, "set_appl_lock_policy_row", []any{
 		params.ObjectType, nullIfZero(params.DefaultTTLSeconds), nullIfZero(params.LongestTTLSeconds),
 		string(params.TakeReasonFL), params.ActorID, params.Reason, string(params.HistoryLevel),
-	}, Into(&result.ReturnCD, &result.Outcome))
+	}, Into(&result.OkFL, &result.Outcome))
 	if err != nil {
 		return db.SetApplLockPolicyResult{}, err
 	}

@@ -15,7 +15,7 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 			nullIfZero(params.ExpectedFence), nullIfZero(params.TTLSeconds),
 		},
 		Into(
-			&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
+			&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
 			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft,
 		))
 	if err != nil {

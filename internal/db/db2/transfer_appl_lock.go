@@ -16,7 +16,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			nullIfZero(params.ActorID), nullIfZero(params.Reason),
 		},
 		Into(
-			&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
+			&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
 			&result.Fence, db.UTC(&result.ExpiresTS), &result.SecondsLeft,
 		))
 	if err != nil {

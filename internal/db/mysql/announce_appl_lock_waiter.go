@@ -9,7 +9,7 @@ import (
 
 // AnnounceApplLockWaiter calls announce_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, func(q *queries.Queries) error {
 		return q.AnnounceApplLockWaiter(ctx, queries.AnnounceApplLockWaiterParams{
 			ObjectType:   params.ObjectType,
@@ -19,5 +19,5 @@ func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceA
 			ClientID:     params.ClientID,
 			WaitSeconds:  nullIfZero(params.WaitSeconds),
 		})
-	}, into(&returnCD))
+	}, into(&okFL))
 }

@@ -9,7 +9,7 @@ import (
 
 // AssertApplLock calls assert_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, func(q *queries.Queries) error {
 		return q.AssertApplLock(ctx, queries.AssertApplLockParams{
 			ObjectType: params.ObjectType,
@@ -17,5 +17,5 @@ func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockPar
 			OperatorID: params.OperatorID,
 			Fence:      params.Fence,
 		})
-	}, into(&returnCD))
+	}, into(&okFL))
 }

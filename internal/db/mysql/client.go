@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -16,7 +17,7 @@ func (d *Driver) call(
 	read func(row *sql.Rows) error,
 ) error {
 	if d.tx != nil {
-		return interpretError(operation(queries.New(callClient{DBTX: d.tx, driver: d, read: read})))
+		return d.interpret(operation(queries.New(callClient{DBTX: d.tx, driver: d, read: read})))
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
@@ -32,7 +33,7 @@ func (d *Driver) callOn(conn *sql.Conn, operation func(*queries.Queries) error, 
 	if leavesTransaction(err) {
 		giveUp(conn)
 	}
-	return interpretError(err)
+	return d.interpret(err)
 }
 
 // renewers is how many connections of the pool are kept for renewals at the most: half of them, so that others are left.
@@ -60,17 +61,21 @@ func (d *Driver) callToRenew(
 	return err
 }
 
-// callClient lets the generated code read what a CALL answers, which sqlc takes for a statement without
-// rows. It also names the schema in the query: sqlc has to write it without one.
+// callClient reads the rows of a query: sqlc takes a CALL for a statement without rows, and would read times as
+// only a pool that parses them can. It also names the schema in the query: sqlc has to write it without one.
 type callClient struct {
 	queries.DBTX
 	driver *Driver
 	read   func(row *sql.Rows) error
 }
 
-// ExecContext runs the CALL and reads its result sets; a result has nothing to tell.
+// ExecContext runs a query and reads its result sets; a result has nothing to tell.
 func (c callClient) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	query = strings.Replace(query, "\nCALL ", "\nCALL "+c.driver.qualify(""), 1)
+	query = strings.NewReplacer(
+		"\nCALL ", "\nCALL "+c.driver.qualify(""),
+		"FROM appl_lock_", "FROM "+c.driver.qualify("appl_lock_"),
+		"JOIN appl_lock_", "JOIN "+c.driver.qualify("appl_lock_"),
+	).Replace(query)
 	rows, err := c.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -108,3 +113,6 @@ func nullIfNil(text *string) sql.NullString {
 func nullIfZero(number int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: number, Valid: number != 0}
 }
+
+// limit is a size of a page, which the façade has checked.
+func limit(rows int64) int32 { return int32(min(rows, math.MaxInt32)) } //nolint:gosec // see min

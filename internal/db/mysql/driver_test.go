@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +79,8 @@ func oneConnection(t testing.TB, dsn string, change func(config *driver.Config))
 func lentPlaces(owner testing.TB, product string, change func(config *driver.Config)) func(t testing.TB) contract.Place {
 	create := func(t testing.TB) contract.Place { return placeOn(t, testdb.MySQL(t, product), change) }
 	return contract.NewPlaces(owner, create,
-		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DELETE FROM appl_lock_policy", "DROP TABLE IF EXISTS protected").Take
+		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DELETE FROM appl_lock_policy",
+		"UPDATE appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected").Take
 }
 
 // placeOn migrates the database that dsn names. The calls go through pools with the client's default
@@ -107,22 +109,20 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 			"row":  rowExecutor(plain),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
-			for _, statement := range []string{
-				`UPDATE appl_lock SET
-					acquired_ts = acquired_ts - INTERVAL ? MICROSECOND,
-					lock_ts = lock_ts - INTERVAL ? MICROSECOND,
-					expires_ts = expires_ts - INTERVAL ? MICROSECOND`,
-				`UPDATE appl_lock_waiter SET
-					since_ts = since_ts - INTERVAL ? MICROSECOND,
-					until_ts = until_ts - INTERVAL ? MICROSECOND,
-					expires_ts = expires_ts - INTERVAL ? MICROSECOND`,
+			for table, columns := range map[string][]string{
+				"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts", "released_ts"},
+				"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
+				"appl_lock_event":  {"event_ts"},
 			} {
-				if _, err := plain.ExecContext(ctx, statement, duration.Microseconds(), duration.Microseconds(), duration.Microseconds()); err != nil {
+				var moves []string
+				for _, column := range columns {
+					moves = append(moves, fmt.Sprintf("%s = %s - INTERVAL %d MICROSECOND", column, column, duration.Microseconds()))
+				}
+				if _, err := plain.ExecContext(ctx, "UPDATE "+table+" SET "+strings.Join(moves, ", ")); err != nil {
 					return err
 				}
 			}
-			_, err := plain.ExecContext(ctx, "UPDATE appl_lock_event SET event_ts = event_ts - INTERVAL ? MICROSECOND", duration.Microseconds())
-			return err
+			return nil
 		},
 		Waiting:           func(ctx context.Context) (int, error) { return testdb.MySQLWaiting(ctx, plain) },
 		Interpret:         mysql.InterpretError,

@@ -16,7 +16,7 @@ func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockP
 			ActorID:    params.ActorID,
 			Reason:     params.Reason,
 		})
-	}, into(&result.ReturnCD, &result.Outcome))
+	}, into(&result.OkFL, &result.Outcome))
 	if err != nil {
 		return db.DropApplLockPolicyResult{}, err
 	}

@@ -18,6 +18,16 @@ func interpretError(err error) error {
 	return &db.Error{Kind: kindOf(err), Err: err}
 }
 
+// interpret wraps an error of an operation, where two more say that the schema is missing or damaged, because the operation may read a view: there
+// is no database of the schema's name, and the view cannot be read. A migrator is told these as they are.
+func (d *Driver) interpret(err error) error {
+	var answer *mysql.MySQLError
+	if errors.As(err, &answer) && (answer.Number == 1049 && d.schema != "" || answer.Number == 1356) {
+		return &db.Error{Kind: db.KindSchema, Err: err}
+	}
+	return interpretError(err)
+}
+
 // connectError wraps an error from before there was a connection.
 func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
 

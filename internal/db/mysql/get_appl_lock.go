@@ -19,6 +19,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 			OperatorID:   params.OperatorID,
 			DepartmentID: nullIfEmpty(params.DepartmentID),
 			TtlSeconds:   nullIfZero(params.TTLSeconds),
+			NewFl:        nullIfEmpty(newFL(params.NewFL)),
 		})
 	}, func(row *sql.Rows) error { return scanGet(row, &result) })
 	if err != nil {
@@ -51,7 +52,14 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 
 func scanGet(row *sql.Rows, result *db.GetApplLockResult) error {
 	return row.Scan(
-		&result.LockFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
+		&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
 		db.UTC(&result.ExpiresTS), &result.SecondsLeft, &result.Note,
 	)
+}
+
+func newFL(isNew bool) string {
+	if isNew {
+		return "Y"
+	}
+	return ""
 }

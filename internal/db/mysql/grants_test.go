@@ -121,6 +121,9 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 		if hasRowForm(operation) {
 			all = append(all, statement{operation.Name, call("_row", list), values, errorRoutineDenied})
 		}
+		if hasQuickRow(operation) {
+			all = append(all, statement{"", call("_row_core", list), values, errorRoutineDenied})
+		}
 		if operation.RowsForm() != "" {
 			all = append(all,
 				statement{operation.Name, call("_rows", "'[]'"), nil, errorRoutineDenied},
@@ -143,9 +146,9 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	operator := []string{
-		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "note_appl_lock", "inquire_appl_lock", "list_appl_locks",
+		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "note_appl_lock", "inquire_appl_lock",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
-		"poll_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "inbox_appl_locks", "appl_lock_version",
+		"poll_appl_locks", "inbox_appl_locks", "appl_lock_version",
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
@@ -153,16 +156,16 @@ func TestGrants(t *testing.T) {
 		for role, allowed := range map[string][]string{
 			"operator": operator,
 			"supervisor": append([]string{
-				"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks", "stats_appl_locks", "list_appl_lock_policies",
+				"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks",
 			}, operator...),
 			"auditor": {
-				"inquire_appl_lock", "list_appl_locks", "list_appl_lock_waiters", "list_appl_lock_events", "stats_appl_locks",
-				"list_appl_lock_policies", "appl_lock_version",
+				"inquire_appl_lock",
+				"appl_lock_version",
 			},
 			"administrator": {
-				"set_appl_lock_policy", "drop_appl_lock_policy", "list_appl_lock_policies", "list_appl_lock_events", "appl_lock_version",
+				"set_appl_lock_policy", "drop_appl_lock_policy", "purge_appl_lock_history", "appl_lock_version",
 			},
-			"janitor": {"purge_appl_locks", "stats_appl_locks", "appl_lock_version"},
+			"janitor": {"purge_appl_locks", "appl_lock_version"},
 			"nobody":  nil,
 		} {
 			t.Run(role, func(t *testing.T) { // one after the other: they call for the same locks
@@ -194,9 +197,9 @@ func TestGrantsSurviveUpgrade(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		user := testdb.OpenMySQL(t, place.DSN, account(t, place.SQL, "operator"))
-		const call = "CALL get_appl_lock_row('customer', '42', 'JDOE', '', NULL)"
-		create := fmt.Sprint(mustQuery(t, place.SQL, "SHOW CREATE PROCEDURE get_appl_lock_core")[0]["Create Procedure"])
-		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
+		const call = "CALL get_appl_lock_row('customer', '42', 'JDOE', '', NULL, NULL)"
+		create := fmt.Sprint(mustQuery(t, place.SQL, "SHOW CREATE PROCEDURE get_appl_lock_row_core")[0]["Create Procedure"])
+		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_row_core")
 		var answer *driver.MySQLError
 		if _, err := contract.RowsByColumn(t.Context(), user, call); !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
 			t.Errorf("in the middle of an upgrade: %v, want LK003", err)

@@ -27,7 +27,7 @@ import (
 // Each test here is about something that goes wrong on InnoDB, and fails without what guards against it.
 
 const (
-	getCall     = "CALL get_appl_lock_row('customer', ?, ?, 'CS', 3600)"
+	getCall     = "CALL get_appl_lock_row('customer', ?, ?, 'CS', 3600, NULL)"
 	releaseCall = "CALL release_appl_lock_row('customer', ?, ?, NULL, NULL, NULL)"
 )
 
@@ -196,7 +196,7 @@ func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
 				_, err := contract.RowsByColumn(t.Context(), conn, releaseCall, object, operator)
 				return err
 			}
-			rows, err := contract.RowsByColumn(t.Context(), conn, "CALL get_appl_lock_row('customer', ?, ?, 'CS', ?)", object, operator, anyTTL())
+			rows, err := contract.RowsByColumn(t.Context(), conn, "CALL get_appl_lock_row('customer', ?, ?, 'CS', ?, NULL)", object, operator, anyTTL())
 			if err == nil && rows[0]["p_outcome"] == "HELD" && rows[0]["p_old_operator_id"] == operator {
 				return fmt.Errorf("%s is refused what it holds itself", operator)
 			}
@@ -215,27 +215,37 @@ func anyTTL() any {
 
 // Goal: of many callers who want an object that has no row yet, one gets it, and none meets a deadlock: ON
 // DUPLICATE KEY UPDATE takes an exclusive lock, where a failed INSERT takes a shared one and an UPDATE of a
-// missing row the gap. Method: 32 connections get the same new object in each of 100 rounds.
+// missing row the gap. Method: 32 connections get the same new object in each of 100 rounds; they count changed rows, or found ones.
 func TestNewObjectHasOneWinner(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		const rounds = 100
-		var granted [rounds]atomic.Int64
-		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, round int) error {
-			rows, err := contract.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
-			if err == nil && rows[0]["p_outcome"] == "ACQUIRED" {
-				granted[round].Add(1)
-			}
-			return err
+	for _, foundRows := range []bool{false, true} {
+		t.Run(fmt.Sprint("found rows ", foundRows), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, product string) {
+				t.Helper()
+				place := newPlace(t, product)
+				newObjectsHaveOneWinner(t, testdb.OpenMySQL(t, place.DSN, func(config *driver.Config) { config.ClientFoundRows = foundRows }))
+			})
 		})
-		for round := range granted {
-			if winners := granted[round].Load(); winners != 1 {
-				t.Errorf("object %d was granted to %d callers, want 1", round, winners)
-			}
+	}
+}
+
+func newObjectsHaveOneWinner(t *testing.T, handle *sql.DB) {
+	t.Helper()
+	const rounds = 100
+	var granted [rounds]atomic.Int64
+	new(storm).run(t, handle, rounds, func(conn *sql.Conn, connection, round int) error {
+		rows, err := contract.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
+		if err == nil && rows[0]["p_outcome"] == "ACQUIRED" {
+			granted[round].Add(1)
 		}
+		return err
 	})
+	for round := range granted {
+		if winners := granted[round].Load(); winners != 1 {
+			t.Errorf("object %d was granted to %d callers, want 1", round, winners)
+		}
+	}
 }
 
 // Goal: a grant is released once, whatever its operator does in other sessions at the same time. Method: four
@@ -251,7 +261,7 @@ func TestGrantIsReleasedOnce(t *testing.T) {
 		for range 4 {
 			sessions.Go(func() {
 				for range 200 {
-					grant, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60)")
+					grant, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)")
 					if err != nil {
 						t.Error(err)
 						return
@@ -481,12 +491,12 @@ func TestCallerKeepsItsSession(t *testing.T) {
 			busy := granted(t, tx, "busy", "JDOE").Fence
 			mustQuery(t, tx, announceCall, "busy", "ASMITH", "p1")
 			for _, call := range []string{
-				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
-				"get_appl_lock_row('customer', '1', 'JDOE', '', 60)",
-				"get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL)",
-				"get_appl_lock_row('customer', 'held', 'ASMITH', '', 60)",
-				"get_appl_lock_row('customer', '1', '', '', 60)",
-				"get_appl_lock_row('customer', 'busy', 'ASMITH', '', 60)",
+				"get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)",
+				"get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)",
+				"get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
+				"get_appl_lock_row('customer', 'held', 'ASMITH', '', 60, NULL)",
+				"get_appl_lock_row('customer', '1', '', '', 60, NULL)",
+				"get_appl_lock_row('customer', 'busy', 'ASMITH', '', 60, NULL)",
 				"release_appl_lock_row('customer', 'busy', 'ASMITH', NULL, NULL, NULL)",
 				"transfer_appl_lock_row('customer', 'busy', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
 				"take_appl_lock_row('customer', 'busy', 'BOSS', '', 'why', NULL, 60)",
@@ -513,11 +523,10 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"note_appl_lock_row('customer', '2', 'ASMITH', NULL, 'why')",
 				"set_appl_lock_policy_row('order', 60, 3600, 'Y', 'BOSS', 'why', 'ALL')",
 				"set_appl_lock_policy_row('order', 60, 3600, 'SOME', 'BOSS', 'why', 'ALL')",
-				"list_appl_lock_policies(NULL)",
 				"drop_appl_lock_policy_row('order', 'BOSS', 'why')",
 				"drop_appl_lock_policy_row('order', 'BOSS', 'why')",
 				"drop_appl_lock_policy_row('order', '', 'why')",
-				"get_appl_lock_row('customer', '1', 'ASMITH', NULL, 60)",
+				"get_appl_lock_row('customer', '1', 'ASMITH', NULL, 60, NULL)",
 				"release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
 				"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
 				"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
@@ -569,7 +578,7 @@ func TestRefusalWritesNothing(t *testing.T) {
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, getCall, "1", "JDOE")
 		for _, refused := range []string{
-			"get_appl_lock_row('customer', '1', 'ASMITH', '', NULL)",
+			"get_appl_lock_row('customer', '1', 'ASMITH', '', NULL, NULL)",
 			"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
 			"release_appl_lock_row('customer', '1', 'JDOE', 1, NULL, NULL)",
 			"transfer_appl_lock_row('customer', '1', 'ASMITH', 'BROWN', '', NULL, NULL, NULL)",
@@ -705,9 +714,9 @@ func TestRefusalFixesNoSnapshot(t *testing.T) {
 			place := placeWithData(t, product)
 			mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
 				BEGIN
-					CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+					CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
 					DO GET_LOCK(DATABASE(), 60);
-					CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+					CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
 					RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
 				END`)
 			conn, err := place.SQL.Conn(t.Context())
@@ -766,7 +775,7 @@ func TestFreeIsJudgedWhenLocked(t *testing.T) {
 		const year = 31_536_000_000_000 // of microseconds
 		for name, test := range map[string]struct{ change, outcome, holder, fence string }{
 			"nobody": {"DO 0;", "ACQUIRED", "", "0"},
-			"taken":  {"UPDATE appl_lock SET operator_id = 'BROWN', expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR;", "HELD", "BROWN", "0"},
+			"taken":  {"UPDATE appl_lock SET operator_id = 'BROWN', released_ts = NULL;", "HELD", "BROWN", "0"},
 			"taken and released, by a clock that goes before": {
 				fmt.Sprintf("UPDATE appl_lock SET fence = fence + %d;", year), "ACQUIRED", "", fmt.Sprint(year),
 			},
@@ -776,7 +785,7 @@ func TestFreeIsJudgedWhenLocked(t *testing.T) {
 			mustQuery(t, handle, getCall, "1", "JDOE")
 			mustQuery(t, handle, releaseCall, "1", "JDOE")
 			before := value(t, handle, "SELECT fence FROM appl_lock")
-			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S0b:", test.change)
+			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S3:", "IF v_round = 0 THEN "+test.change+" END IF;")
 			row := mustQuery(t, handle, getCall, "1", "ASMITH")[0]
 			undo()
 			if row["p_outcome"] != test.outcome || row["p_old_operator_id"] != test.holder {
@@ -800,7 +809,7 @@ func TestListReadsItsPageOnly(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, `INSERT INTO appl_lock
-			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N'
+			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 86400, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N', NULL
 			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
 		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
 		conn, err := place.SQL.Conn(t.Context())
@@ -809,14 +818,14 @@ func TestListReadsItsPageOnly(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }() // gives it back to the pool
 		for call, want := range map[string]int{
-			"list_appl_locks(NULL, NULL, NULL, NULL, NULL, 10)":           10,
-			"list_appl_locks(NULL, NULL, NULL, 'type8', '900', 10)":       10,
-			"list_appl_locks('type5', NULL, NULL, NULL, NULL, 10)":        10,
-			"list_appl_locks('type5', NULL, NULL, 'type5', '990', 1000)":  9,
-			"list_appl_locks('type8', NULL, NULL, 'type8', '990', 10000)": 9,
+			"SELECT * FROM appl_lock_live WHERE (object_type > '' OR object_type = '' AND object_id > '') ORDER BY object_type, object_id LIMIT 10":                                           10,
+			"SELECT * FROM appl_lock_live WHERE (object_type > 'type8' OR object_type = 'type8' AND object_id > '900') ORDER BY object_type, object_id LIMIT 10":                              10,
+			"SELECT * FROM appl_lock_live WHERE (object_type > '' OR object_type = '' AND object_id > '') AND object_type = 'type5' ORDER BY object_type, object_id LIMIT 10":                 10,
+			"SELECT * FROM appl_lock_live WHERE (object_type > 'type5' OR object_type = 'type5' AND object_id > '990') AND object_type = 'type5' ORDER BY object_type, object_id LIMIT 1000":  9,
+			"SELECT * FROM appl_lock_live WHERE (object_type > 'type8' OR object_type = 'type8' AND object_id > '990') AND object_type = 'type8' ORDER BY object_type, object_id LIMIT 10000": 9,
 		} {
 			before := status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next")
-			if rows := mustQuery(t, conn, "CALL "+call); len(rows) != want {
+			if rows := mustQuery(t, conn, call); len(rows) != want {
 				t.Errorf("%s: %d rows, want %d", call, len(rows), want)
 			}
 			if read := status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next") - before; read > 1500 {
@@ -865,7 +874,7 @@ func TestTimeIsStatementTime(t *testing.T) {
 		t.Helper()
 		place := newPlace(t, product)
 		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 1)")
+			mustQuery(t, tx, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 1, NULL)")
 			mustQuery(t, tx, "DO SLEEP(1.05)")
 			rows := mustQuery(t, tx, getCall, "1", "ASMITH")
 			if rows[0]["p_outcome"] != "ACQUIRED" {
@@ -892,7 +901,7 @@ func TestGrantBeginsAfterRelease(t *testing.T) {
 			}()
 			untilWaiting(t, place, 1)
 			mustQuery(t, tx, releaseCall, "1", "JDOE")
-			released = value(t, tx, "SELECT CAST(expires_ts AS CHAR) FROM appl_lock")
+			released = value(t, tx, "SELECT CAST(released_ts AS CHAR) FROM appl_lock")
 			if err := tx.Commit(); err != nil {
 				t.Fatal(err)
 			}
@@ -921,8 +930,8 @@ func TestWaitIsBounded(t *testing.T) {
 			defer cancel()
 			var waiters sync.WaitGroup
 			for _, call := range []string{
-				"get_appl_lock_row('customer', '1', 'ASMITH', '', 60)",
-				"get_appl_lock_row('customer', '1', 'BROWN', '', 60)",
+				"get_appl_lock_row('customer', '1', 'ASMITH', '', 60, NULL)",
+				"get_appl_lock_row('customer', '1', 'BROWN', '', 60, NULL)",
 				"release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
 				"transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', '', 60, NULL, NULL)",
 				"take_appl_lock_row('customer', '1', 'BOSS', '', 'why', NULL, NULL)",

@@ -22,6 +22,7 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 		err := row.Scan(
 			&notice.Kind, &notice.EventID, &notice.ObjectType, &notice.ObjectID, &notice.OtherOperatorID,
 			&notice.OtherDepartmentID, db.UTC(&notice.EventTS), &notice.SecondsLeft, &notice.Reason,
+			&notice.SafeEventID,
 		)
 		notices = append(notices, notice)
 		return err

@@ -17,13 +17,13 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 			ObjectID:   params.ObjectID,
 		})
 	}, into(
-		&result.ReturnCD, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
+		&result.OkFL, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
 		db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
 	))
 	if err != nil {
 		return db.InquireApplLockResult{}, err
 	}
-	if result.ReturnCD == db.Yes {
+	if result.OkFL == db.Yes {
 		result.Lock = lock
 	}
 	return result, nil

@@ -121,7 +121,7 @@ func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	if awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: "program", MaxRows: 10}); err != nil || len(awaited) != 1 || awaited[0].FreeInUS == 0 {
 		t.Errorf("poll: %v, %v", awaited, err)
 	}
-	if waiters, err := driver.ListApplLockWaiters(ctx, db.ListApplLockWaitersParams{OperatorID: "ASMITH", MaxRows: 10}); err != nil || len(waiters) != 1 {
+	if waiters, err := driver.ApplLockWaiting(ctx, db.ApplLockWaitingParams{OperatorID: "ASMITH", MaxRows: 10}); err != nil || len(waiters) != 1 {
 		t.Errorf("waiters: %v, %v", waiters, err)
 	}
 	if err := driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {
@@ -158,7 +158,7 @@ func TestPlainGoose(t *testing.T) {
 				if got := column(t, handle, "SELECT DISTINCT sql_mode FROM information_schema.routines WHERE routine_schema = DATABASE()"); !slices.Equal(got, []string{pinnedMode}) {
 					t.Errorf("the routines have the modes %q, want %q", got, pinnedMode)
 				}
-				if outcome := mustQuery(t, handle, "CALL get_appl_lock_row('customer', '42', 'JDOE', 'CS', NULL)")[0]["p_outcome"]; outcome != "ACQUIRED" {
+				if outcome := mustQuery(t, handle, "CALL get_appl_lock_row('customer', '42', 'JDOE', 'CS', NULL, NULL)")[0]["p_outcome"]; outcome != "ACQUIRED" {
 					t.Errorf("get: %v, want ACQUIRED", outcome)
 				}
 				if _, err := provider.DownTo(t.Context(), 0); err != nil {

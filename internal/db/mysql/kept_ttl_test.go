@@ -18,7 +18,7 @@ import (
 // What InnoDB has of its own in a NULL that keeps the ttl of a grant: the scenarios and interleavings have the rest.
 
 const (
-	keepingGet      = "CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL)"
+	keepingGet      = "CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)"
 	keepingTake     = "CALL take_appl_lock_row('customer', '1', 'BROWN', '', 'why', NULL, NULL)"
 	keepingTransfer = "CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BROWN', '', NULL, NULL, NULL)"
 )
@@ -61,33 +61,30 @@ func interrupt(t *testing.T, handle *sql.DB, core, comment, statements string) (
 
 // What other sessions do to JDOE's grant of an hour.
 const (
-	released   = "UPDATE appl_lock SET operator_id = '', department_id = '', expires_ts = UTC_TIMESTAMP(6);"
+	released   = "UPDATE appl_lock SET released_ts = UTC_TIMESTAMP(6);"
 	handedOver = "UPDATE appl_lock SET operator_id = 'ASMITH', fence = fence + 1;"
-	renewed    = "UPDATE appl_lock SET lock_ts = UTC_TIMESTAMP(6), expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
-	gotAgain   = "UPDATE appl_lock SET fence = fence + 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6), expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
+	renewed    = "UPDATE appl_lock SET lock_ts = UTC_TIMESTAMP(6), ttl_seconds = 7200, expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
+	gotAgain   = "UPDATE appl_lock SET fence = fence + 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6), ttl_seconds = 7200, expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
 )
 
 // Goal: a renewal that keeps the ttl tells the end of the grant that it has renewed, and of no other: what has ended
 // before its end could be read is not answered, but decided once more. Method: another session comes between S1 and S2,
-// or between S2 and S3.
+// between S1, which reads the row, and S3.
 func TestKeptRenewalIsOfThisGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		handle := newPlace(t, product).SQL
-		for name, test := range map[string]struct{ before, change, want string }{
-			"nobody":           {"-- S2:", "DO 0;", "RENEWED, fence +0, 3600 left"},
-			"released":         {"-- S2:", released, "ACQUIRED, a later fence, 604800 left"},
-			"handed over":      {"-- S2:", handedOver, "HELD by ASMITH of CS"},
-			"got again":        {"-- S2:", gotAgain, "RENEWED, fence +1, 7200 left"},
-			"renewed late":     {"-- S3:", "UPDATE appl_lock SET expires_ts = expires_ts + INTERVAL 1 MICROSECOND;", "RENEWED, fence +0, 3601 left"},
-			"released late":    {"-- S3:", released, "ACQUIRED, a later fence, 604800 left"},
-			"handed over late": {"-- S3:", handedOver, "HELD by ASMITH of CS"},
-			"got again late":   {"-- S3:", gotAgain, "RENEWED, fence +1, 7200 left"},
+		for name, test := range map[string]struct{ change, want string }{
+			"nobody":      {"DO 0;", "RENEWED, fence +0, 3600 left"},
+			"released":    {released, "ACQUIRED, a later fence, 604800 left"},
+			"handed over": {handedOver, "HELD by ASMITH of CS"},
+			"got again":   {gotAgain, "RENEWED, fence +1, 7200 left"},
+			"renewed":     {renewed, "RENEWED, fence +0, 7200 left"},
 		} {
-			undo := interrupt(t, handle, "get_appl_lock_core", test.before, "IF v_round = 1 THEN "+test.change+" END IF;")
+			undo := interrupt(t, handle, "get_appl_lock_core", "-- S3:", "IF v_round = 0 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
-			if got := inWords(t, answerInOUT(t, handle, "get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL"), fence); got != test.want {
+			if got := inWords(t, answerInOUT(t, handle, "get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL, NULL"), fence); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
 			}
 			undo()
@@ -113,7 +110,7 @@ func TestOwnIsJudgedWhenLocked(t *testing.T) {
 			"noted":       {"UPDATE appl_lock SET note = 'why';", "RENEWED, fence +0, 3600 left", "why"},
 			"purged":      {"DELETE FROM appl_lock;", "ACQUIRED, a later fence, 604800 left", ""},
 		} {
-			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S0c:", test.change)
+			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S3:", "IF v_round = 0 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
 			answer := mustQuery(t, handle, keepingGet)[0]
 			if got := inWords(t, answer, fence); got != test.want || answer["p_note"] != test.note {
@@ -191,7 +188,7 @@ func TestKeptTransferIsOfThisGrant(t *testing.T) {
 			"handed over": {handedOver, "HELD by ASMITH of CS"},
 			"renewed":     {renewed, "TRANSFERRED, a later fence, 7200 left"},
 		} {
-			undo := interrupt(t, handle, "transfer_appl_lock_core", "-- S2:", "IF v_round = 1 THEN "+test.change+" END IF;")
+			undo := interrupt(t, handle, "appl_lock_move", "-- S2:", "IF v_round = 0 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
 			if got := inWords(t, mustQuery(t, handle, keepingTransfer)[0], fence); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -214,7 +211,7 @@ func TestKeptTakeIsOfThisGrant(t *testing.T) {
 			"handed over": {handedOver, "TAKEN by ASMITH of CS", "ASMITH/CS"},
 			"renewed":     {renewed, "TAKEN by JDOE of CS", "JDOE/CS"},
 		} {
-			undo := interrupt(t, handle, "take_appl_lock_core", "-- S2:", "IF v_round = 1 THEN "+test.change+" END IF;")
+			undo := interrupt(t, handle, "appl_lock_move", "-- S2:", "IF v_round = 0 THEN "+test.change+" END IF;")
 			fence := granted(t, handle, "1", "JDOE").Fence
 			answer := mustQuery(t, handle, keepingTake)[0]
 			if got := inWords(t, answer, fence); got != test.want {
@@ -255,21 +252,21 @@ func inWords(t *testing.T, answer map[string]any, before int64) string {
 }
 
 // Goal: whoever renews with another ttl again and again makes a transfer give up, not keep what it has not seen.
-// Method: the ttl changes before each S2. All of it is one transaction, which the error takes back.
+// Method: the end changes before each S2.
 func TestKeptTransferGivesUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		handle := newPlace(t, product).SQL
-		interrupt(t, handle, "transfer_appl_lock_core", "-- S2:", "UPDATE appl_lock SET expires_ts = expires_ts + INTERVAL 1 HOUR;")
+		interrupt(t, handle, "appl_lock_move", "-- S2:", "UPDATE appl_lock SET expires_ts = expires_ts + INTERVAL 1 HOUR;")
 		granted(t, handle, "1", "JDOE")
 		_, err := contract.RowsByColumn(t.Context(), handle, keepingTransfer)
 		var answer *driver.MySQLError
 		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
 			t.Errorf("transfer: %v, want LK003", err)
 		}
-		if last := value(t, handle, "SELECT CONCAT(operator_id, ' ', TIMESTAMPDIFF(HOUR, lock_ts, expires_ts)) FROM appl_lock"); last != "JDOE 1" {
-			t.Errorf("the row says %s, want JDOE 1, as before the call", last)
+		if last := value(t, handle, "SELECT operator_id FROM appl_lock"); last != "JDOE" {
+			t.Errorf("the row says %s, want JDOE, as before the call", last)
 		}
 	})
 }
@@ -279,18 +276,19 @@ func TestKeptTransferGivesUp(t *testing.T) {
 // next one comes before S1, ten times; the same for a release of what its operator gets again and again.
 func TestHotObjectIsAnswered(t *testing.T) {
 	t.Parallel()
-	const gotByASMITH = "UPDATE appl_lock SET operator_id = 'ASMITH', expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR;"
-	const gotByJDOE = "UPDATE appl_lock SET operator_id = 'JDOE', expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR;"
+	const gotByASMITH = "UPDATE appl_lock SET operator_id = 'ASMITH', fence = fence + 1, released_ts = NULL;"
+	const gotByJDOE = "UPDATE appl_lock SET operator_id = 'JDOE', fence = fence + 1, released_ts = NULL;"
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		for _, test := range []struct{ operation, in, beforeS1, beforeS2, want string }{
-			{"get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL", gotByASMITH, released, "ACQUIRED"},
-			{"release_appl_lock", "'customer', '1', 'JDOE', NULL, NULL, NULL", released, gotByJDOE, "RELEASED"},
+		for _, test := range []struct{ operation, core, in, first, change, want string }{
+			{"get_appl_lock", "get_appl_lock_core", "'customer', '1', 'JDOE', NULL, NULL, NULL", released, gotByASMITH, "ACQUIRED"},
+			{"release_appl_lock", "appl_lock_release", "'customer', '1', 'JDOE', NULL, NULL, 'why'", "DO 0;", gotByJDOE, "RELEASED"},
 		} {
 			handle := newPlace(t, product).SQL
 			granted(t, handle, "1", "JDOE")
-			interrupt(t, handle, test.operation+"_core", "-- S1:", "IF v_round <= 10 THEN "+test.beforeS1+" END IF;")
-			interrupt(t, handle, test.operation+"_core", "-- S2:", "IF v_round <= 10 THEN "+test.beforeS2+" END IF;")
+			before := map[string]string{"get_appl_lock": "-- S1:", "release_appl_lock": "-- S2:"}[test.operation]
+			interrupt(t, handle, test.core, before, "IF v_round <= 10 THEN "+test.first+" END IF;")
+			interrupt(t, handle, test.core, "-- S3:", "IF v_round < 10 THEN "+test.change+" END IF;")
 			if answer := answerInOUT(t, handle, test.operation, test.in); answer["p_outcome"] != test.want {
 				t.Errorf("%s: %v, want %s", test.operation, answer, test.want)
 			}
@@ -338,7 +336,7 @@ func TestKeptDefaultTTLIsCheap(t *testing.T) {
 			return least
 		}
 		for _, call := range []string{
-			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, ?)",
+			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, ?, NULL)",
 			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', NULL, ?, NULL, NULL)",
 			"CALL take_appl_lock_row('customer', '1', 'JDOE', NULL, 'why', NULL, ?)",
 		} {

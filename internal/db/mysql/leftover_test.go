@@ -66,17 +66,23 @@ func transferWithoutFile(t *testing.T, place contract.Place, transfer func() err
 // refreshed is how long nobody may look at innodb_trx until it is fresh.
 const refreshed = 150 * time.Millisecond
 
-// transferKilled kills the transfer as it waits for another transaction, once more if that comes too late.
+// transferKilled kills the transfer as it waits for the object's row.
 func transferKilled(t *testing.T, place contract.Place, transfer func() error, session string) error {
+	t.Helper()
+	return killedBehind(t, place, "SELECT * FROM appl_lock WHERE object_id = '1' FOR UPDATE", transfer, session)
+}
+
+// killedBehind kills a call as it waits for what a transaction has locked, once more if that comes too late.
+func killedBehind(t *testing.T, place contract.Place, lock string, call func() error, session string) error {
 	t.Helper()
 	handle := testdb.OpenMySQL(t, place.DSN, nil)
 	waiting := "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = " + session
 	var err error
 	inDefaultTx(t, handle, func(tx *sql.Tx) {
-		mustQuery(t, tx, "SELECT * FROM appl_lock WHERE object_id = '1' FOR UPDATE")
+		mustQuery(t, tx, lock)
 		for !isKilled(err) {
 			answered := make(chan error, 1)
-			go func() { answered <- transfer() }()
+			go func() { answered <- call() }()
 			for isAnswered := false; !isAnswered; {
 				if value(t, handle, waiting) != "0" {
 					mustQuery(t, handle, fmt.Sprint("KILL QUERY ", session))

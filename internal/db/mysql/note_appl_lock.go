@@ -18,7 +18,7 @@ func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams)
 			Fence:      nullIfZero(params.Fence),
 			Note:       params.Note,
 		})
-	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+	}, into(&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
 	if err != nil {
 		return db.NoteApplLockResult{}, err
 	}

@@ -71,10 +71,10 @@ func analyzeBoth(t *testing.T, handle *sql.DB) {
 func fillBoth(t *testing.T, handle *sql.DB, rows int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock
-		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N'
+		SELECT 'customer', LPAD(s.slot, 5, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 86400, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N', NULL
 		FROM appl_lock_serialize AS s WHERE s.slot < ?`, rows)
 	mustQuery(t, handle, `INSERT INTO appl_lock_waiter
-		SELECT 'customer', LPAD(s.slot, 5, '0'), 'ASMITH', '', CONCAT('p', s.slot MOD 20), UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 25 SECOND
+		SELECT 'customer', LPAD(s.slot, 5, '0'), 'ASMITH', '', CONCAT('p', s.slot MOD 20), UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 25 SECOND, ''
 		FROM appl_lock_serialize AS s WHERE s.slot < ?`, rows)
 }
 
@@ -101,12 +101,16 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 		{"permit", "CALL get_appl_lock_permit('room', 'desk', ?, 'JDOE', '', 60)", []any{plannedGrants}, plannedGrants},
 		{"poll that keeps", "CALL poll_appl_locks('p1', 10000)", nil, plannedGrants},
 		{"poll", "CALL poll_appl_locks('p1', 10000)", nil, plannedGrants},
-		{"list", "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '10000', ?)", []any{plannedPage}, plannedPage},
-		{"list of a type", "CALL list_appl_locks('customer', NULL, NULL, 'customer', '10000', ?)", []any{plannedPage}, plannedPage},
-		{"waiters", "CALL list_appl_lock_waiters(NULL, NULL, NULL, NULL, 'customer', '10000', 'A', 'p', ?)", []any{plannedPage}, plannedPage},
-		{"stats", "CALL stats_appl_locks(NULL, NULL)", nil, 2 * plannedRows},
+		{"list", "SELECT * FROM appl_lock_live WHERE (object_type > 'customer' OR object_type = 'customer' AND object_id > '10000') ORDER BY object_type, object_id LIMIT ?", []any{plannedPage}, plannedPage},
+		{"one object", "SELECT * FROM appl_lock_live WHERE object_type = 'customer' AND object_id = '10000'", nil, 1},
+		{"join of ten", "SELECT * FROM (SELECT 'customer' AS type, LPAD(s.slot * 20, 5, '0') AS id FROM appl_lock_serialize AS s WHERE s.slot < 10) AS c " +
+			"JOIN appl_lock_live AS l ON l.object_type = c.type AND l.object_id = c.id", nil, 10},
+		{"list of a type", "SELECT * FROM appl_lock_live WHERE (object_type > 'customer' OR object_type = 'customer' AND object_id > '10000') " +
+			"AND object_type >= 'customer' AND object_type <= 'customer' ORDER BY object_type, object_id LIMIT ?", []any{plannedPage}, plannedPage},
+		{"waiters", "SELECT * FROM appl_lock_waiting WHERE (object_type > 'customer' OR object_type = 'customer' AND object_id > '10000') " +
+			"ORDER BY object_type, object_id, operator_id, client_id LIMIT ?", []any{plannedPage}, 2 * plannedPage},
+		{"stats", "SELECT * FROM appl_lock_stats", nil, 2 * plannedRows},
 		{"inbox", "CALL inbox_appl_locks('JDOE', NULL, 10000)", nil, 2 * plannedRows},
-		{"stats of a type that is not there", "CALL stats_appl_locks('order', NULL)", nil, 0},
 		{"transfers", "CALL transfer_appl_locks('JDOE', NULL, 'ASMITH', '', NULL, NULL, NULL, 'customer', '10000', ?, NULL)", []any{plannedPage}, plannedPage},
 		{"transfers of a type", "CALL transfer_appl_locks('JDOE', 'customer', 'ASMITH', '', NULL, NULL, NULL, 'customer', '10000', ?, NULL)", []any{plannedPage}, 2 * plannedPage},
 		{"releases", "CALL release_appl_locks('ASMITH', 'customer', 'BOSS', 'ill', 'customer', '10000', ?, NULL)", []any{plannedPage}, plannedPage},
@@ -305,10 +309,10 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 	t.Helper()
 	const (
 		gone = "DELETE FROM appl_lock WHERE object_type = 'customer' AND object_id = '00500'"
-		free = `INSERT INTO appl_lock VALUES ('customer', '00500', '', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '', 'N')
-			ON DUPLICATE KEY UPDATE operator_id = '', fence = 1, expires_ts = UTC_TIMESTAMP(6)`
-		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '', 'N')
-			ON DUPLICATE KEY UPDATE operator_id = 'JDOE', fence = 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
+		free = `INSERT INTO appl_lock VALUES ('customer', '00500', 'ASMITH', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 60, UTC_TIMESTAMP(6), '', 'N', UTC_TIMESTAMP(6))
+			ON DUPLICATE KEY UPDATE operator_id = 'ASMITH', fence = 1, released_ts = UTC_TIMESTAMP(6)`
+		held = `INSERT INTO appl_lock VALUES ('customer', '00500', 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 3600, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '', 'N', NULL)
+			ON DUPLICATE KEY UPDATE operator_id = 'JDOE', fence = 1, released_ts = NULL, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6),
 				expires_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR`
 		// What is asked of a table for the first time, a server looks up how many rows it has.
 		policies   = "DO EXISTS (SELECT 1 FROM appl_lock_policy WHERE longest_ttl_seconds IS NOT NULL)"
@@ -321,36 +325,34 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		db.RenewableGrant{ObjectType: "customer", ObjectID: "00500", OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000}))
 	return []stepOfWork{
 		// Nobody has ever held it.
-		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 3, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 2, Handler_write 1")},
+		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 11, Com_set_option 4, Com_do 1, Com_select 4, Com_insert 1, Handler_read_key 3, Handler_write 1")},
 		// Free.
-		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// A renewal.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// A renewal that keeps the ttl.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// Refused.
-		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 2, Com_set_option 1, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		// In a transaction.
-		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 3, Com_set_option 3, Com_do 1, Com_select 2, Com_insert 1, Handler_read_key 2, Handler_write 1, Handler_update 1")},
+		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 12, Com_set_option 6, Com_do 1, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
 		// Refused in a transaction.
-		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL)", both("Com_call_procedure 3, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
-		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
-		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 3, Com_set_option 4, Com_select 2, Com_update 2, Handler_read_key 3")},
-		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 3, Com_set_option 4, Com_select 2, Com_update 2, Handler_read_key 3")},
-		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 2, Com_select 2, Handler_read_key 1")},
-		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
-		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Com_update 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
-		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 4, Com_set_option 3, Com_select 2, Handler_read_key 1")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 5, Com_set_option 3, Com_do 1, Com_select 3, Com_insert 1, Com_update 1, Handler_read_key 3, Handler_write 1, Handler_update 1")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 4, Com_set_option 3, Com_select 3, Handler_read_key 2")},
-		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
-		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 2, Com_set_option 2, Com_do 2, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 11, Com_set_option 4, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
+		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_select 2, Com_update 1, Handler_read_key 2")},
+		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 5, Com_set_option 1, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 8, Com_set_option 3, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 17, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 14, Com_set_option 3, Com_select 3, Handler_read_key 2")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 17, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 14, Com_set_option 3, Com_select 3, Handler_read_key 2")},
+		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 9, Com_set_option 3, Com_select 2, Handler_read_key 1")},
+		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 9, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		// A renewal of a grant with a note.
-		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600)", both("Com_call_procedure 2, Com_set_option 3, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
-		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 20, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 2, Com_set_option 2, Com_select 3, Handler_read_key 7, Handler_read_first 1, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
-		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 2, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
-		{[]string{held}, "CALL list_appl_locks(NULL, NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
-		{nil, "CALL list_appl_locks('customer', NULL, NULL, 'customer', '00500', 100)", both("Com_call_procedure 2, Com_select 1, Handler_read_key 1, Handler_read_next 99")},
-		{[]string{old, oldWaiters, "DELETE FROM appl_lock_event"}, "CALL purge_appl_locks_row(1, 10)", both("Com_call_procedure 3, Com_do 1, Com_select 42, Com_insert 1, Com_delete 20, Handler_read_key 83, Handler_write 1, Handler_delete 20")},
+		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 20, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 7, Handler_read_first 1, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
+		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 6, Com_set_option 1, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
+		{[]string{old, oldWaiters, "DELETE FROM appl_lock_event"}, "CALL purge_appl_locks_row(1, 10)", map[string]string{"mariadb": "Com_call_procedure 6, Com_set_option 3, Com_do 2, Com_select 42, Com_insert 1, Com_update 1, Com_delete 20, Handler_read_key 83, Handler_read_first 1, Handler_read_next 9, Handler_read_rnd_next 11, Handler_write 1, Handler_delete 20", "mysql": "Com_call_procedure 6, Com_set_option 3, Com_do 2, Com_select 42, Com_insert 1, Com_update 1, Com_delete 20, Handler_read_key 84, Handler_read_first 1, Handler_read_next 9, Handler_read_rnd_next 11, Handler_write 11, Handler_delete 20"}},
 	}
 }

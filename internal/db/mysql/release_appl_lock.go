@@ -19,7 +19,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 			ActorID:    nullIfEmpty(params.ActorID),
 			Reason:     nullIfEmpty(params.Reason),
 		})
-	}, into(&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+	}, into(&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
 	if err != nil {
 		return db.ReleaseApplLockResult{}, err
 	}

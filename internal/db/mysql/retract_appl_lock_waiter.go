@@ -9,7 +9,7 @@ import (
 
 // RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, func(q *queries.Queries) error {
 		return q.RetractApplLockWaiter(ctx, queries.RetractApplLockWaiterParams{
 			ObjectType: params.ObjectType,
@@ -17,7 +17,7 @@ func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApp
 			OperatorID: params.OperatorID,
 			ClientID:   params.ClientID,
 		})
-	}, into(&returnCD))
+	}, into(&okFL))
 }
 
 // RetractApplLockWaiters makes a call for each.

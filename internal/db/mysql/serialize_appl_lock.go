@@ -9,11 +9,11 @@ import (
 
 // SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
-	var returnCD db.Flag
+	var okFL db.Flag
 	return d.call(ctx, func(q *queries.Queries) error {
 		return q.SerializeApplLock(ctx, queries.SerializeApplLockParams{
 			ObjectType: params.ObjectType,
 			ObjectID:   params.ObjectID,
 		})
-	}, into(&returnCD))
+	}, into(&okFL))
 }

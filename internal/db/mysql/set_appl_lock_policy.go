@@ -20,7 +20,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 			Reason:            params.Reason,
 			HistoryLevel:      string(params.HistoryLevel),
 		})
-	}, into(&result.ReturnCD, &result.Outcome))
+	}, into(&result.OkFL, &result.Outcome))
 	if err != nil {
 		return db.SetApplLockPolicyResult{}, err
 	}

@@ -21,7 +21,7 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 			TtlSeconds:    nullIfZero(params.TTLSeconds),
 		})
 	}, into(
-		&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
+		&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
 		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
 	))
 	if err != nil {

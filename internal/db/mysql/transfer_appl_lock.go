@@ -22,7 +22,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 			Reason:         nullIfEmpty(params.Reason),
 		})
 	}, into(
-		&result.ReturnCD, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
+		&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID, &result.Fence,
 		db.UTC(&result.ExpiresTS), &result.SecondsLeft,
 	))
 	if err != nil {

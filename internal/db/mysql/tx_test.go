@@ -191,7 +191,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 func getIn(t *testing.T, d db.Driver, id string) error {
 	t.Helper()
 	result, err := d.GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", TTLSeconds: 60})
-	if err == nil && result.LockFL != db.Yes {
+	if err == nil && result.OkFL != db.Yes {
 		err = fmt.Errorf("get %s: %+v", id, result)
 	}
 	return err
@@ -200,7 +200,7 @@ func getIn(t *testing.T, d db.Driver, id string) error {
 func requireHeld(t *testing.T, d db.Driver, id string, want bool) {
 	t.Helper()
 	result, err := d.InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: id})
-	if err != nil || (result.ReturnCD == db.Yes) != want {
+	if err != nil || (result.OkFL == db.Yes) != want {
 		t.Errorf("inquire %s: %+v, %v, want held %t", id, result, err, want)
 	}
 }

@@ -41,13 +41,17 @@ type schemaClient struct {
 	schema string
 }
 
-// Each query reads from one routine, in a FROM line of its own, or joins it in such a line; a test holds the queries to that.
+// Each query reads from views and the version by FROM appl_lock_, or from one routine, in a FROM line of its own, or joins it in such a
+// line; a test holds the queries to that.
 func (c schemaClient) qualify(query string) string {
-	const join = "\nCROSS JOIN LATERAL "
-	if strings.Contains(query, join) {
+	const from, join, named = "\nFROM ", "\nCROSS JOIN LATERAL ", "FROM appl_lock_"
+	switch {
+	case strings.Contains(query, named):
+		return strings.ReplaceAll(query, named, "FROM "+c.schema+".appl_lock_")
+	case strings.Contains(query, join):
 		return strings.Replace(query, join, join+c.schema+".", 1)
 	}
-	return strings.Replace(query, "\nFROM ", "\nFROM "+c.schema+".", 1)
+	return strings.Replace(query, from, from+c.schema+".", 1)
 }
 
 func (c schemaClient) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {

@@ -154,6 +154,11 @@ func nullIfNil(text *string) pgtype.Text {
 	return pgtype.Text{String: *text, Valid: true}
 }
 
+// yesOrNull returns NULL for what is not asked for.
+func yesOrNull(asked bool) pgtype.Text {
+	return pgtype.Text{String: string(db.Yes), Valid: asked}
+}
+
 // nullIfZero returns NULL for what is not given.
 func nullIfZero(number int64) pgtype.Int8 {
 	return pgtype.Int8{Int64: number, Valid: number != 0}

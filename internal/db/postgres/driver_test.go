@@ -23,7 +23,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	create := func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) }
-	places := contract.NewPlaces(t, create, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event, applock.appl_lock_policy", "DROP TABLE IF EXISTS protected")
+	places := contract.NewPlaces(t, create, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event, applock.appl_lock_policy; UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected")
 	contract.Exercise(t, contract.Backend{
 		New:    places.Take,
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
@@ -59,7 +59,8 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 			_, err := pool.Exec(ctx, `
 				WITH locks AS (
 					UPDATE applock.appl_lock
-					SET acquired_ts = acquired_ts - $1::interval, lock_ts = lock_ts - $1::interval, expires_ts = expires_ts - $1::interval
+					SET acquired_ts = acquired_ts - $1::interval, lock_ts = lock_ts - $1::interval, expires_ts = expires_ts - $1::interval,
+						released_ts = released_ts - $1::interval
 				), events AS (
 					UPDATE applock.appl_lock_event SET event_ts = event_ts - $1::interval
 				)

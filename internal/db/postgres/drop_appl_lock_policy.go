@@ -17,5 +17,5 @@ func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockP
 	if err != nil {
 		return db.DropApplLockPolicyResult{}, err
 	}
-	return db.DropApplLockPolicyResult{ReturnCD: db.Flag(row.ReturnCd), Outcome: db.Outcome(row.Outcome)}, nil
+	return db.DropApplLockPolicyResult{OkFL: db.Flag(row.OkFl), Outcome: db.Outcome(row.Outcome)}, nil
 }

@@ -16,6 +16,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 		OperatorID:   params.OperatorID,
 		DepartmentID: nullIfEmpty(params.DepartmentID),
 		TtlSeconds:   nullIfZero(params.TTLSeconds),
+		NewFl:        yesOrNull(params.NewFL),
 	})
 	if err != nil {
 		return db.GetApplLockResult{}, err
@@ -42,7 +43,7 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 
 func getResult(row queries.GetApplLocksRow) db.GetApplLockResult {
 	return db.GetApplLockResult{
-		LockFL:          db.Flag(row.LockFl),
+		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,

@@ -79,7 +79,7 @@ func TestRefusalWritesNothing(t *testing.T) {
 		{"a dry run of transfers", "SELECT * FROM applock.transfer_appl_locks('JDOE', NULL, 'KIM', '', NULL, NULL, NULL, NULL, NULL, NULL, 'Y')"},
 		{"a dry run of releases", "SELECT * FROM applock.release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, 'Y')"},
 		{"inquire", "CALL applock.inquire_appl_lock('customer', '1')"},
-		{"list", "SELECT * FROM applock.list_appl_locks(NULL, NULL, NULL, NULL, NULL, NULL)"},
+		{"list", "SELECT * FROM applock.appl_lock_live"},
 	} {
 		inTx(t, pool, func(tx pgx.Tx) {
 			execute(t, tx, refused.call)
@@ -133,7 +133,7 @@ func TestTimeIsStatementTime(t *testing.T) {
 			t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", answer)
 		}
 		execute(t, tx, releaseCall, "1", "ASMITH")
-		if ended := value[bool](t, tx, "SELECT lock_ts > acquired_ts FROM applock.appl_lock"); !ended {
+		if ended := value[bool](t, tx, "SELECT released_ts > acquired_ts FROM applock.appl_lock"); !ended {
 			t.Error("the release lies before the grant that it ends")
 		}
 	})
@@ -170,7 +170,7 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 	if _, err := former.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
 		t.Fatal(err)
 	}
-	released := value[time.Time](t, tx, "SELECT expires_ts FROM applock.appl_lock")
+	released := value[time.Time](t, tx, "SELECT released_ts FROM applock.appl_lock")
 	if err := tx.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -369,9 +369,9 @@ func TestTimesAreComputedInPlace(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)
 	plan := strings.Join(column(t, pool, `
-		EXPLAIN (VERBOSE) SELECT applock.appl_lock_seconds_left(l.expires_ts), applock.appl_lock_ttl(l.lock_ts, l.expires_ts)
+		EXPLAIN (VERBOSE) SELECT applock.appl_lock_seconds_left(l.expires_ts), applock.appl_lock_next_fence(l.fence, l.lock_ts)
 		FROM applock.appl_lock AS l`), "\n")
-	if strings.Contains(plan, "appl_lock_seconds_left") || strings.Contains(plan, "appl_lock_ttl") ||
+	if strings.Contains(plan, "appl_lock_seconds_left") || strings.Contains(plan, "appl_lock_next_fence") ||
 		!strings.Contains(plan, "clock_timestamp()") {
 		t.Errorf("the plan calls the functions:\n%s", plan)
 	}

@@ -29,6 +29,7 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			EventTS:           utc(row.EventTs),
 			SecondsLeft:       row.SecondsLeft,
 			Reason:            row.Reason,
+			SafeEventID:       row.SafeEventID,
 		}
 	}
 	return notices, nil

@@ -16,8 +16,8 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 	if err != nil {
 		return db.InquireApplLockResult{}, err
 	}
-	result := db.InquireApplLockResult{ReturnCD: db.Flag(row.ReturnCd)}
-	if result.ReturnCD == db.Yes {
+	result := db.InquireApplLockResult{OkFL: db.Flag(row.OkFl)}
+	if result.OkFL == db.Yes {
 		result.Lock = db.Lock{
 			ObjectType:   params.ObjectType,
 			ObjectID:     params.ObjectID,

@@ -186,7 +186,7 @@ func TestPollsAndLostGrantsWriteNothing(t *testing.T) {
 	call(t, pool, getCall, "1", "JDOE")
 	call(t, pool, announceCall, "1", "ASMITH")
 	call(t, pool, "CALL applock.announce_appl_lock_waiter('customer', '2', 'ASMITH', 'CS', 'p1', 20)") // cannot be kept longer
-	call(t, pool, "INSERT INTO applock.appl_lock SELECT 'customer', '3', 'ASMITH', '', 3, now(), now(), now()")
+	call(t, pool, "INSERT INTO applock.appl_lock SELECT 'customer', '3', 'ASMITH', '', 3, now(), now(), 60, now()")
 	writes := func(query string, args ...any) bool {
 		wrote := false
 		inTx(t, pool, func(tx pgx.Tx) {
@@ -208,9 +208,9 @@ func TestPollsAndLostGrantsWriteNothing(t *testing.T) {
 			t.Errorf("renewing what is %s writes", what)
 		}
 	}
-	if writes(pollCall) || writes("SELECT * FROM applock.list_appl_lock_waiters(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)") ||
-		writes("SELECT * FROM applock.stats_appl_locks(NULL, NULL)") || writes("SELECT * FROM applock.inbox_appl_locks('ASMITH', NULL, NULL)") ||
-		writes("SELECT * FROM applock.list_appl_lock_policies(NULL)") {
+	if writes(pollCall) || writes("SELECT * FROM applock.appl_lock_waiting") ||
+		writes("SELECT * FROM applock.appl_lock_stats") || writes("SELECT * FROM applock.inbox_appl_locks('ASMITH', NULL, NULL)") ||
+		writes("SELECT * FROM applock.appl_lock_policies") {
 		t.Error("a poll, a list or a count writes")
 	}
 	if err := place.Advance(t.Context(), 31*time.Second); err != nil {
@@ -241,9 +241,9 @@ func TestManyAreLookedUpByKey(t *testing.T) {
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
 	call(t, pool, `INSERT INTO applock.appl_lock
-		SELECT 'customer', n, 'JDOE', '', n, now(), now(), now() + interval '1 hour' FROM generate_series(1, 100000) AS n`)
+		SELECT 'customer', n, 'JDOE', '', n, now(), now(), 3600, now() + interval '1 hour' FROM generate_series(1, 100000) AS n`)
 	call(t, pool, `INSERT INTO applock.appl_lock_waiter
-		SELECT 'customer', n * 10, 'ASMITH', '', 'p1', now(), NULL, now() + interval '60 s' FROM generate_series(1, 10000) AS n`)
+		SELECT 'customer', n * 10, 'ASMITH', '', 'p1', now(), NULL, now() + interval '60 s', 'JDOE' FROM generate_series(1, 10000) AS n`)
 	var grants []db.RenewableGrant
 	for n := range int64(db.MaxGrants) {
 		grants = append(grants, db.RenewableGrant{
@@ -286,8 +286,8 @@ func TestExpiryWhileRenewing(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)
 	call(t, pool, `INSERT INTO applock.appl_lock VALUES
-		('customer', '1', 'JDOE', '', 1, now(), now(), now() + interval '1 hour'),
-		('customer', '2', 'JDOE', '', 2, now(), now(), clock_timestamp() + interval '1 second')`)
+		('customer', '1', 'JDOE', '', 1, now(), now(), 3600, now() + interval '1 hour'),
+		('customer', '2', 'JDOE', '', 2, now(), now(), 1, clock_timestamp() + interval '1 second')`)
 	call(t, pool, `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN IF new.object_id = '1' THEN PERFORM pg_sleep(1.5); END IF; RETURN new; END $$`)
 	call(t, pool, "CREATE TRIGGER slow BEFORE UPDATE ON applock.appl_lock FOR EACH ROW EXECUTE FUNCTION slow()")
@@ -361,7 +361,7 @@ func TestInTx(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return result.ReturnCD == db.Yes
+		return result.OkFL == db.Yes
 	}
 	t.Run("ReadCommitted", func(t *testing.T) {
 		t.Parallel()

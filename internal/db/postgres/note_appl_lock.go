@@ -20,7 +20,7 @@ func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams)
 		return db.NoteApplLockResult{}, err
 	}
 	return db.NoteApplLockResult{
-		ReturnCD:        db.Flag(row.ReturnCd),
+		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,

@@ -23,7 +23,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 		return db.ReleaseApplLockResult{}, err
 	}
 	return db.ReleaseApplLockResult{
-		ReturnCD:        db.Flag(row.ReturnCd),
+		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,

@@ -21,5 +21,5 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 	if err != nil {
 		return db.SetApplLockPolicyResult{}, err
 	}
-	return db.SetApplLockPolicyResult{ReturnCD: db.Flag(row.ReturnCd), Outcome: db.Outcome(row.Outcome)}, nil
+	return db.SetApplLockPolicyResult{OkFL: db.Flag(row.OkFl), Outcome: db.Outcome(row.Outcome)}, nil
 }

@@ -22,7 +22,7 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 		return db.TakeApplLockResult{}, err
 	}
 	return db.TakeApplLockResult{
-		ReturnCD:        db.Flag(row.ReturnCd),
+		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,

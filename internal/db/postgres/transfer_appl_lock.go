@@ -23,7 +23,7 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 		return db.TransferApplLockResult{}, err
 	}
 	return db.TransferApplLockResult{
-		ReturnCD:        db.Flag(row.ReturnCd),
+		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,

@@ -24,12 +24,17 @@ func (d *Driver) record(ctx context.Context, event db.Event) error {
 	})
 }
 
-// inTx is 1 in a transaction: only there a statement may change what the history is told of, too.
-func (d *Driver) inTx() int64 {
-	if d.pooled {
-		return 0
+// event is one that ends the grant of an object, as it was read.
+func (o object) event(kind db.EventKind, actor string) db.Event {
+	return db.Event{
+		ObjectType:       o.ObjectType,
+		ObjectID:         o.ObjectID,
+		Event:            kind,
+		ActorID:          actor,
+		FromOperatorID:   o.OperatorID,
+		FromDepartmentID: o.DepartmentID,
+		FromFence:        o.Fence,
 	}
-	return 1
 }
 
 // withEvent runs an operation in a transaction, because it writes an event, too.

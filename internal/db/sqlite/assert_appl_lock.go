@@ -26,7 +26,7 @@ func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockPar
 		return err
 	}
 	holder := "nobody holds it"
-	if inquiry.ReturnCD == db.Yes {
+	if inquiry.OkFL == db.Yes {
 		holder = fmt.Sprintf("%s holds it with fence %d", inquiry.Lock.OperatorID, inquiry.Lock.Fence)
 	}
 	return &db.Error{Kind: db.KindAssertion, Err: fmt.Errorf(

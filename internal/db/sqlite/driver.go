@@ -30,9 +30,6 @@ const (
 	busyTimeout = 50 * time.Millisecond
 )
 
-// rounds is how often an operation looks again when the object changed hands during the call.
-const rounds = 3
-
 // Driver runs the operations on one database file or in a caller's transaction.
 type Driver struct {
 	handle *sql.DB
@@ -250,26 +247,4 @@ func nullIfNil(text *string) sql.NullString {
 // nullIfZero returns NULL for what is not given.
 func nullIfZero(number int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: number, Valid: number != 0}
-}
-
-func lock(row queries.InquireApplLockRow) db.Lock {
-	return db.Lock{
-		ObjectType:   row.ObjectType,
-		ObjectID:     row.ObjectID,
-		OperatorID:   row.OperatorID,
-		DepartmentID: row.DepartmentID,
-		Fence:        row.Fence,
-		AcquiredTS:   utc(row.AcquiredTs),
-		LockTS:       utc(row.LockTs),
-		ExpiresTS:    utc(row.ExpiresTs),
-		SecondsLeft:  row.SecondsLeft,
-		Note:         row.Note,
-	}
-}
-
-func contention(operation, objectType, objectID string) error {
-	return &db.Error{
-		Kind: db.KindContention,
-		Err:  fmt.Errorf("%s: %s:%s changed hands during the call; call again", operation, objectType, objectID),
-	}
 }

@@ -15,9 +15,9 @@ func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockP
 			return db.DropApplLockPolicyResult{}, err
 		}
 		if dropped == 0 {
-			return db.DropApplLockPolicyResult{ReturnCD: db.No, Outcome: db.None}, nil
+			return db.DropApplLockPolicyResult{OkFL: db.No, Outcome: db.None}, nil
 		}
-		return db.DropApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Dropped},
+		return db.DropApplLockPolicyResult{OkFL: db.Yes, Outcome: db.Dropped},
 			d.recordPolicy(ctx, params.ObjectType, params.ActorID, "dropped", params.Reason)
 	})
 }

@@ -1,34 +1,25 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// GetApplLock runs the statements of get_appl_lock. A refusal by the first of them waits for no writer.
+// GetApplLock reads, decides, and runs a statement of get_appl_lock, with what the history is told in one transaction.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	holder, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (queries.GetApplLockHolderRow, error) {
-		return d.getHolder(ctx, params)
+	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
+	return change(ctx, d, "get_appl_lock", key, func(object object) decision[db.GetApplLockResult] {
+		if object.isLive() && (params.NewFL || object.OperatorID != params.OperatorID) {
+			return refusedGet(params, object)
+		}
+		return decision[db.GetApplLockResult]{
+			write: func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params, object) },
+			inTx:  toldOfGet(params, object) != "",
+		}
 	})
-	if err == nil && holder.HistoryFl == string(db.Yes) {
-		return asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
-			return d.refuse(ctx, params, holder)
-		})
-	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return refusal(holder), err
-	}
-	result, err := asWriter(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
-		return d.takeUnlessHeld(ctx, params)
-	})
-	if !errors.Is(err, sql.ErrNoRows) {
-		return result, err
-	}
-	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.overtake(ctx, params) })
 }
 
 // GetApplLocks gets one after the other, in one transaction.
@@ -50,98 +41,10 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	return results, nil
 }
 
-// takeUnlessHeld goes on after S1 has found no holder. It returns sql.ErrNoRows for another's lock that has expired and was not
-// released, and, outside a transaction, for what needs one, because the history is told of it.
-func (d *Driver) takeUnlessHeld(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	result, err := d.takeOrRenew(ctx, params)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return result, err
-	}
-	holder, err := d.getHolder(ctx, params)
-	if err != nil {
-		return db.GetApplLockResult{}, err
-	}
-	return d.refuse(ctx, params, holder)
-}
-
-// overtake goes on in a transaction, where nobody else changes the row: S3 and S4 unless it is not like that any more.
-func (d *Driver) overtake(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	expired, err := d.queries().GetApplLockExpired(ctx, queries.GetApplLockExpiredParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		result, err := d.takeUnlessHeld(ctx, params)
-		if errors.Is(err, sql.ErrNoRows) { // it has expired this very moment
-			err = contention("get_appl_lock", params.ObjectType, params.ObjectID)
-		}
-		return result, err
-	}
-	if err != nil {
-		return db.GetApplLockResult{}, err
-	}
-	row, err := d.queries().OvertakeApplLock(ctx, queries.OvertakeApplLockParams{
-		ObjectType:   params.ObjectType,
-		ObjectID:     params.ObjectID,
-		OperatorID:   params.OperatorID,
-		DepartmentID: params.DepartmentID,
-		TtlSeconds:   nullIfZero(params.TTLSeconds),
-	})
-	if err != nil {
-		return db.GetApplLockResult{}, err
-	}
-	return db.GetApplLockResult{
-			LockFL:      db.Yes,
-			Outcome:     db.Acquired,
-			Fence:       row.Fence,
-			ExpiresTS:   utc(row.ExpiresTs),
-			SecondsLeft: row.Column3, // sqlc drops the alias of an expression in RETURNING
-		}, d.record(ctx, db.Event{
-			ObjectType:       params.ObjectType,
-			ObjectID:         params.ObjectID,
-			Event:            db.EventOvertaken,
-			ActorID:          params.OperatorID,
-			FromOperatorID:   expired.OperatorID,
-			FromDepartmentID: expired.DepartmentID,
-			ToOperatorID:     params.OperatorID,
-			ToDepartmentID:   params.DepartmentID,
-			FromFence:        expired.Fence,
-			ToFence:          row.Fence,
-		})
-}
-
-// getHolder is S1: who holds it, or sql.ErrNoRows.
-func (d *Driver) getHolder(ctx context.Context, params db.GetApplLockParams) (queries.GetApplLockHolderRow, error) {
-	return d.queries().GetApplLockHolder(ctx, queries.GetApplLockHolderParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-	})
-}
-
-// refuse is the refusal, of which it tells the history if that is to be told.
-func (d *Driver) refuse(ctx context.Context, params db.GetApplLockParams, holder queries.GetApplLockHolderRow) (db.GetApplLockResult, error) {
-	if holder.HistoryFl != string(db.Yes) {
-		return refusal(holder), nil
-	}
-	return refusal(holder), d.record(ctx, db.Event{
-		ObjectType:       params.ObjectType,
-		ObjectID:         params.ObjectID,
-		Event:            db.EventRefused,
-		ActorID:          params.OperatorID,
-		FromOperatorID:   holder.OperatorID,
-		FromDepartmentID: holder.DepartmentID,
-		ToOperatorID:     holder.OperatorID,
-		ToDepartmentID:   holder.DepartmentID,
-		FromFence:        holder.Fence,
-		ToFence:          holder.Fence,
-	})
-}
-
-func refusal(holder queries.GetApplLockHolderRow) db.GetApplLockResult {
-	return db.GetApplLockResult{
-		LockFL:          db.No,
+// refusedGet is the refusal, of which the history is told if the holder's policy says so.
+func refusedGet(params db.GetApplLockParams, holder object) decision[db.GetApplLockResult] {
+	refusal := db.GetApplLockResult{
+		OkFL:            db.No,
 		Outcome:         db.Held,
 		OldOperatorID:   holder.OperatorID,
 		OldDepartmentID: holder.DepartmentID,
@@ -149,49 +52,99 @@ func refusal(holder queries.GetApplLockHolderRow) db.GetApplLockResult {
 		SecondsLeft:     holder.SecondsLeft,
 		Note:            holder.Note,
 	}
+	if holder.HistoryFl != string(db.Yes) {
+		return decision[db.GetApplLockResult]{answer: refusal}
+	}
+	return decision[db.GetApplLockResult]{write: func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+		event := holder.event(db.EventRefused, params.OperatorID)
+		event.ToOperatorID, event.ToDepartmentID, event.ToFence = holder.OperatorID, holder.DepartmentID, holder.Fence
+		return refusal, d.record(ctx, event)
+	}}
 }
 
-// takeOrRenew is S2: the grant, or sql.ErrNoRows.
-func (d *Driver) takeOrRenew(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	row, err := d.queries().GetApplLock(ctx, queries.GetApplLockParams{
-		ObjectType:   params.ObjectType,
-		ObjectID:     params.ObjectID,
-		OperatorID:   params.OperatorID,
-		DepartmentID: nullIfEmpty(params.DepartmentID),
-		TtlSeconds:   nullIfZero(params.TTLSeconds),
-		InTx:         d.inTx(),
-	})
+// toldOfGet returns what the history is told of a get that is granted; empty for nothing.
+func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
+	expired := object.Fence != 0 && !object.isLive() && object.ReleasedTs == 0
+	switch {
+	case expired && object.OperatorID != params.OperatorID:
+		return db.EventOvertaken
+	case object.HistoryLevel != string(db.HistoryAll):
+		return ""
+	case object.isLive():
+		return db.EventRenewed
+	}
+	return db.EventAcquired
+}
+
+// get renews the operator's live lock, or begins a new grant.
+func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object object) (db.GetApplLockResult, error) {
+	grant := grant{
+		operator: params.OperatorID, department: params.DepartmentID, ttl: params.TTLSeconds, renews: object.isLive(), history: db.No,
+	}
+	result := db.GetApplLockResult{OkFL: db.Yes, Outcome: db.Acquired}
+	told := toldOfGet(params, object)
+	event := object.event(told, params.OperatorID)
+	if grant.renews {
+		result.Outcome = db.Renewed
+		grant.department = cmp.Or(grant.department, object.DepartmentID)
+		grant.ttl = cmp.Or(grant.ttl, object.TtlSeconds)
+		event.FromDepartmentID = grant.department
+	} else if told == db.EventAcquired {
+		event.FromOperatorID, event.FromDepartmentID, event.FromFence = "", "", 0
+	}
+	if object.HistoryLevel == string(db.HistoryAll) {
+		grant.history = db.Yes
+	}
+	row, err := d.grant(ctx, object, grant)
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
-	result := db.GetApplLockResult{
-		LockFL:      db.Yes,
-		Outcome:     db.Outcome(row.Column1), // sqlc drops the alias of an expression in RETURNING
-		Fence:       row.Fence,
-		ExpiresTS:   utc(row.ExpiresTs),
-		SecondsLeft: row.Column4,
-		Note:        row.Note,
-	}
-	if row.HistoryFl == string(db.Yes) {
-		err = d.recordGrant(ctx, params, row)
+	result.Fence, result.ExpiresTS, result.SecondsLeft, result.Note = row.Fence, utc(row.ExpiresTs), row.Column3, row.Note
+	if told != "" {
+		event.ToOperatorID, event.ToDepartmentID, event.ToFence = grant.operator, grant.department, row.Fence
+		err = d.record(ctx, event)
 	}
 	return result, err
 }
 
-// recordGrant tells the history of a new grant or a renewal.
-func (d *Driver) recordGrant(ctx context.Context, params db.GetApplLockParams, row queries.GetApplLockRow) error {
-	event := db.Event{
-		ObjectType:     params.ObjectType,
-		ObjectID:       params.ObjectID,
-		Event:          db.EventAcquired,
-		ActorID:        params.OperatorID,
-		ToOperatorID:   params.OperatorID,
-		ToDepartmentID: row.DepartmentID,
-		ToFence:        row.Fence,
+// grant is what the row of an object says next.
+type grant struct {
+	operator, department string
+	// ttl is in seconds, zero is the policy's. It is cut to the policy's longest.
+	ttl     int64
+	renews  bool
+	history db.Flag
+}
+
+// grant changes what was read, or returns sql.ErrNoRows. sqlc calls seconds_left Column3.
+func (d *Driver) grant(ctx context.Context, object object, grant grant) (queries.GetApplLockRow, error) {
+	ttl := min(cmp.Or(grant.ttl, object.DefaultTtlSeconds), object.LongestTtlSeconds)
+	if object.Fence == 0 {
+		row, err := d.queries().GetApplLockNew(ctx, queries.GetApplLockNewParams{
+			ObjectType:   object.ObjectType,
+			ObjectID:     object.ObjectID,
+			OperatorID:   grant.operator,
+			DepartmentID: grant.department,
+			TtlSeconds:   ttl,
+			HistoryFl:    string(grant.history),
+		})
+		return queries.GetApplLockRow(row), err
 	}
-	if db.Outcome(row.Column1) == db.Renewed {
-		event.Event = db.EventRenewed
-		event.FromOperatorID, event.FromDepartmentID, event.FromFence = event.ToOperatorID, event.ToDepartmentID, event.ToFence
+	params := queries.GetApplLockParams{
+		OperatorID:     grant.operator,
+		DepartmentID:   grant.department,
+		TtlSeconds:     ttl,
+		HistoryFl:      string(grant.history),
+		ObjectType:     object.ObjectType,
+		ObjectID:       object.ObjectID,
+		FromFence:      object.Fence,
+		FromLockTs:     object.LockTs,
+		FromExpiresTs:  object.ExpiresTs,
+		FromReleasedTs: object.ReleasedTs,
+		FromLive:       object.Live,
 	}
-	return d.record(ctx, event)
+	if grant.renews {
+		params.Renews = 1
+	}
+	return d.queries().GetApplLock(ctx, params)
 }

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -41,15 +39,12 @@ func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) 
 		DepartmentID: params.DepartmentID,
 		TTLSeconds:   params.TTLSeconds,
 	}
-	result, err := d.takeOrRenew(ctx, slot)
-	if errors.Is(err, sql.ErrNoRows) { // another's, which has expired and was not released
-		result, err = d.overtake(ctx, slot)
-	}
+	result, err := d.GetApplLock(ctx, slot)
 	if err != nil {
 		return nil, err
 	}
-	if result.LockFL != db.Yes { // the slot's end came closer between the two looks: the clock was set back
-		return nil, contention("get_appl_lock_permit", params.ObjectType, params.ObjectID)
+	if result.OkFL != db.Yes { // the slot's end came closer between the two looks: the clock was set back
+		return nil, contention("get_appl_lock_permit", key{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
 	}
 	permit := db.Permit{
 		Outcome:      result.Outcome,

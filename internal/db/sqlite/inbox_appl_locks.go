@@ -20,6 +20,13 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 		return nil, err
 	}
 	notices := make([]db.Notice, len(rows))
+	safe := params.AfterEventID
+	if last := len(rows) - 1; last >= 0 {
+		safe = max(safe, rows[last].LastEventID)
+		if int64(len(rows)) == params.MaxRows && rows[last].EventID != 0 { // there may be events behind the page
+			safe = rows[last].EventID
+		}
+	}
 	for i, row := range rows {
 		notices[i] = db.Notice{
 			Kind:              db.NoticeKind(row.Kind),
@@ -31,6 +38,7 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			EventTS:           utc(row.EventTs),
 			SecondsLeft:       row.SecondsLeft,
 			Reason:            row.Reason,
+			SafeEventID:       safe,
 		}
 	}
 	return notices, nil

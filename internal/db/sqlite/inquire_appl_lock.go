@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -11,19 +9,44 @@ import (
 
 // InquireApplLock runs the statement of inquire_appl_lock.
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
-	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.InquireApplLockResult, error) {
-		return d.inquire(ctx, params.ObjectType, params.ObjectID)
+	object, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (object, error) {
+		return d.read(ctx, key(params))
 	})
+	if err != nil || !object.isLive() {
+		return db.InquireApplLockResult{OkFL: db.No}, err
+	}
+	return db.InquireApplLockResult{OkFL: db.Yes, Lock: db.Lock{
+		ObjectType:   object.ObjectType,
+		ObjectID:     object.ObjectID,
+		OperatorID:   object.OperatorID,
+		DepartmentID: object.DepartmentID,
+		Fence:        object.Fence,
+		AcquiredTS:   utc(object.AcquiredTs),
+		LockTS:       utc(object.LockTs),
+		ExpiresTS:    utc(object.ExpiresTs),
+		SecondsLeft:  object.SecondsLeft,
+		TTLSeconds:   object.TtlSeconds,
+		Note:         object.Note,
+	}}, nil
 }
 
-// inquire is the statement, for operations that begin with it.
-func (d *Driver) inquire(ctx context.Context, objectType, objectID string) (db.InquireApplLockResult, error) {
-	row, err := d.queries().InquireApplLock(ctx, queries.InquireApplLockParams{ObjectType: objectType, ObjectID: objectID})
-	if errors.Is(err, sql.ErrNoRows) {
-		return db.InquireApplLockResult{ReturnCD: db.No}, nil
-	}
-	if err != nil {
-		return db.InquireApplLockResult{}, err
-	}
-	return db.InquireApplLockResult{ReturnCD: db.Yes, Lock: lock(row)}, nil
+// key tells an object from all others.
+type key queries.InquireApplLockParams
+
+// object is what there is of an object: its row, live or not, and the policy of its type.
+type object struct {
+	key
+	queries.InquireApplLockRow
+}
+
+func (d *Driver) read(ctx context.Context, key key) (object, error) {
+	row, err := d.queries().InquireApplLock(ctx, queries.InquireApplLockParams(key))
+	return object{key, row}, err
+}
+
+func (o object) isLive() bool { return o.Live != 0 }
+
+// isHeldBy reports whether the row is that operator's grant of that fence, live or not; a zero fence is whichever.
+func (o object) isHeldBy(operator string, fence int64) bool {
+	return o.OperatorID == operator && (fence == 0 || o.Fence == fence)
 }

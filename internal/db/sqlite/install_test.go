@@ -162,3 +162,28 @@ func TestWaitEndsWithContext(t *testing.T) {
 		}
 	}
 }
+
+// Goal: status tells a view that is missing or has another text, and repair puts it back. Method: both, and what the view shows then.
+func TestViewsAreMended(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	for _, damage := range []string{
+		"DROP VIEW appl_lock_live",
+		"DROP VIEW appl_lock_waiting; CREATE VIEW appl_lock_waiting AS SELECT 1 AS object_type",
+		"DROP VIEW appl_lock_history; CREATE VIEW appl_lock_history AS SELECT * FROM appl_lock_event WHERE event <> 'TAKEN'",
+	} {
+		execute(t, place.SQL, damage)
+		status, err := migrate.Status(t.Context(), place.Client, migrate.StatusRequest{})
+		if err != nil || len(status.Findings) == 0 || status.Findings[0].Part != migrate.PartViews {
+			t.Errorf("%s: status finds %+v, %v", damage, status.Findings, err)
+		}
+		repaired, err := migrate.Repair(t.Context(), place.Client, migrate.RepairRequest{})
+		if err != nil || len(repaired.Repaired) == 0 || len(repaired.Left) != 0 {
+			t.Errorf("%s: repair: %+v, %v", damage, repaired, err)
+		}
+		status, err = migrate.Status(t.Context(), place.Client, migrate.StatusRequest{})
+		if err != nil || len(status.Findings) != 0 {
+			t.Errorf("%s: after the repair status finds %+v, %v", damage, status.Findings, err)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 // plannedRows are in each table when the statements are planned.
 const plannedRows = 2000
 
-// Goal: the primary key, or the index of the waiting programs, is the only way to a row, whatever the statistics say: nothing
+// Goal: the primary key, or the index that a statement names, is the only way to a row, whatever the statistics say: nothing
 // reads a table for each grant, each waiter or each page. Method: no statistics, those of one row, of a time before all was
 // purged, and of huge tables in which no key or only the wrong one is worth anything; then what SQLite says of each statement
 // that the operations run, on a new connection. A purge reads the table once to find what is old.
@@ -82,17 +82,19 @@ const (
 	byKey          = "USING PRIMARY KEY (object_type=? AND object_id=?)"
 	thePolicy      = "SEARCH p USING PRIMARY KEY (object_type=?)"
 	byProgram      = "USING INDEX appl_lock_waiter_client_ix (client_id=?)"
-	fromKey        = "USING PRIMARY KEY ((object_type,object_id)>(?,?))"
-	fromWaiterKey  = "USING PRIMARY KEY ((object_type,object_id,operator_id,client_id)>(?,?,?,?))"
+	fromKey        = "USING PRIMARY KEY ((object_type,object_id)>(?,?) AND object_type<?)"
+	fromWaiterKey  = "USING PRIMARY KEY ((object_type,object_id,operator_id,client_id)>(?,?,?,?) AND object_type<?)"
 	byWaiterKey    = "USING PRIMARY KEY (object_type=? AND object_id=?" // or more of it: an object has few waiters
 	ofTheTable     = "SEARCH appl_lock "
 	ofTheWaiters   = "SEARCH appl_lock_waiter "
+	ofTheEvents    = "SEARCH appl_lock_event "
+	sorts          = "USE TEMP B-TREE"
 	plannedObject  = "00007"
 	plannedProgram = "p7"
 )
 
-// requirePlans has SQLite explain each statement that is run often. Steps that read no table are left out; w of a poll is what r
-// has found.
+// requirePlans has SQLite explain each statement that is run often. Steps that neither read a table nor sort are left out; w of a poll is
+// what r has found. What reads a page sorts nothing.
 func requirePlans(t *testing.T, handle *sql.DB) {
 	t.Helper()
 	ctx := t.Context()
@@ -102,14 +104,22 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 		run  func(q *queries.Queries) error
 		want []string
 	}{
+		{"get, the row", func(q *queries.Queries) error {
+			_, err := q.InquireApplLock(ctx, queries.InquireApplLockParams{ObjectType: objectType, ObjectID: plannedObject})
+			return err
+		}, []string{"SEARCH l " + byKey + " LEFT-JOIN", thePolicy + " LEFT-JOIN"}},
 		{"get, S1", func(q *queries.Queries) error {
-			_, err := q.GetApplLockHolder(ctx, queries.GetApplLockHolderParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
+			_, err := q.GetApplLock(ctx, queries.GetApplLockParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
 			return err
 		}, []string{ofTheTable + byKey}},
 		{"get, S2", func(q *queries.Queries) error {
-			_, err := q.GetApplLock(ctx, queries.GetApplLockParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
+			_, err := q.GetApplLockNew(ctx, queries.GetApplLockNewParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", TtlSeconds: 60})
 			return err
-		}, []string{"SEARCH g " + byKey + " LEFT-JOIN", thePolicy + " LEFT-JOIN"}},
+		}, []string{"SEARCH f USING PRIMARY KEY (slot=?)"}},
+		{"release", func(q *queries.Queries) error {
+			_, err := q.ReleaseApplLock(ctx, queries.ReleaseApplLockParams{ObjectType: objectType, ObjectID: plannedObject})
+			return err
+		}, []string{ofTheTable + byKey}},
 		{"renew", func(q *queries.Queries) error {
 			_, err := q.RenewApplLock(ctx, queries.RenewApplLockParams{
 				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", Fence: 1, TtlSeconds: 60,
@@ -121,32 +131,77 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 				ObjectType: objectType, ObjectID: plannedObject, Permits: 3, OperatorID: "X",
 			})
 			return err
-		}, []string{"SCAN a", "SCAN b", "SCAN c", "SEARCH l " + byKey + " LEFT-JOIN"}},
+		}, []string{"SCAN a", "SCAN b", "SCAN c", ofTheTable + byKey + " LEFT-JOIN", sorts}},
 		{"poll, S1", func(q *queries.Queries) error {
 			_, err := q.PollApplLocksDue(ctx, queries.PollApplLocksDueParams{ClientID: plannedProgram})
 			return err
-		}, []string{"SEARCH w " + byProgram}},
+		}, []string{"SEARCH w " + byProgram, ofTheTable + byKey + " LEFT-JOIN"}},
 		{"poll, S2", func(q *queries.Queries) error {
 			return q.PollApplLocksKeep(ctx, queries.PollApplLocksKeepParams{ClientID: plannedProgram})
-		}, []string{ofTheWaiters + byWaiterKey, "SEARCH w " + byProgram}},
+		}, []string{ofTheWaiters + byWaiterKey, "SEARCH w " + byProgram, ofTheTable + byKey}},
 		{"poll, S3", func(q *queries.Queries) error {
 			_, err := q.PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: plannedProgram, MaxRows: 100})
 			return err
-		}, []string{"SEARCH r " + byProgram, "SCAN w", "SEARCH l " + byKey + " LEFT-JOIN"}},
+		}, []string{"SEARCH r " + byProgram, sorts, "SCAN w", ofTheTable + byKey + " LEFT-JOIN", sorts}},
 		{"list", func(q *queries.Queries) error {
-			_, err := q.ListApplLocks(ctx, queries.ListApplLocksParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
+			_, err := q.ApplLockLive(ctx, queries.ApplLockLiveParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
 			return err
 		}, []string{ofTheTable + fromKey}},
 		{"waiters", func(q *queries.Queries) error {
-			_, err := q.ListApplLockWaiters(ctx, queries.ListApplLockWaitersParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
+			_, err := q.ApplLockWaiting(ctx, queries.ApplLockWaitingParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
 			return err
-		}, []string{ofTheWaiters + fromWaiterKey}},
+		}, []string{"SEARCH w " + fromWaiterKey, ofTheTable + byKey + " LEFT-JOIN"}},
+		{"list, waited for longest", func(q *queries.Queries) error {
+			_, err := q.ApplLockLiveWaitedFor(ctx, queries.ApplLockLiveWaitedForParams{MaxRows: 100})
+			return err
+		}, []string{"SCAN w", ofTheTable + byKey + " LEFT-JOIN", "SCAN a", ofTheTable + byKey, sorts}},
+		{"history", func(q *queries.Queries) error {
+			_, err := q.ApplLockHistory(ctx, queries.ApplLockHistoryParams{MaxRows: 100})
+			return err
+		}, []string{ofTheEvents + "USING INTEGER PRIMARY KEY (rowid>?)"}},
+		{"history, newest first", func(q *queries.Queries) error {
+			_, err := q.ApplLockHistoryNewest(ctx, queries.ApplLockHistoryNewestParams{MaxRows: 100})
+			return err
+		}, []string{ofTheEvents + "USING INTEGER PRIMARY KEY (rowid<?)"}},
+		{"history of an object", func(q *queries.Queries) error {
+			_, err := q.ApplLockHistoryOfObject(ctx, queries.ApplLockHistoryOfObjectParams{ObjectType: objectType, ObjectID: plannedObject, MaxRows: 100})
+			return err
+		}, []string{ofTheEvents + "USING INDEX appl_lock_event_object_ix (object_type=? AND object_id=? AND event_id>?)"}},
+		{"history of an object, newest first", func(q *queries.Queries) error {
+			_, err := q.ApplLockHistoryOfObjectNewest(ctx, queries.ApplLockHistoryOfObjectNewestParams{ObjectType: objectType, ObjectID: plannedObject, MaxRows: 100})
+			return err
+		}, []string{ofTheEvents + "USING INDEX appl_lock_event_object_ix (object_type=? AND object_id=? AND event_id<?)"}},
+		{"history of an operator", func(q *queries.Queries) error {
+			_, err := q.ApplLockHistoryOfOperator(ctx, queries.ApplLockHistoryOfOperatorParams{OperatorID: "JDOE", MaxRows: 100})
+			return err
+		}, []string{
+			ofTheEvents + "USING INDEX appl_lock_event_actor_ix (actor_id=? AND event_id>?)",
+			ofTheEvents + "USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id>?)",
+			ofTheEvents + "USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id>?)",
+		}},
+		{"history of an operator, newest first", func(q *queries.Queries) error {
+			_, err := q.ApplLockHistoryOfOperatorNewest(ctx, queries.ApplLockHistoryOfOperatorNewestParams{OperatorID: "JDOE", MaxRows: 100})
+			return err
+		}, []string{
+			ofTheEvents + "USING INDEX appl_lock_event_actor_ix (actor_id=? AND event_id<?)",
+			ofTheEvents + "USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id<?)",
+			ofTheEvents + "USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id<?)",
+		}},
+		{"inbox", func(q *queries.Queries) error {
+			_, err := q.InboxApplLocks(ctx, queries.InboxApplLocksParams{OperatorID: "JDOE", MaxRows: 100})
+			return err
+		}, []string{
+			"SEARCH e USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id>?)",
+			"SEARCH e USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id>?)",
+			"SCAN (subquery-3)", "SEARCH w USING INDEX appl_lock_waiter_holder_ix (holder_id=?)", ofTheTable + byKey,
+			"SCAN m", "SEARCH a", sorts,
+		}},
 		{"stats", func(q *queries.Queries) error {
-			_, err := q.StatsApplLocks(ctx, queries.StatsApplLocksParams{})
+			_, err := q.ApplLockStats(ctx, queries.ApplLockStatsParams{})
 			return err
-		}, []string{"SCAN a", "SCAN w", "SCAN s"}},
+		}, []string{"SCAN appl_lock", "SCAN w", "SCAN s", sorts, "SCAN appl_lock_stats", sorts}},
 		{"policies", func(q *queries.Queries) error {
-			_, err := q.ListApplLockPolicies(ctx, queries.ListApplLockPoliciesParams{})
+			_, err := q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{})
 			return err
 		}, []string{"SCAN appl_lock_policy"}},
 		{"purge of waiters", func(q *queries.Queries) error {
@@ -186,7 +241,7 @@ func (e *explaining) explain(ctx context.Context, query string, args []any) {
 		if err := rows.Scan(new(int), new(int), new(int), &step); err != nil {
 			step = err.Error()
 		}
-		reads := strings.HasPrefix(step, "SEARCH ") || strings.HasPrefix(step, "SCAN ")
+		reads := strings.HasPrefix(step, "SEARCH ") || strings.HasPrefix(step, "SCAN ") || strings.HasPrefix(step, sorts)
 		if reads && step != "SCAN CONSTANT ROW" && step != "SCAN t" {
 			e.steps = append(e.steps, step)
 		}
@@ -217,9 +272,9 @@ func fill(t *testing.T, handle *sql.DB, rows int) {
 	const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?) "
 	const later = "unixepoch() * 1000000 + 86400000000"
 	execute(t, handle, fmt.Sprintf(numbers+
-		"INSERT INTO appl_lock SELECT 'customer', printf('%%05d', i), 'JDOE', '', 1, 1, 1, %s, '', 'N' FROM n", later), rows)
+		"INSERT INTO appl_lock SELECT 'customer', printf('%%05d', i), 'JDOE', '', 1, 1, 1, 60, %s, '', 'N', NULL FROM n", later), rows)
 	execute(t, handle, fmt.Sprintf(numbers+
-		"INSERT INTO appl_lock_waiter SELECT 'customer', printf('%%05d', i), 'ASMITH', '', 'p' || (i %% 20), 1, NULL, %s FROM n", later), rows)
+		"INSERT INTO appl_lock_waiter SELECT 'customer', printf('%%05d', i), 'ASMITH', '', 'p' || (i %% 20), 1, NULL, %s, 'H' || (i %% 20) FROM n", later), rows)
 }
 
 func execute(t *testing.T, handle *sql.DB, statement string, args ...any) {

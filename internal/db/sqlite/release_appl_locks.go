@@ -1,16 +1,15 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/applock/applock/internal/db"
 )
 
-// ReleaseApplLocks runs the statements of release_appl_lock for each lock of a page of list_appl_locks, all in one transaction.
+// ReleaseApplLocks runs the statements of release_appl_lock for each lock of a page of appl_lock_live, all in one transaction.
 // No other transaction writes meanwhile, so nothing changes hands after the page is read, and nothing is busy.
 func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLocksParams) ([]db.ChangedLock, error) {
-	page := db.ListApplLocksParams{
+	page := db.ApplLockLiveParams{
 		ObjectType: params.ObjectType,
 		OperatorID: params.OperatorID,
 		AfterType:  params.AfterType,
@@ -22,11 +21,11 @@ func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLock
 	}
 	return d.changeLocks(ctx, page, func(ctx context.Context, d *Driver, lock db.Lock) (db.ChangedLock, error) {
 		changed := db.ChangedLock{ObjectType: lock.ObjectType, ObjectID: lock.ObjectID}
-		result, err := d.release(ctx, db.ReleaseApplLockParams{
+		result, err := d.ReleaseApplLock(ctx, db.ReleaseApplLockParams{
 			ObjectType: lock.ObjectType,
 			ObjectID:   lock.ObjectID,
 			OperatorID: params.OperatorID,
-			ActorID:    cmp.Or(params.ActorID, params.OperatorID),
+			ActorID:    params.ActorID,
 			Reason:     params.Reason,
 		})
 		if changed.Outcome = result.Outcome; changed.Outcome == db.Released {

@@ -56,15 +56,14 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	if !errors.Is(err, sql.ErrNoRows) {
 		return answer, err
 	}
-	inquiry, err := d.inquire(ctx, grant.ObjectType, grant.ObjectID)
+	object, err := d.read(ctx, key{ObjectType: grant.ObjectType, ObjectID: grant.ObjectID})
 	if err != nil {
 		return answer, err
 	}
 	answer.Outcome = db.Free
-	if inquiry.ReturnCD == db.Yes {
-		holder := inquiry.Lock
-		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Held, holder.ExpiresTS, holder.SecondsLeft
-		answer.OldOperatorID, answer.OldDepartmentID = holder.OperatorID, holder.DepartmentID
+	if object.isLive() {
+		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Held, utc(object.ExpiresTs), object.SecondsLeft
+		answer.OldOperatorID, answer.OldDepartmentID = object.OperatorID, object.DepartmentID
 	}
 	return answer, nil
 }

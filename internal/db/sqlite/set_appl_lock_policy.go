@@ -26,7 +26,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 		}
 		told := fmt.Sprintf("default %s, longest %s, take reason %s, history %s",
 			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag, level)
-		return db.SetApplLockPolicyResult{ReturnCD: db.Yes, Outcome: db.Set},
+		return db.SetApplLockPolicyResult{OkFL: db.Yes, Outcome: db.Set},
 			d.recordPolicy(ctx, params.ObjectType, params.ActorID, told, params.Reason)
 	})
 }

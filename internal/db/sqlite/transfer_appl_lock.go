@@ -3,98 +3,75 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// TransferApplLock runs the statements of transfer_appl_lock, with the event in one transaction. A refusal waits for no writer.
+// TransferApplLock reads, decides, and runs a statement of get_appl_lock, with the event in one transaction.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	inquiry, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (db.InquireApplLockResult, error) {
-		return d.inquire(ctx, params.ObjectType, params.ObjectID)
+	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
+	return change(ctx, d, "transfer_appl_lock", key, func(object object) decision[db.TransferApplLockResult] {
+		return decideMove(object, move{
+			expected:   object.OperatorID == params.FromOperatorID,
+			operator:   params.ToOperatorID,
+			department: params.ToDepartmentID,
+			ttl:        params.TTLSeconds,
+			outcome:    db.Transferred,
+			event:      db.EventTransferred,
+			actor:      params.ActorID,
+			reason:     params.Reason,
+		})
+	})
+}
+
+// move is a transfer or a take.
+type move struct {
+	// expected is false where another grant holds the object than the one to end.
+	expected             bool
+	operator, department string
+	ttl                  int64
+	outcome              db.Outcome
+	event                db.EventKind
+	actor, reason        string
+}
+
+func decideMove(object object, move move) decision[db.TransferApplLockResult] {
+	switch {
+	case !object.isLive():
+		return decision[db.TransferApplLockResult]{answer: db.TransferApplLockResult{OkFL: db.No, Outcome: db.Free}}
+	case !move.expected:
+		return decision[db.TransferApplLockResult]{answer: db.TransferApplLockResult{
+			OkFL:            db.No,
+			Outcome:         db.Held,
+			OldOperatorID:   object.OperatorID,
+			OldDepartmentID: object.DepartmentID,
+			ExpiresTS:       utc(object.ExpiresTs),
+			SecondsLeft:     object.SecondsLeft,
+		}}
+	}
+	return decision[db.TransferApplLockResult]{inTx: true, write: func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
+		return d.move(ctx, object, move)
+	}}
+}
+
+func (d *Driver) move(ctx context.Context, object object, move move) (db.TransferApplLockResult, error) {
+	row, err := d.grant(ctx, object, grant{
+		operator:   move.operator,
+		department: move.department,
+		ttl:        cmp.Or(move.ttl, object.TtlSeconds),
+		history:    db.Flag(object.HistoryFl),
 	})
 	if err != nil {
 		return db.TransferApplLockResult{}, err
 	}
-	if refusal, refused := refusedTransfer(inquiry, params); refused {
-		return refusal, nil
-	}
-	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
-		return d.transfer(ctx, params)
-	})
-}
-
-func (d *Driver) transfer(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	for range rounds {
-		inquiry, err := d.inquire(ctx, params.ObjectType, params.ObjectID)
-		if err != nil {
-			return db.TransferApplLockResult{}, err
-		}
-		if refusal, refused := refusedTransfer(inquiry, params); refused {
-			return refusal, nil
-		}
-		holder := inquiry.Lock
-		row, err := d.queries().TransferApplLock(ctx, queries.TransferApplLockParams{
-			ObjectType:     params.ObjectType,
-			ObjectID:       params.ObjectID,
-			FromOperatorID: params.FromOperatorID,
-			ToOperatorID:   params.ToOperatorID,
-			ToDepartmentID: params.ToDepartmentID,
-			TtlSeconds:     nullIfZero(params.TTLSeconds),
-		})
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
-		if err != nil {
-			return db.TransferApplLockResult{}, err
-		}
-		if err := d.recordTransfer(ctx, params, holder, row.Fence); err != nil {
-			return db.TransferApplLockResult{}, err
-		}
-		return db.TransferApplLockResult{
-			ReturnCD:    db.Yes,
-			Outcome:     db.Transferred,
-			Fence:       row.Fence,
-			ExpiresTS:   utc(row.ExpiresTs),
-			SecondsLeft: row.Column3, // sqlc drops the alias of an expression in RETURNING
-		}, nil
-	}
-	return db.TransferApplLockResult{}, contention("transfer_appl_lock", params.ObjectType, params.ObjectID)
-}
-
-// refusedTransfer is the answer where somebody else holds the object, or nobody does.
-func refusedTransfer(inquiry db.InquireApplLockResult, params db.TransferApplLockParams) (refusal db.TransferApplLockResult, refused bool) {
-	holder := inquiry.Lock
-	switch {
-	case inquiry.ReturnCD == db.No:
-		return db.TransferApplLockResult{ReturnCD: db.No, Outcome: db.Free}, true
-	case holder.OperatorID == params.FromOperatorID:
-		return db.TransferApplLockResult{}, false
-	}
+	event := object.event(move.event, move.actor)
+	event.ToOperatorID, event.ToDepartmentID, event.ToFence = move.operator, move.department, row.Fence
+	event.Reason = move.reason
 	return db.TransferApplLockResult{
-		ReturnCD:        db.No,
-		Outcome:         db.Held,
-		OldOperatorID:   holder.OperatorID,
-		OldDepartmentID: holder.DepartmentID,
-		ExpiresTS:       holder.ExpiresTS,
-		SecondsLeft:     holder.SecondsLeft,
-	}, true
-}
-
-func (d *Driver) recordTransfer(ctx context.Context, params db.TransferApplLockParams, ended db.Lock, fence int64) error {
-	return d.record(ctx, db.Event{
-		ObjectType:       params.ObjectType,
-		ObjectID:         params.ObjectID,
-		Event:            db.EventTransferred,
-		ActorID:          cmp.Or(params.ActorID, params.FromOperatorID),
-		FromOperatorID:   params.FromOperatorID,
-		FromDepartmentID: ended.DepartmentID,
-		ToOperatorID:     params.ToOperatorID,
-		ToDepartmentID:   params.ToDepartmentID,
-		FromFence:        ended.Fence,
-		ToFence:          fence,
-		Reason:           params.Reason,
-	})
+		OkFL:        db.Yes,
+		Outcome:     move.outcome,
+		Fence:       row.Fence,
+		ExpiresTS:   utc(row.ExpiresTs),
+		SecondsLeft: row.Column3,
+	}, d.record(ctx, event)
 }

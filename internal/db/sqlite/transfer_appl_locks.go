@@ -6,10 +6,10 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// TransferApplLocks runs the statements of transfer_appl_lock for each lock of a page of list_appl_locks, all in one transaction.
+// TransferApplLocks runs the statements of transfer_appl_lock for each lock of a page of appl_lock_live, all in one transaction.
 // No other transaction writes meanwhile, so nothing changes hands after the page is read, and nothing is busy.
 func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
-	page := db.ListApplLocksParams{
+	page := db.ApplLockLiveParams{
 		ObjectType: params.ObjectType,
 		OperatorID: params.FromOperatorID,
 		AfterType:  params.AfterType,
@@ -20,7 +20,7 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 		return d.wouldChange(ctx, page, db.WouldTransfer)
 	}
 	return d.changeLocks(ctx, page, func(ctx context.Context, d *Driver, lock db.Lock) (db.ChangedLock, error) {
-		result, err := d.transfer(ctx, db.TransferApplLockParams{
+		result, err := d.TransferApplLock(ctx, db.TransferApplLockParams{
 			ObjectType:     lock.ObjectType,
 			ObjectID:       lock.ObjectID,
 			FromOperatorID: params.FromOperatorID,
@@ -45,7 +45,7 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 
 // changeLocks changes each lock of a page, all in one transaction.
 func (d *Driver) changeLocks(
-	ctx context.Context, page db.ListApplLocksParams, change func(context.Context, *Driver, db.Lock) (db.ChangedLock, error),
+	ctx context.Context, page db.ApplLockLiveParams, change func(context.Context, *Driver, db.Lock) (db.ChangedLock, error),
 ) ([]db.ChangedLock, error) {
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) ([]db.ChangedLock, error) {
 		locks, err := d.list(ctx, page)
@@ -63,8 +63,8 @@ func (d *Driver) changeLocks(
 }
 
 // wouldChange tells the locks of a page, and changes nothing.
-func (d *Driver) wouldChange(ctx context.Context, page db.ListApplLocksParams, outcome db.Outcome) ([]db.ChangedLock, error) {
-	locks, err := d.ListApplLocks(ctx, page)
+func (d *Driver) wouldChange(ctx context.Context, page db.ApplLockLiveParams, outcome db.Outcome) ([]db.ChangedLock, error) {
+	locks, err := d.ApplLockLive(ctx, page)
 	if err != nil {
 		return nil, err
 	}

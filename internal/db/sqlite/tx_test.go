@@ -221,7 +221,7 @@ func TestRenewMany(t *testing.T) {
 	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
 	_, err := handle.ExecContext(t.Context(), `
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-		INSERT INTO appl_lock SELECT 'customer', CAST(i AS TEXT), 'JDOE', '', i, 0, 0, 4102444800000000, '', 'N' FROM n`, db.MaxGrants)
+		INSERT INTO appl_lock SELECT 'customer', CAST(i AS TEXT), 'JDOE', '', i, 0, 0, 60, 4102444800000000, '', 'N', NULL FROM n`, db.MaxGrants)
 	if err != nil {
 		t.Fatal(err)
 	}

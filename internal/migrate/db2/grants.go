@@ -28,5 +28,8 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		}
 		statements = append(statements, fmt.Sprintf("GRANT EXECUTE ON %s %s.%s TO ROLE %s", kind, schema, routine.Name, to))
 	}
+	for _, view := range role.Visible() {
+		statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s.%s TO ROLE %s", schema, view.Name, to))
+	}
 	return statements, nil
 }

@@ -36,11 +36,7 @@ func Script(schema string, way migrate.Way) (string, error) {
 
 // ScriptZOS returns the migrations on a way as SQL for SPUFI or DSNTEP2 on z/OS.
 func ScriptZOS(schema string, way migrate.Way) (string, error) {
-	fsys, err := Migrations()
-	if err != nil {
-		return "", err
-	}
-	fsys, err = fs.Sub(fsys, "zos")
+	fsys, err := ZOSMigrations()
 	if err != nil {
 		return "", err
 	}
@@ -53,6 +49,9 @@ func ScriptZOS(schema string, way migrate.Way) (string, error) {
 -- Run it with SPUFI (AUTOCOMMIT NO) or DSNTEP2 at application
 -- compatibility V12R1M507 or later, and commit if there was no error.
 -- The SQLID that runs it owns the procedures.
+-- What is different from what the comments below say: a wait for another
+-- transaction lasts as long as the subsystem says (IRLMRWT), not 1 s; a row
+-- that another transaction is updating is waited for by a plain read, too.
 
 --#SET TERMINATOR @
 

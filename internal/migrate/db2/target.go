@@ -59,7 +59,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Remove:        s.remove,
 		Interpret:     s.Interpret,
 		Qualify:       s.qualify,
-		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE expires_ts > " + now,
+		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE released_ts IS NULL AND expires_ts > " + now,
 		Inspect:       s.inspect,
 		Compares:      []migrate.Part{migrate.PartSteps},
 		OfType:        "object_type = ?",

@@ -29,6 +29,9 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 			grant(rows)
 		}
 	}
+	for _, view := range role.Visible() {
+		statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s%s TO %s", qualifier, view.Name, account(to)))
+	}
 	return statements, nil
 }
 
@@ -41,7 +44,11 @@ func Revokes(schema, from string, rights []migrate.Right) ([]string, error) {
 	var statements []string
 	for _, right := range rights {
 		if right.Grantee == strings.TrimSuffix(from, "@%") {
-			statements = append(statements, fmt.Sprintf("REVOKE EXECUTE ON PROCEDURE %s%s FROM %s", qualifier, right.Routine, account(from)))
+			what := "EXECUTE ON PROCEDURE "
+			if migrate.IsView(right.Name) {
+				what = "SELECT ON "
+			}
+			statements = append(statements, fmt.Sprintf("REVOKE %s%s%s FROM %s", what, qualifier, right.Name, account(from)))
 		}
 	}
 	return statements, nil
@@ -62,10 +69,21 @@ func quote(name string) string {
 	return "'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(name) + "'"
 }
 
-// rights returns who may call what, but for everybody.
+// rights returns who may call and read what, but for everybody.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
-	return migrate.ReadRights(ctx, s.Handle, `SELECT CASE WHEN Host IN ('', '%') THEN User ELSE CONCAT(User, '@', Host) END, Routine_name
-		FROM mysql.procs_priv
-		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0
-			AND NOT (User = '' OR User = 'PUBLIC' AND Host = '')`)
+	var views []string
+	for _, view := range db.Views() {
+		views = append(views, "'"+view.Name+"'")
+	}
+	return migrate.ReadRights(ctx, s.Handle, `SELECT CASE WHEN r.host IN ('', '%') THEN r.user ELSE CONCAT(r.user, '@', r.host) END, r.name
+		FROM (
+			SELECT Host AS host, User AS user, Db AS db, CONVERT(Routine_name USING utf8mb4) AS name
+			FROM mysql.procs_priv
+			WHERE Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0
+			UNION ALL
+			SELECT Host, User, Db, CONVERT(Table_name USING utf8mb4)
+			FROM mysql.tables_priv
+			WHERE Table_name IN (`+strings.Join(views, ", ")+`) AND FIND_IN_SET('Select', Table_priv) > 0
+		) AS r
+		WHERE r.db = COALESCE(NULLIF(?, ''), DATABASE()) AND NOT (r.user = '' OR r.user = 'PUBLIC' AND r.host = '')`)
 }

@@ -48,17 +48,19 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		return nil, s.Interpret(ctx, err)
 	}
 	alive := map[string]bool{}
+	views, err := s.inspectViews(ctx, client, want.Views, alive)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	findings = append(findings, views...)
 	for _, routine := range want.Routines {
 		part, problem := migrate.PartRoutines, "is missing"
 		if is, found := there[routine.Name]; found {
 			if err := s.read(ctx, client, routine.Name, &is); err != nil {
 				return nil, s.Interpret(ctx, err)
 			}
-			if _, asked := alive[is.definer]; !asked {
-				alive[is.definer], err = s.isAlive(ctx, client, is.definer)
-				if err != nil {
-					return nil, err
-				}
+			if err := s.ask(ctx, client, is.definer, alive); err != nil {
+				return nil, err
 			}
 			part, problem = is.problem(routine.Definition(), mode, alive[is.definer])
 		}
@@ -120,6 +122,16 @@ func (s site) procedures(ctx context.Context, client database.DBTxConn) (there m
 func (s site) read(ctx context.Context, client database.DBTxConn, name string, is *installed) error {
 	row := client.QueryRowContext(ctx, "SHOW CREATE PROCEDURE "+s.qualify(name))
 	return row.Scan(new(any), &is.mode, &is.text, new(any), new(any), new(any))
+}
+
+// ask notes whether an account exists, once.
+func (s site) ask(ctx context.Context, client database.DBTxConn, account string, alive map[string]bool) error {
+	if _, asked := alive[account]; asked {
+		return nil
+	}
+	exists, err := s.isAlive(ctx, client, account)
+	alive[account] = exists
+	return err
 }
 
 // isAlive reports whether an account exists, as far as this user may know.

@@ -63,9 +63,9 @@ func readSettings(ctx context.Context, conn *sql.Conn, query string, settings ma
 func (s site) stale() string {
 	return fmt.Sprintf(`SELECT COUNT(*), COALESCE(SUM(l.stale), 0), COALESCE(MAX(CASE WHEN l.stale THEN l.free_for END), 0)
 		FROM (
-			SELECT r.expires_ts < UTC_TIMESTAMP(6) - INTERVAL ? SECOND
+			SELECT COALESCE(r.released_ts, r.expires_ts) < UTC_TIMESTAMP(6) - INTERVAL ? SECOND
 					AND r.fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS stale,
-				TIMESTAMPDIFF(SECOND, r.expires_ts, UTC_TIMESTAMP(6)) AS free_for
+				TIMESTAMPDIFF(SECOND, COALESCE(r.released_ts, r.expires_ts), UTC_TIMESTAMP(6)) AS free_for
 			FROM %s AS r
 			LIMIT %d
 		) AS l`, s.qualify("appl_lock"), migrate.StaleRows)

@@ -37,15 +37,28 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		"GRANT USAGE ON SCHEMA " + schema + " TO " + to,
 	}
 	if len(procedures) > 0 {
-		statements = append(statements, grant("PROCEDURE", procedures, to))
+		statements = append(statements, grant("EXECUTE", "PROCEDURE", procedures, to))
 	}
-	return append(statements, grant("FUNCTION", functions, to)), nil
+	statements = append(statements, grant("EXECUTE", "FUNCTION", functions, to))
+	var views []string
+	for _, view := range role.Visible() {
+		views = append(views, schema+"."+view.Name)
+	}
+	if len(views) > 0 {
+		statements = append(statements, grant("SELECT", "TABLE", views, to))
+	}
+	return statements, nil
 }
 
 // Revokes returns the statements that take all rights from somebody, whether they have them or not.
 func Revokes(schema, from string, _ []migrate.Right) ([]string, error) {
+	var views []string
+	for _, view := range db.Views() {
+		views = append(views, schema+"."+view.Name)
+	}
 	return []string{
 		"REVOKE ALL ON ALL ROUTINES IN SCHEMA " + schema + " FROM " + roleName(from),
+		"REVOKE ALL ON TABLE " + strings.Join(views, ", ") + " FROM " + roleName(from),
 		"REVOKE USAGE ON SCHEMA " + schema + " FROM " + roleName(from),
 	}, nil
 }
@@ -61,15 +74,22 @@ func roleName(name string) string {
 	return pgx.Identifier{name}.Sanitize()
 }
 
-func grant(kind string, routines []string, to string) string {
-	return fmt.Sprintf("GRANT EXECUTE ON %s\n    %s\n    TO %s", kind, strings.Join(routines, ",\n    "), to)
+func grant(right, kind string, names []string, to string) string {
+	return fmt.Sprintf("GRANT %s ON %s\n    %s\n    TO %s", right, kind, strings.Join(names, ",\n    "), to)
 }
 
-// rights returns who may call what, but for the owner.
+// rights returns who may call which routine and read which view, but for the owner.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
 	return migrate.ReadRights(ctx, s.Handle, `SELECT r.rolname, p.proname
 		FROM pg_catalog.pg_proc p
 		CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) a
 		JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
-		WHERE p.pronamespace = pg_catalog.to_regnamespace($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner`)
+		WHERE p.pronamespace = pg_catalog.to_regnamespace($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner
+		UNION ALL
+		SELECT r.rolname, c.relname
+		FROM pg_catalog.pg_class c
+		CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a
+		JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+		WHERE c.relnamespace = pg_catalog.to_regnamespace($1) AND c.relkind = 'v'
+			AND a.privilege_type = 'SELECT' AND a.grantee <> c.relowner`)
 }

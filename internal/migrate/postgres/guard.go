@@ -19,13 +19,14 @@ func Guard(guard migrate.Guard) (string, error) {
 	if guard.Insert {
 		events = "INSERT OR " + events
 	}
-	column, objectType := Names().Write(guard.Column), literal(guard.ObjectType)
+	column, objectType, table := Names().Write(guard.Column), literal(guard.ObjectType), literal(Names().Write(guard.Table))
 	return guardText("up", guard,
 		"GUARD_EVENTS", events,
 		"GUARD_COLUMN", column,
 		"GUARD_TYPE", objectType,
 		"GUARD_ASSERT", guard.Schema+".assert_appl_lock_row",
-		"GUARD_DOLLARS", dollarsAround(column+objectType),
+		"GUARD_NAME", table,
+		"GUARD_DOLLARS", dollarsAround(column+objectType+table),
 	)
 }
 

@@ -51,6 +51,13 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 	for _, name := range names(want.Tables) {
 		findings = append(findings, s.rightsOn("table", name, owner, tables[name])...)
 	}
+	for _, view := range want.Views {
+		found, err := s.inspectView(ctx, client, view, tables[view.Name], owner)
+		if err != nil {
+			return nil, s.Interpret(ctx, err)
+		}
+		findings = append(findings, found...)
+	}
 	for _, routine := range want.Routines {
 		is, found := routines[routine.Name+"("+argumentsOf(routine)+")"]
 		finding := migrate.Finding{
@@ -76,22 +83,82 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 // rightsOn compares whose something is, and who may use it.
 func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Finding {
 	name, _, _ := strings.Cut(signature, "(")
-	about := strings.ToUpper(kind) + " " + s.Schema + "." + signature
+	about := s.Schema + "." + signature
+	revoked := strings.ToUpper(kind)
+	if kind == "view" {
+		revoked = "TABLE"
+	}
 	var findings []migrate.Finding
 	if is.open {
-		verb := map[bool]string{true: "used", false: "executed"}[kind == "table"]
+		verb := map[bool]string{true: "used", false: "executed"}[revoked == "TABLE"]
 		findings = append(findings, migrate.Finding{
 			Part: migrate.PartRights, Name: kind + " " + name, Problem: "may be " + verb + " by everybody (PUBLIC)",
-			Mend: []string{"REVOKE ALL ON " + about + " FROM PUBLIC"},
+			Mend: []string{"REVOKE ALL ON " + revoked + " " + about + " FROM PUBLIC"},
 		})
 	}
 	if is.owner != owner {
 		findings = append(findings, migrate.Finding{
 			Part: migrate.PartOwners, Name: kind + " " + name, Problem: fmt.Sprintf("belongs to %s, and the table appl_lock to %s", is.owner, owner),
-			Mend: []string{"ALTER " + about + " OWNER TO " + pgx.Identifier{owner}.Sanitize()},
+			Mend: []string{"ALTER " + strings.ToUpper(kind) + " " + about + " OWNER TO " + pgx.Identifier{owner}.Sanitize()},
 		})
 	}
 	return findings
+}
+
+// inspectView compares the text and the options of a view that is there, whose it is, and who may use it.
+func (s site) inspectView(
+	ctx context.Context, client database.DBTxConn, view *migrate.RoutineText, is installed, owner string,
+) ([]migrate.Finding, error) {
+	if is.owner == "" {
+		return nil, nil // it is missing, which is known
+	}
+	findings := s.rightsOn("view", view.Name, owner, is)
+	differs, err := s.viewDiffers(ctx, client, view)
+	if err != nil || !differs && is.settings == "" {
+		return findings, err
+	}
+	return append(findings, migrate.Finding{
+		Part: migrate.PartViews, Name: "view " + view.Name,
+		Problem: "has another text or other options than this program installs", Mend: s.creating(view),
+	}), nil
+}
+
+// viewDiffers has the server read the text, and compares what it makes of it: a temporary view in a subtransaction that is always
+// undone. Where the server does not do that, as on a replica, nothing differs.
+func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *migrate.RoutineText) (bool, error) {
+	const differs = "LK998"
+	wanted := strings.NewReplacer(
+		"CREATE OR REPLACE VIEW "+view.Name+" ", "CREATE TEMPORARY VIEW "+view.Name+" ",
+		"FROM appl_lock", "FROM "+s.Schema+".appl_lock", "JOIN appl_lock", "JOIN "+s.Schema+".appl_lock",
+	).Replace(view.Definition())
+	_, err := client.ExecContext(ctx, fmt.Sprintf(`DO $compare$
+DECLARE
+    v_same boolean;
+BEGIN
+    BEGIN
+        %s
+        v_same := pg_get_viewdef('pg_temp.%s'::regclass) = pg_get_viewdef('%s'::regclass);
+        RAISE EXCEPTION USING ERRCODE = 'LK999';
+    EXCEPTION
+        WHEN SQLSTATE 'LK999' THEN
+            NULL;
+    END;
+    IF NOT v_same THEN
+        RAISE EXCEPTION USING ERRCODE = '%s';
+    END IF;
+END
+$compare$`, wanted, view.Name, s.qualify(view.Name), differs))
+	var answer interface{ SQLState() string }
+	if !errors.As(err, &answer) {
+		return false, err
+	}
+	return answer.SQLState() == differs, nil
+}
+
+// recreating returns the statements that make a view that is missing or has other columns. These cannot be replaced, so that the
+// grants on it are lost.
+func (s site) recreating(view *migrate.RoutineText) []string {
+	return append([]string{"DROP VIEW IF EXISTS " + s.qualify(view.Name)}, s.creating(view)...)
 }
 
 // names are those of the tables, goose's included.
@@ -128,14 +195,14 @@ func (s site) inspectTables(ctx context.Context, client database.DBTxConn, table
 	return append(findings, writers...), err
 }
 
-// writers finds who may change a table past the routines, but for its owner.
+// writers finds who may change a table past the routines, also through a view, but for its owner.
 func (s site) writers(ctx context.Context, client database.DBTxConn, tables []string) (findings []migrate.Finding, err error) {
 	rows, err := client.QueryContext(ctx, `
 		SELECT c.relname, r.rolname, string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type)
 		FROM pg_class AS c
 		CROSS JOIN LATERAL aclexplode(c.relacl) AS a
 		JOIN pg_roles AS r ON r.oid = a.grantee
-		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p') AND a.grantee <> c.relowner
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p', 'v') AND a.grantee <> c.relowner
 			AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
 		GROUP BY c.relname, r.rolname
 		ORDER BY c.relname, r.rolname`, s.Schema)
@@ -148,9 +215,13 @@ func (s site) writers(ctx context.Context, client database.DBTxConn, tables []st
 		if err := rows.Scan(&table, &writer, &privileges); err != nil {
 			return nil, err
 		}
-		if slices.Contains(tables, table) {
+		kind := "table "
+		if migrate.IsView(table) {
+			kind = "view "
+		}
+		if kind == "view " || slices.Contains(tables, table) {
 			findings = append(findings, migrate.Finding{
-				Part: migrate.PartRights, Name: "table " + table,
+				Part: migrate.PartRights, Name: kind + table,
 				Problem:   fmt.Sprintf("may be changed by %s past the procedures (%s)", writer, privileges),
 				Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(table), roleName(writer)),
 			})
@@ -159,13 +230,13 @@ func (s site) writers(ctx context.Context, client database.DBTxConn, tables []st
 	return findings, rows.Err()
 }
 
-// tables returns those of the schema.
+// tables returns the tables and views of the schema.
 func (s site) tables(ctx context.Context, client database.DBTxConn) (map[string]installed, error) {
 	return query(ctx, client, `
 		SELECT c.relname, pg_get_userbyid(c.relowner), EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = 0),
-			'', false, ''
+			'', false, CASE c.relkind WHEN 'v' THEN array_to_string(c.reloptions, E'\n') END
 		FROM pg_class AS c
-		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p')`, s.Schema)
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p', 'v')`, s.Schema)
 }
 
 // routines returns those of the schema by name and arguments. A routine without a list of rights has those that
@@ -228,7 +299,7 @@ func (s site) same(is installed, definition string) bool {
 		strings.Join(has, "\n") == strings.Join(settings, "\n")
 }
 
-// creating returns the statements that make a routine anew, or replace it with its grants.
+// creating returns the statements that make a routine or a view anew, or replace it with its grants.
 func (s site) creating(routine *migrate.RoutineText) []string {
 	statements := []string{"SET LOCAL search_path = " + s.Schema + ", pg_temp"}
 	for _, statement := range routine.Statements {

@@ -55,9 +55,9 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 func (s site) stale() string {
 	return fmt.Sprintf(`SELECT count(*), count(*) FILTER (WHERE l.stale), coalesce(max(l.free_for) FILTER (WHERE l.stale), 0)::bigint
 		FROM (
-			SELECT now() - greatest(r.expires_ts, r.lock_ts) > make_interval(secs => $1::bigint)
+			SELECT now() - coalesce(r.released_ts, r.expires_ts) > make_interval(secs => $1::bigint)
 					AND r.fence < (extract(epoch FROM now()) * 1000000)::bigint AS stale,
-				extract(epoch FROM now() - greatest(r.expires_ts, r.lock_ts)) AS free_for
+				extract(epoch FROM now() - coalesce(r.released_ts, r.expires_ts)) AS free_for
 			FROM %s AS r
 			LIMIT %d
 		) AS l`, s.qualify("appl_lock"), migrate.StaleRows)

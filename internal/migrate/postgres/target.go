@@ -54,9 +54,10 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		SessionLocker: migrationLock{s},
 		Interpret:     s.Interpret,
 		Qualify:       s.qualify,
-		LiveLocks:     "SELECT count(*) FROM " + s.Schema + ".appl_lock WHERE expires_ts > clock_timestamp()",
+		LiveLocks:     "SELECT count(*) FROM " + s.Schema + ".appl_lock WHERE released_ts IS NULL AND expires_ts > clock_timestamp()",
 		Split:         migrate.SplitPostgres,
 		Inspect:       s.inspect,
+		CreateView:    s.recreating,
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
 		},

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pressly/goose/v3/database"
 
@@ -12,9 +13,12 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// inspect looks for the indexes. The primary keys are the tables themselves here.
+// inspect looks for the indexes, and compares the texts of the views. The primary keys are the tables themselves here.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
-	there, err := migrate.ReadNames(ctx, client, "SELECT name FROM sqlite_schema WHERE type = 'index'")
+	there, err := migrate.ReadNames(ctx, client, `
+		SELECT name FROM sqlite_schema WHERE type IN ('index', 'view')
+		UNION ALL
+		SELECT sql FROM sqlite_schema WHERE type = 'view'`)
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
@@ -23,7 +27,20 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			there[index.Name] = true
 		}
 	}
-	return migrate.MissingIndexes(want.Tables, there, func(table string) string { return table }), nil
+	findings := migrate.MissingIndexes(want.Tables, there, func(table string) string { return table })
+	for _, view := range want.Views {
+		if there[view.Name] && !there[strings.TrimSuffix(strings.TrimSpace(view.Definition()), ";")] {
+			findings = append(findings, migrate.Finding{
+				Part: migrate.PartViews, Name: "view " + view.Name, Problem: "has another text than this program installs", Mend: createView(view),
+			})
+		}
+	}
+	return findings, nil
+}
+
+// createView is [migrate.Target.CreateView].
+func createView(view *migrate.RoutineText) []string {
+	return []string{"DROP VIEW IF EXISTS " + view.Name, strings.TrimSpace(view.Definition())}
 }
 
 // look begins to write. Who only waits for other writers may do so.
@@ -47,7 +64,7 @@ func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, e
 func stale() string {
 	return fmt.Sprintf(`SELECT count(*), coalesce(sum(l.stale), 0), coalesce(max(CASE WHEN l.stale THEN l.free_for END), 0)
 		FROM (
-			SELECT max(r.expires_ts, r.lock_ts) < n.now - ? * 1000000 AND r.fence < n.now AS stale, (n.now - max(r.expires_ts, r.lock_ts)) / 1000000 AS free_for
+			SELECT coalesce(r.released_ts, r.expires_ts) < n.now - ? * 1000000 AND r.fence < n.now AS stale, (n.now - coalesce(r.released_ts, r.expires_ts)) / 1000000 AS free_for
 			FROM (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now) AS n
 			CROSS JOIN appl_lock AS r
 			LIMIT %d

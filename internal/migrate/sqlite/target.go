@@ -40,14 +40,15 @@ func Target(handle db.Handle) (migrate.Target, error) {
 			exists, err := s.hasVersions(ctx)
 			return exists, s.Interpret(ctx, err)
 		},
-		Prepare:   func(ctx context.Context) error { return s.prepare(ctx, versions) },
-		Interpret: s.Interpret,
-		Qualify:   func(table string) string { return table },
-		LiveLocks: "SELECT count(*) FROM appl_lock WHERE expires_ts > CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-		Inspect:   s.inspect,
-		Compares:  []migrate.Part{migrate.PartSteps, migrate.PartTables},
-		Look:      s.look,
-		Stale:     stale(),
+		Prepare:    func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Interpret:  s.Interpret,
+		Qualify:    func(table string) string { return table },
+		LiveLocks:  "SELECT count(*) FROM appl_lock WHERE released_ts IS NULL AND expires_ts > CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+		Inspect:    s.inspect,
+		CreateView: createView,
+		Compares:   []migrate.Part{migrate.PartSteps, migrate.PartTables},
+		Look:       s.look,
+		Stale:      stale(),
 
 		OfType: "object_type = ?",
 		Remove: func(ctx context.Context) error {

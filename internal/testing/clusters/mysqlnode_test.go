@@ -49,7 +49,7 @@ type mysqlProgram struct {
 	fresh    string // the data of a server that was never started
 }
 
-// mysqlProgramOf reads it from the running server of a product, galera or mysql.
+// mysqlProgramOf reads it from the running server of a product: galera, mariadb or mysql.
 func mysqlProgramOf(t *testing.T, product string) mysqlProgram {
 	t.Helper()
 	testdb.Require(t, product)
@@ -147,7 +147,7 @@ func newMySQLNode(t *testing.T, p mysqlProgram, number int) *mysqlNode {
 	// Each node has the account for itself. Where there is a binary log it must not be in that: it would be a change that
 	// the others lack.
 	statements := ""
-	if p.product != "galera" {
+	if p.product == "mysql" {
 		statements = "SET SESSION sql_log_bin = 0;\n"
 	}
 	statements += "CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY '" + p.password + "';\n" +
@@ -177,7 +177,7 @@ func (p mysqlProgram) initialise(t *testing.T, n *mysqlNode) {
 	switch {
 	case n.number > 1:
 		setup = []string{"cp", "-R", p.fresh, n.data()}
-	case p.product == "galera":
+	case p.product != "mysql":
 		setup = []string{
 			filepath.Join(p.base, "bin", "mariadb-install-db"), "--no-defaults", "--basedir=" + p.base, "--datadir=" + n.data(),
 			"--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=socket", "--auth-root-socket-user=root",

@@ -329,6 +329,60 @@ func TestReplicationReplica(t *testing.T) {
 	p.replica.refuses(t, object, grant)
 }
 
+// Goal: a server that is read_only is asked, and refuses every verb that writes, also where the definer is root, who may write there.
+// Method: a server of its own of each product, each operation on it as root, and the locks before and after.
+func TestReplicationReadOnly(t *testing.T) {
+	for _, product := range []string{"mariadb", "mysql"} {
+		t.Run(product, func(t *testing.T) {
+			n := newMySQLNode(t, mysqlProgramOf(t, product), 1)
+			if product == "mysql" {
+				n.options = append(n.options, "--secure-file-priv=NULL", "--mysqlx=OFF")
+			}
+			n.start(t)
+			installMySQL(t, n)
+			object := applock.Object{Type: "asked", ID: "42"}
+			grant := mustGet(t, n.seat(t, nil).client, object, "JDOE")
+			n.exec(t, "SET GLOBAL read_only = ON")
+			n.refuses(t, object, grant)
+			for call, also := range map[string]string{
+				"take_appl_lock_row('asked', '42', 'BOSS', NULL, 'why', NULL, NULL)":                        "",
+				"note_appl_lock_row('asked', '42', 'JDOE', NULL, 'why')":                                    "",
+				"announce_appl_lock_waiter_row('asked', '42', 'BOSS', NULL, 'p', NULL)":                     "",
+				"transfer_appl_locks('JDOE', NULL, 'BOSS', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)": "",
+				"release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, NULL)":                      "",
+				"purge_appl_locks_row(NULL, NULL)":                                                          "",
+				"purge_appl_lock_history_row(NULL, NULL)":                                                   "",
+				"set_appl_lock_policy_row('asked', NULL, NULL, NULL, 'A', NULL, 'ALL')":                     "",
+				"get_appl_lock_row('asked', '42', 'JDOE', NULL, NULL, NULL)":                                "START TRANSACTION",
+				"release_appl_lock_row('asked', '42', 'JDOE', NULL, NULL, NULL)":                            "START TRANSACTION",
+			} {
+				if err := n.callIn(t, also, call); err == nil || !strings.Contains(err.Error(), "1290") {
+					t.Errorf("%s %s: %v, want error 1290", also, call, err)
+				}
+			}
+			if left := n.text(t.Context(), "SELECT CONCAT(COUNT(*), MAX(operator_id), MAX(fence)) FROM "+mysqlDatabase+".appl_lock"); left != fmt.Sprintf("1JDOE%d", grant.Fence) {
+				t.Errorf("the locks are %s, want JDOE's grant %d", left, grant.Fence)
+			}
+		})
+	}
+}
+
+// callIn calls an operation in a session of its own, after another statement.
+func (n *mysqlNode) callIn(t *testing.T, before, call string) error {
+	t.Helper()
+	conn, err := n.admin.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }() // the pool keeps none
+	for _, statement := range []string{"USE " + mysqlDatabase, before, "CALL " + call} {
+		if statement != "" && err == nil {
+			_, err = conn.ExecContext(t.Context(), statement)
+		}
+	}
+	return err
+}
+
 // step is how far the clocks of the test below are apart.
 const step = time.Hour
 

@@ -53,7 +53,7 @@ type Place struct {
 	Table string
 	// Executors has the ways of calling by name, except "facade", which is Client with Driver below it.
 	Executors map[string]scenario.Executor
-	// Advance moves the timestamps of all rows of both tables into the past, so that time seems to have passed.
+	// Advance moves the timestamps of all rows of all tables into the past, released_ts too, so that time seems to have passed.
 	Advance func(ctx context.Context, duration time.Duration) error
 	// Waiting counts the sessions of this place that wait for another one; interleavings need it.
 	Waiting func(ctx context.Context) (int, error)
@@ -112,7 +112,10 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("RandomArguments", func(t *testing.T) { randomArguments(t, backend) })
 	t.Run("HostileGrants", func(t *testing.T) { hostileGrants(t, backend) })
 	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
+	t.Run("TwoGetsNoRow", func(t *testing.T) { twoGetsNoRow(t, backend) })
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
+	t.Run("FencesAfterPurge", func(t *testing.T) { fencesAfterPurge(t, backend) })
+	t.Run("Views", func(t *testing.T) { views(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })
 	t.Run("SelectedKeys", func(t *testing.T) { selectedKeys(t, backend) })
 	t.Run("SelectedAfter", func(t *testing.T) { selectedAfter(t, backend) })
@@ -120,12 +123,16 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Purges", func(t *testing.T) { purges(t, backend) })
 	t.Run("Waiters", func(t *testing.T) { waiters(t, backend) })
 	t.Run("WaitingAtOnce", func(t *testing.T) { waitingAtOnce(t, backend) })
+	t.Run("InboxPositions", func(t *testing.T) { positions(t, backend) })
 	t.Run("InTx", func(t *testing.T) { inTx(t, backend) })
 	t.Run("InTxAtOnce", func(t *testing.T) { inTxAtOnce(t, backend) })
 	t.Run("TimeLeft", func(t *testing.T) { timeLeft(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
 	t.Run("ClockSetBack", func(t *testing.T) { clockSetBack(t, backend) })
+	t.Run("StandingTime", func(t *testing.T) { standingTime(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })
 	t.Run("RenewalsNeverShorten", func(t *testing.T) { renewalsNeverShorten(t, backend) })
+	t.Run("RenewalsActOnce", func(t *testing.T) { renewalsActOnce(t, backend) })
+	t.Run("RenewedThenTaken", func(t *testing.T) { renewedThenTaken(t, backend) })
 	t.Run("NothingSent", func(t *testing.T) { nothingSent(t, backend) })
 }

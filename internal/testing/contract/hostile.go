@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
@@ -81,7 +82,7 @@ func (c hostileCaller) tryAll(t *testing.T, place Place, operation db.Operation)
 		}
 		for _, value := range values {
 			switch {
-			case c.isFacade && isBeyondDuration(parameter, value) || c.takes(value):
+			case c.isFacade && isBeyondDuration(parameter, value) || c.takes(value) || isOpen(parameter, value):
 			case allowed(value) || c.isFacade && isNotGiven(parameter, value):
 				good[parameter] = append(good[parameter], value)
 			default:
@@ -194,8 +195,24 @@ func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool
 	return func(value string) bool {
 		trimmed := strings.TrimRight(value, " ")
 		length := int64(utf8.RuneCountInString(trimmed))
-		return isText(value) && length >= least && length <= most && (parameter.Name != "p_object_type" || !strings.Contains(trimmed, ":"))
+		isName := isText(value) && (parameter.Name != "p_object_type" || !strings.Contains(trimmed, ":")) && (!isKept(parameter) || !hasControl(trimmed))
+		return isName && length >= least && length <= most
 	}, hostileTexts(int(most), turn), nil
+}
+
+// isKept reports whether a parameter is a type, an id, an operator or a department, which may have no control characters.
+func isKept(parameter db.Parameter) bool {
+	return slices.Contains([]string{
+		"p_object_type", "p_object_id", "p_operator_id", "p_department_id", "p_from_operator_id", "p_to_operator_id", "p_to_department_id",
+	}, parameter.Name)
+}
+
+func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
+
+// isOpen reports whether the contract leaves open what becomes of a control character: in a filter, which selects nothing then.
+func isOpen(parameter db.Parameter, value string) bool {
+	isFilter := parameter.Name == "p_object_type" && parameter.Optional() || strings.HasPrefix(parameter.Name, "p_after_") || parameter.Name == "p_actor_id"
+	return isFilter && hasControl(value)
 }
 
 // limitsIn returns the limits that a parameter's meaning states. Those of a filter or a page are those of what it is about.
@@ -276,9 +293,9 @@ func quotingTexts() []string {
 func tables(place Place) map[string]string {
 	return map[string]string{
 		place.Table:             "object_type, object_id, operator_id, department_id, note",
-		place.Table + "_waiter": "object_type, object_id, operator_id, department_id, client_id",
+		place.Table + "_waiter": "object_type, object_id, operator_id, department_id, client_id, holder_id",
 		place.Table + "_event": "object_type, object_id, actor_id, from_operator_id, from_department_id, to_operator_id, to_department_id, " +
-			"CASE WHEN event IN ('POLICY', 'PURGED') THEN '' ELSE reason END", // of these it begins with what is no caller's text
+			"CASE WHEN event IN ('POLICY', 'PURGED', 'HISTORY_PURGED') THEN '' ELSE reason END", // of these it begins with what is no caller's text
 		place.Table + "_policy": "object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl",
 	}
 }

@@ -76,7 +76,7 @@ func (c hostileCaller) tryRandom(t *testing.T, operation db.Operation, parameter
 		value = randomText(draw, int(most))
 	}
 	switch {
-	case c.isFacade && isBeyondDuration(parameter, value) || c.takes(value):
+	case c.isFacade && isBeyondDuration(parameter, value) || c.takes(value) || isOpen(parameter, value):
 	case !allowed(value) && (!c.isFacade || !isNotGiven(parameter, value)):
 		c.mustRefuse(t, operation, parameter, value)
 	default:

@@ -32,6 +32,9 @@ func Procedures(
 	refused func(err error) (code, parameter string),
 ) scenario.Executor {
 	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
+		if _, isRead := viewOf(operation); isRead { // for Reads
+			return scenario.Answer{}, scenario.ErrNotOffered
+		}
 		called, known := operationOf(operation)
 		if !known {
 			return scenario.Answer{}, fmt.Errorf("unknown operation %q", operation)
@@ -169,7 +172,7 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 	for name, value := range row {
 		answer.Values[strings.TrimPrefix(name, "p_")] = scenario.Text(value)
 	}
-	for _, name := range []string{"p_lock_fl", "p_return_cd", "p_outcome", "p_purged"} {
+	for _, name := range []string{"p_ok_fl", "p_outcome", "p_purged"} {
 		if value, present := row[name]; present {
 			answer.Words = append(answer.Words, scenario.Text(value))
 		}
@@ -265,8 +268,11 @@ func waiter(row map[string]any) db.Waiter {
 		ClientID:     scenario.Text(row["client_id"]),
 		SinceTS:      instant(row["since_ts"]),
 		UntilTS:      instant(row["until_ts"]),
-		ExpiresTS:    instant(row["expires_ts"]),
-		SecondsLeft:  whole(row["seconds_left"]),
+
+		WaitedSeconds:      whole(row["waited_seconds"]),
+		HolderID:           scenario.Text(row["holder_id"]),
+		HolderDepartmentID: scenario.Text(row["holder_department_id"]),
+		SecondsLeft:        whole(row["seconds_left"]),
 	}
 }
 
@@ -301,6 +307,7 @@ func notice(row map[string]any) db.Notice {
 		OtherDepartmentID: scenario.Text(row["other_department_id"]),
 		SecondsLeft:       whole(row["seconds_left"]),
 		Reason:            scenario.Text(row["reason"]),
+		SafeEventID:       whole(row["safe_event_id"]),
 	}
 }
 
@@ -313,8 +320,12 @@ func whole(value any) int64 {
 	return number
 }
 
-// instant is zero for NULL.
+// instant is zero for NULL. MySQL's client has a time as text unless it is told otherwise.
 func instant(value any) time.Time {
+	if text, isText := value.(string); isText {
+		result, _ := time.Parse("2006-01-02 15:04:05.999999", text)
+		return result
+	}
 	result, _ := value.(time.Time)
 	return result
 }

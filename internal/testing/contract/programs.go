@@ -217,7 +217,7 @@ func inTxAtOnce(t *testing.T, backend Backend) {
 						result, err := d.GetApplLock(t.Context(), db.GetApplLockParams{
 							ObjectType: "customer", ObjectID: id, OperatorID: fmt.Sprint("OP", worker), TTLSeconds: 60,
 						})
-						if err != nil || result.LockFL == db.No {
+						if err != nil || result.OkFL == db.No {
 							return errors.Join(errRefused, err)
 						}
 					}

@@ -3,7 +3,9 @@ package contract
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,12 +58,43 @@ func (p Player) Play(t *testing.T) {
 	})
 }
 
-// executor returns a way of calling. The driver does what the façade keeps to itself.
+// executor returns a way of calling. The driver does what the façade keeps to itself, and who calls procedures reads the views by SQL.
 func (p Place) executor(way string) scenario.Executor {
 	if way == "facade" {
 		return scenario.Through(p.Client, p.Driver)
 	}
-	return p.Executors[way]
+	call := p.Executors[way]
+	if p.SQL == nil {
+		return call // such as the command line
+	}
+	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
+		answer, err := call(ctx, operation, args)
+		if _, isRead := viewOf(operation); isRead && errors.Is(err, scenario.ErrNotOffered) {
+			return p.reads()(ctx, operation, args)
+		}
+		return answer, err
+	}
+}
+
+// reads is the way of reading the views by SQL.
+func (p Place) reads() scenario.Executor {
+	return Reads(p.dialect(), strings.TrimSuffix(p.Table, "appl_lock"), func(ctx context.Context, query string, values []any) ([]map[string]any, error) {
+		rows, err := RowsByColumn(ctx, p.SQL, query, values...)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", query, err)
+		}
+		return rows, nil
+	})
+}
+
+// dialect is the name of the place's SQL.
+func (p Place) dialect() string {
+	handle, err := p.Driver.Handle()
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = handle.Close() }()
+	return handle.Dialect
 }
 
 func play(

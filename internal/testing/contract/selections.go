@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,13 +10,13 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: locks and waiters are selected by their keys, the same on every product, however it sorts control characters,
+// Goal: locks and waiters are selected by their keys and come in the order of bytes, the same on every product, however it sorts
 // blanks and other alphabets. Method: objects around those that are wanted, in pages of one, of some and of all.
 func selectedKeys(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
 	types := []string{"a", "cusp", "cust", "customer", "customer!", "customs", "été"}
-	ids := []string{"4", "41", "41~", "42", "42\t1", "42 x", "42 \t", "420", "4~", "4é", "43", "é", "~"}
+	ids := []string{"4", "41", "41~", "42", "42 !", "42 x", "42!1", "420", "43", "4~", "4é", "~", "é"}
 	var all []applock.Object
 	for _, objectType := range types {
 		for _, id := range ids {
@@ -38,8 +37,8 @@ func selectedKeys(t *testing.T, backend Backend) {
 		{objectType: "customer", id: "é", types: []string{"customer"}, ids: []string{"é"}},
 		{objectType: "customer", id: "419"},
 		{objectType: "custom", id: "42"},
-		{prefix: "customer:42", types: []string{"customer"}, ids: []string{"42", "42\t1", "42 x", "42 \t", "420"}},
-		{prefix: "customer:42 ", types: []string{"customer"}, ids: []string{"42 x", "42 \t"}},
+		{prefix: "customer:42", types: []string{"customer"}, ids: []string{"42", "42 !", "42 x", "42!1", "420"}},
+		{prefix: "customer:42 ", types: []string{"customer"}, ids: []string{"42 !", "42 x"}},
 		{prefix: "customer :4é", types: []string{"customer"}, ids: []string{"4é"}},
 		{prefix: "customer:", types: []string{"customer"}, ids: ids},
 		{prefix: "customer", types: []string{"customer", "customer!"}, ids: ids},
@@ -170,12 +169,8 @@ func listedWaiters(t testing.TB, client *applock.Client, request applock.Waiters
 	return objects
 }
 
-// requireSameObjects compares in any order, in which the products differ where there are control characters.
 func requireSameObjects(t testing.TB, what string, got, want []applock.Object) {
 	t.Helper()
-	byText := func(a, b applock.Object) int { return cmp.Compare(a.String(), b.String()) }
-	slices.SortFunc(got, byText)
-	slices.SortFunc(want, byText)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %q, want %q", what, got, want)
 	}

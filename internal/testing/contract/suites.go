@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
 
@@ -37,122 +36,6 @@ func begin(t testing.TB, place Place) *sql.Tx {
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return tx
-}
-
-// Goal: migrating is complete, repeatable, reversible, and safe when many processes do it at once.
-// Method: the steps one after the other; then 20 clients on one empty database.
-func migrations(t *testing.T, backend Backend) {
-	t.Run("UpDownStatus", func(t *testing.T) {
-		t.Parallel()
-		client := backend.Empty(t)()
-		ctx := t.Context()
-		requireStatus(t, client, 0)
-		if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
-			t.Errorf("inquire before migrating: %v, want ErrSchema", err)
-		}
-		if server, err := client.Ping(ctx); err != nil || server.Product == "" {
-			t.Errorf("ping before migrating: %v, %v", server, err)
-		}
-		if _, err := client.Version(ctx); !errors.Is(err, applock.ErrSchema) {
-			t.Errorf("version before migrating: %v, want ErrSchema", err)
-		}
-		done, err := migrate.Up(ctx, client, migrate.UpRequest{})
-		if err != nil || len(done.Steps) == 0 {
-			t.Fatalf("migrate up: %v, %v", done, err)
-		}
-		requireStatus(t, client, len(done.Steps))
-		if version, err := client.Version(ctx); err != nil || version.Contract != applock.ContractVersion {
-			t.Errorf("version: %d, %v, want %d", version.Contract, err, applock.ContractVersion)
-		}
-		if again, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil || len(again.Steps) != 0 {
-			t.Errorf("migrate up again: %v, %v, want nothing to do", again, err)
-		}
-		for range done.Steps {
-			if undone, err := migrate.Down(ctx, client, migrate.DownRequest{Force: true}); err != nil || len(undone.Steps) != 1 {
-				t.Fatalf("migrate down: %v, %v", undone, err)
-			}
-		}
-		requireStatus(t, client, 0)
-		if undone, err := migrate.Down(ctx, client, migrate.DownRequest{Force: true}); err != nil || len(undone.Steps) != 0 {
-			t.Errorf("migrate down at the bottom: %v, %v, want nothing to do", undone, err)
-		}
-		if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
-			t.Errorf("migrate up after down: %v", err)
-		}
-	})
-	t.Run("TwentyAtOnce", func(t *testing.T) {
-		t.Parallel()
-		open := backend.Empty(t)
-		var group sync.WaitGroup
-		applied := make(chan int, 20)
-		for range 20 {
-			client := open()
-			group.Go(func() {
-				done, err := migrate.Up(t.Context(), client, migrate.UpRequest{})
-				if err != nil {
-					t.Errorf("migrate up: %v", err)
-				}
-				applied <- len(done.Steps)
-			})
-		}
-		group.Wait()
-		close(applied)
-		total := 0
-		for steps := range applied {
-			total += steps
-		}
-		client := open()
-		if status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{}); err != nil || len(status.Steps) != total {
-			t.Errorf("%d migrations were applied, %v, want each of %d once", total, err, len(status.Steps))
-		}
-		requireStatus(t, client, total)
-		mustGet(t, client, customer(1), "JDOE")
-	})
-	t.Run("LocksSurviveUp", func(t *testing.T) {
-		t.Parallel()
-		place := backend.New(t)
-		grant := mustGet(t, place.Client, customer(1), "JDOE")
-		if _, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: customer(1)})
-		if err != nil || lock.Fence != grant.Fence {
-			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
-		}
-	})
-	t.Run("Uninstall", func(t *testing.T) {
-		t.Parallel()
-		client := backend.New(t).Client
-		ctx := t.Context()
-		for range 2 { // the second one finds nothing to remove
-			if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
-				t.Errorf("inquire after uninstall: %v, want ErrSchema", err)
-			}
-		}
-		if _, err := migrate.Up(ctx, client, migrate.UpRequest{}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// requireStatus wants the first applied migrations to have a time and the others none.
-func requireStatus(t *testing.T, client *applock.Client, applied int) {
-	t.Helper()
-	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, migration := range status.Steps {
-		if migration.Version != int64(i+1) || migration.AppliedAt.IsZero() != (i >= applied) {
-			t.Errorf("status of migration %d: %+v, with %d applied", i+1, migration, applied)
-		}
-	}
-	if len(status.Steps) < applied {
-		t.Errorf("status has %d migrations, %d were applied", len(status.Steps), applied)
-	}
 }
 
 // Goal: inside a caller's transaction the lock appears, moves and disappears exactly with it.
@@ -293,44 +176,6 @@ func takeTurn(ctx context.Context, place Place, operator string) error {
 	return err
 }
 
-// Goal: a fence is greater for every later grant of the same object, also when the clock has been set
-// back. Method: fences from the future are put into the table, as the clock would have left them.
-func fences(t *testing.T, backend Backend) {
-	t.Parallel()
-	place := backend.New(t)
-	ctx := t.Context()
-	first := mustGet(t, place.Client, customer(1), "JDOE")
-	future := int64(first.Fence) + int64(48*time.Hour/time.Microsecond)
-	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET fence = %d", place.Table, future)); err != nil {
-		t.Fatal(err)
-	}
-	// The grant begins in the future, too: a renewal is one all the same.
-	if err := place.Advance(ctx, -time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if renewed := mustGet(t, place.Client, customer(1), "JDOE"); int64(renewed.Fence) != future || renewed.Outcome != applock.OutcomeRenewed {
-		t.Errorf("renewed: %v, want a renewal of fence %d", renewed, future)
-	}
-	moved, err := place.Client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
-	if err != nil || int64(moved.Fence) != future+1 {
-		t.Errorf("transferred fence %d, %v, want %d", moved.Fence, err, future+1)
-	}
-	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "ASMITH"}); err != nil {
-		t.Fatal(err)
-	}
-	// A row whose fence lies in the future stays, however long it has been free: else the next fence
-	// would be the smaller time of now.
-	if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if purged, err := place.Client.Purge(ctx, applock.PurgeRequest{}); err != nil || purged.Purged != 0 {
-		t.Errorf("purged %d, %v, want 0", purged.Purged, err)
-	}
-	if again := mustGet(t, place.Client, customer(1), "JDOE"); int64(again.Fence) != future+2 {
-		t.Errorf("fence after release %d, want %d", again.Fence, future+2)
-	}
-}
-
 // Goal: a list gives every live lock once and in order, however many pages it takes.
 // Method: 25 locks with pages of 1, 7, 25, 26 and the default; the caller may stop early.
 func lists(t *testing.T, backend Backend) {
@@ -382,77 +227,6 @@ func purges(t *testing.T, backend Backend) {
 		t.Errorf("purged %d with progress %v, %v, want 25 with [10 20 25]", purged.Purged, progress, err)
 	}
 	requireRows(t, place, 1)
-}
-
-// Goal: expiry is the database's clock and needs nobody's help. Method: really wait for a lock of one
-// second to end; the only test that sleeps.
-func clock(t *testing.T, backend Backend) {
-	t.Parallel()
-	client := backend.New(t).Client
-	ctx := t.Context()
-	request := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
-	first, err := client.Get(ctx, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "ASMITH"}}
-	second, err := client.Get(ctx, other)
-	for errors.Is(err, applock.ErrHeld) {
-		time.Sleep(20 * time.Millisecond)
-		second, err = client.Get(ctx, other)
-	}
-	if err != nil || second.Fence <= first.Fence {
-		t.Fatalf("take-over: %v, %v, want a fence above %d", second, err, first.Fence)
-	}
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)})
-	if err != nil || lock.AcquiredAt.Before(first.ExpiresAt) {
-		t.Errorf("taken over at %s, %v, before the end at %s", lock.AcquiredAt, err, first.ExpiresAt)
-	}
-	if now := lock.AcquiredAt.UnixMicro(); int64(second.Fence) < now {
-		t.Errorf("fence %d after the take-over, want at least the time, %d: a purge would let it go back", second.Fence, now)
-	}
-}
-
-// Goal: what was released stays so when the clock is set back, for the former holder and for everybody else, and the fence grows;
-// what is old enough goes with the next purge, and nothing else. Method: an hour passes backwards; then a month passes.
-func clockSetBack(t *testing.T, backend Backend) {
-	t.Parallel()
-	place := backend.New(t)
-	client, ctx := place.Client, t.Context()
-	first := mustGet(t, client, customer(1), "JDOE")
-	if _, err := client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "JDOE"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := place.Advance(ctx, -time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrNotHeld) {
-		t.Errorf("a released object, the clock set back: %v, %v, want ErrNotHeld", lock, err)
-	}
-	for lock, err := range client.List(ctx, applock.ListRequest{}) {
-		t.Errorf("a released object, the clock set back: listed as %v, %v", lock, err)
-	}
-	assertion := applock.AssertRequest{Object: customer(1), Operator: "JDOE", Fence: first.Fence}
-	if err := client.Assert(ctx, assertion); !errors.Is(err, applock.ErrLost) {
-		t.Errorf("the grant that was released, the clock set back: %v, want ErrLost", err)
-	}
-	if second := mustGet(t, client, customer(1), "ASMITH"); second.Fence <= first.Fence {
-		t.Errorf("fence %d behind %d", second.Fence, first.Fence)
-	}
-	if _, err := client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "ASMITH"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, passed := range []struct {
-		long time.Duration
-		want int64
-	}{{0, 0}, {31 * 24 * time.Hour, 1}} {
-		if err := place.Advance(ctx, passed.long); err != nil {
-			t.Fatal(err)
-		}
-		if result, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil || result.Purged != passed.want {
-			t.Errorf("purge after %s: %d, %v, want %d", passed.long, result.Purged, err, passed.want)
-		}
-	}
 }
 
 // Goal: a call that is cancelled before it begins changes nothing and says so; repeating is safe.

@@ -56,16 +56,6 @@ func timeLeft(t *testing.T, backend Backend) {
 			t.Fatal("the lock is not listed")
 			return time.Time{}, 0
 		},
-		"waiters": func() (time.Time, time.Duration) {
-			for waiter, err := range place.Client.Waiters(t.Context(), applock.WaitersRequest{}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return waiter.ExpiresAt, waiter.Left
-			}
-			t.Fatal("the waiter is not listed")
-			return time.Time{}, 0
-		},
 	}
 	for name, answer := range answers {
 		before := databaseTime(t, place)

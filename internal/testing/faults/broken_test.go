@@ -13,9 +13,9 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
-	"github.com/applock/applock/procedures"
 )
 
 // hangLimit is for hangs.
@@ -244,62 +244,68 @@ const (
 	stemRenew    = "renew_appl_locks"
 	stemAssert   = "assert_appl_lock"
 	stemInquire  = "inquire_appl_lock"
+	stemMove     = "appl_lock_move"
 
-	sameGrant  = "                AND l.fence = v_fence\n                AND l.expires_ts = v_expires_ts\n"
-	fenceRule  = "greatest(l.fence + 1, (extract(epoch FROM v_now_ts) * 1000000)::bigint)"
-	liveNow    = "AND l.expires_ts > clock_timestamp()"
+	sameRow = "                AND l.fence = v_old_fence\n                AND l.lock_ts = v_lock_ts\n                AND l.expires_ts = v_expires_ts\n" +
+		"                AND l.released_ts IS NOT DISTINCT FROM v_released_ts\n"
+	sameGrant  = "            AND l.fence = v_fence\n            AND l.lock_ts = v_lock_ts\n            AND l.expires_ts = p_expires_ts\n"
+	fenceRule  = "appl_lock_next_fence(l.fence, v_now)"
+	liveThen   = "v_renews := FOUND AND v_released_ts IS NULL AND v_expires_ts > v_now"
+	liveNow    = "AND l.released_ts IS NULL\n        AND l.expires_ts > clock_timestamp()"
 	ofOperator = "            AND l.operator_id = p_operator_id\n            AND l.fence = coalesce(p_fence, l.fence)\n"
 	ofAnybody  = "            AND l.fence = coalesce(p_fence, l.fence)\n"
 )
 
+// notRaised leaves a fence alone that was computed before a long wait.
+func notRaised() edit { return edit{stemGet, "interval '100 milliseconds'", "interval '5 minutes'"} }
+
 // variants are the mistakes that lock libraries have made, and some more.
 func variants() []variant {
-	return []variant{
-		{"the transaction's start is the time", []edit{{stemGet, "clock_timestamp()", "now()"}}, inOldTransaction},
-		{"the client's clock is the time", []edit{{stemGet, "clock_timestamp()", "(clock_timestamp() - interval '1 day')"}}, twice},
-		{"granted 2 ms too early", []edit{
-			{stemGet, "IF v_expires_ts > v_now_ts AND", "IF v_expires_ts > v_now_ts + interval '2 milliseconds' AND"},
-			{stemGet, "ELSIF v_expires_ts <= v_now_ts THEN", "ELSIF v_expires_ts <= v_now_ts + interval '2 milliseconds' THEN"},
-		}, atTheEnd},
-		{"select, then update", []edit{{stemGet, sameGrant, ""}}, waitsForGet},
-		{"the fence is from before the wait", []edit{
-			{stemGet, "v_expired boolean;", "v_expired boolean; v_early bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;"},
-			{stemGet, sameGrant, "AND l.expires_ts <= clock_timestamp()\n"},
-			{stemGet, fenceRule, "v_early"},
-		}, waitsInLine},
-		{"the fence counts what a purge resets", []edit{
-			{stemGet, "(extract(epoch FROM v_now_ts) * 1000000)::bigint,\n", "1,\n"}, {stemGet, fenceRule, "l.fence + 1"},
-		}, purged},
-		{"the fence does not grow", []edit{{stemGet, fenceRule, "l.fence"}}, releaseThenGet},
-		{"a renewal has a new fence", []edit{{stemGet, "END, '', '', v_new_fence,", "END, '', '', v_new_fence + coalesce(v_renewed, false)::int,"}}, twice},
-		{"another renews", []edit{
-			{stemGet, "AND v_holder_id <> p_operator_id THEN\n            IF v_history_fl", "AND false THEN\n            IF v_history_fl"},
-			{stemGet, "                AND l.operator_id = p_operator_id\n", ""},
-		}, byAnother(get)},
-		{"HELD names somebody else", []edit{{stemGet, "'HELD', v_holder_id,", "'HELD', 'Z',"}}, byAnother(get)},
-		{"HELD tells another end", []edit{
-			{stemGet, "v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note", "v_expires_ts + interval '1 second', 1, v_note"},
-		}, byAnother(get)},
+	return slices.Concat(brokenGets(), []variant{
 		{"another releases", []edit{{stemRelease, ofOperator, ofAnybody}}, byAnother(release)},
 		{"another's is freed, and called free", []edit{
 			{stemRelease, ofOperator, ofAnybody}, {stemRelease, "ROW('Y', 'RELEASED'", "ROW('Y', 'FREE'"},
 		}, byAnother(release)},
 		{"a release looks at no fence", []edit{{stemRelease, "            AND l.fence = coalesce(p_fence, l.fence)\n", ""}}, another(release, -1)},
-		{"a release frees nothing", []edit{{stemRelease, "expires_ts = 'epoch'", "expires_ts = l.expires_ts"}}, releaseThenGet},
-		{"a transfer does not look again", []edit{
-			{stemTransfer, "            AND l.operator_id = v_from_operator_id\n            AND l.fence = v_from_fence\n            " + liveNow + "\n", ""},
-		}, twoTransfers},
-		{"a transfer keeps the fence", []edit{
-			{stemTransfer, "greatest(l.fence + 1, (extract(epoch FROM t.now_ts) * 1000000)::bigint)", "l.fence"},
-		}, transferred},
-		{"a renewal revives", []edit{{stemRenew, "                    AND k.expires_ts > clock_timestamp()\n", ""}}, afterTheEnd(kindRenew)},
+		{"a release frees nothing", []edit{{stemRelease, "SET released_ts = clock_timestamp()", "SET note = l.note"}}, releaseThenGet},
+		{"a transfer does not look again", []edit{{stemMove, sameGrant, ""}}, twoTransfers},
+		{"a transfer keeps the fence", []edit{{stemMove, "appl_lock_next_fence(l.fence, t.now_ts)", "l.fence"}}, transferred},
+		{"a renewal revives", []edit{{stemRenew, "                    AND k.released_ts IS NULL\n                    AND k.expires_ts > clock_timestamp()\n", ""}}, afterTheEnd(kindRenew)},
 		{"a renewal looks at no fence", []edit{{stemRenew, "                    AND k.fence = v_fence\n", ""}}, another(kindRenew, -1)},
 		{"a renewal shortens", []edit{{stemRenew, "greatest(v_expires_ts, l.expires_ts)", "v_expires_ts"}}, renewForLess},
 		{"an assert looks at no fence", []edit{{stemAssert, "        AND l.fence = p_fence\n", ""}}, another(kindAssert, -1)},
 		{"an assert looks at no end", []edit{
 			{stemAssert, "        " + liveNow + "\n    FOR SHARE", "    FOR SHARE"},
 		}, afterTheEnd(kindAssert)},
-		{"an inquiry looks at no end", []edit{{stemInquire, "        " + liveNow, ""}}, afterTheEnd(inquire)},
+		{"an inquiry looks at no end", []edit{{stemInquire, "            AND l.released_ts IS NULL\n            AND l.expires_ts > clock_timestamp()", ""}}, afterTheEnd(inquire)},
+		{"a released grant lives", []edit{
+			{stemInquire, "            AND l.released_ts IS NULL\n", ""},
+		}, afterTheEnd(inquire)},
+	})
+}
+
+func brokenGets() []variant {
+	return []variant{
+		{"the transaction's start is the time", []edit{{stemGet, "clock_timestamp()", "now()"}}, inOldTransaction},
+		{"the client's clock is the time", []edit{{stemGet, "clock_timestamp()", "(clock_timestamp() - interval '1 day')"}}, twice},
+		{"granted 2 ms too early", []edit{{stemGet, liveThen, liveThen + " + interval '2 milliseconds'"}}, atTheEnd},
+		{"select, then update", []edit{{stemGet, sameRow, ""}}, waitsForGet},
+		{"the fence is from before the wait", []edit{
+			{stemGet, "v_round integer;", "v_round integer; v_early bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;"},
+			{stemGet, sameRow, "AND (l.released_ts IS NOT NULL OR l.expires_ts <= clock_timestamp())\n"},
+			{stemGet, fenceRule, "v_early"}, notRaised(),
+		}, waitsInLine},
+		{"the fence counts what a purge resets", []edit{
+			{stemGet, "appl_lock_next_fence(0, v_now),\n", "1,\n"}, {stemGet, fenceRule, "l.fence + 1"},
+			{stemGet, "AND f.fence >= v_fence", "AND false"}, notRaised(),
+		}, purged},
+		{"the fence does not grow", []edit{{stemGet, fenceRule, "l.fence"}, notRaised()}, releaseThenGet},
+		{"a renewal has a new fence", []edit{{stemGet, "END, '', '', v_fence,", "END, '', '', v_fence + v_renews::int,"}}, twice},
+		{"another renews", []edit{{stemGet, "(v_holder_id <> p_operator_id OR p_new_fl = 'Y')", "p_new_fl = 'Y'"}}, byAnother(get)},
+		{"HELD names somebody else", []edit{{stemGet, "'HELD', v_holder_id,", "'HELD', 'Z',"}}, byAnother(get)},
+		{"HELD tells another end", []edit{
+			{stemGet, "v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note", "v_expires_ts + interval '1 second', 1, v_note"},
+		}, byAnother(get)},
 	}
 }
 
@@ -331,11 +337,11 @@ func newStage(t *testing.T, edits []edit) *stage {
 	texts := map[string]string{}
 	for _, e := range append(patient(), edits...) {
 		if texts[e.stem] == "" {
-			content, err := procedures.FS.ReadFile("postgres/" + e.stem + ".sql")
+			content, err := render.File("postgres/" + e.stem + ".sql")
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts[e.stem] = string(content)
+			texts[e.stem] = content
 		}
 		if !strings.Contains(texts[e.stem], e.old) {
 			t.Fatalf("%s does not have what is to be replaced any more: %s", e.stem, e.old)

@@ -37,24 +37,36 @@ func TestHistoriesByHand(t *testing.T) {
 		return operation{Kind: kindInquire, Answer: answerHeld, Holder: holder, Granted: fence, Expires: expires}
 	}
 	nobody := operation{Kind: kindInquire, Answer: answerFree}
+	free := func(operator string) operation {
+		return operation{Kind: kindRelease, Operator: operator, Answer: answerFree}
+	}
+	renewal := operation{Kind: kindGet, Operator: "X", TTL: ttl, Answer: answerRenewed, Granted: 1}
+	slow := func(ms int64, o operation) operation { // it may have looked at a clock that showed the end
+		o = at(ms, o)
+		o.Until = 2_000_000
+		return o
+	}
 	with := func(o operation, fate string) operation { o.Fate = fate; return o }
 	for name, c := range map[string]struct {
 		can     bool
 		split   bool
 		history []operation
 	}{
-		"one after the other":            {true, false, []operation{at(0, get("X", 1)), at(1001, get("Y", 2))}},
-		"two at a time":                  {false, false, []operation{at(0, get("X", 1)), at(900, get("Y", 2))}},
-		"lost in a crash":                {false, false, []operation{at(0, get("X", 1)), at(500, nobody)}},
-		"unknown, and it was":            {true, false, []operation{at(0, lost), at(5, nobody), at(9, seen("X", 7, 1_006_000))}},
-		"unknown, and it was not":        {true, false, []operation{at(0, lost), at(5, get("Y", 2)), at(9, seen("Y", 2, 1_005_000))}},
-		"unknown, and it was twice":      {false, false, []operation{at(0, lost), at(9, seen("X", 7, 1_006_000)), at(2000, nobody), at(2001, seen("X", 8, 3_000_000))}},
-		"unknown, and ends too early":    {false, false, []operation{at(5, lost), at(9, seen("X", 7, 1_004_000))}},
-		"a commit without an answer":     {true, false, []operation{with(at(0, get("X", 1)), fateUnsure), at(9, nobody)}},
-		"rolled back":                    {true, false, []operation{with(at(0, get("X", 1)), fateUndone), at(9, nobody)}},
-		"rolled back, and still there":   {false, false, []operation{with(at(0, get("X", 1)), fateUndone), at(9, seen("X", 1, ttl))}},
-		"a free answer that had renewed": {false, false, freeThatRenewed(get("X", 1), seen)},
-		"the same in two statements":     {true, true, freeThatRenewed(get("X", 1), seen)},
+		"one after the other":                  {true, false, []operation{at(0, get("X", 1)), at(1001, get("Y", 2))}},
+		"two at a time":                        {false, false, []operation{at(0, get("X", 1)), at(900, get("Y", 2))}},
+		"lost in a crash":                      {false, false, []operation{at(0, get("X", 1)), at(500, nobody)}},
+		"unknown, and it was":                  {true, false, []operation{at(0, lost), at(5, nobody), at(9, seen("X", 7, 1_006_000))}},
+		"unknown, and it was not":              {true, false, []operation{at(0, lost), at(5, get("Y", 2)), at(9, seen("Y", 2, 1_005_000))}},
+		"unknown, and it was twice":            {false, false, []operation{at(0, lost), at(9, seen("X", 7, 1_006_000)), at(2000, nobody), at(2001, seen("X", 8, 3_000_000))}},
+		"unknown, and ends too early":          {false, false, []operation{at(5, lost), at(9, seen("X", 7, 1_004_000))}},
+		"a commit without an answer":           {true, false, []operation{with(at(0, get("X", 1)), fateUnsure), at(9, nobody)}},
+		"rolled back":                          {true, false, []operation{with(at(0, get("X", 1)), fateUndone), at(9, nobody)}},
+		"rolled back, and still there":         {false, false, []operation{with(at(0, get("X", 1)), fateUndone), at(9, seen("X", 1, ttl))}},
+		"a free answer that had renewed":       {false, false, freeThatRenewed(get("X", 1), seen)},
+		"the same, read later":                 {true, true, freeThatRenewed(get("X", 1), seen)},
+		"renewed twice":                        {false, true, append(freeThatRenewed(get("X", 1), seen)[:3], at(530, renewal), at(540, seen("X", 1, 1_502_000)))},
+		"released after its end":               {true, false, []operation{at(0, get("X", 1)), at(2000, free("X")), at(2001, get("Y", 2))}},
+		"released after its end, then renewed": {false, false, []operation{at(0, get("X", 1)), slow(500, free("X")), at(520, renewal)}},
 	} {
 		want := porcupine.Illegal
 		if c.can {

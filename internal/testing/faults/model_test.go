@@ -17,6 +17,7 @@ const (
 	kindRenew    = "renew"
 	kindInquire  = "inquire"
 	kindList     = "list" // of the one object
+	kindRead     = "read" // by which a renewal is answered that has had its effect before
 )
 
 // Answers. Refused is an assert's or a renewal's that does not tell more.
@@ -87,9 +88,11 @@ type lock struct {
 // that was so at From, and as expired that was so at Until: a short call is a sharp one. That is sound also where the clock is read before
 // a wait, or a commit comes later than the judgement.
 //
-// Split says that a renewal by its fence is several statements where it is no transaction, as on MySQL and MariaDB: it renews, and then
-// reads what has become of that. If the holder releases in between, the answer is FREE, though others have seen the grant renewed; if
-// somebody else renews in between, it renews once more.
+// Each call has one effect, at one moment. A release of the operator's own grant that has expired is answered FREE, and ends it for good: no clock
+// that is set back brings it to life again.
+//
+// Split says that a renewal by its fence has its effect first, and reads later what to answer, as on MySQL and MariaDB outside a transaction: what others
+// have done in between is in the answer. It has one effect all the same.
 type rules struct {
 	slack int64
 	split bool
@@ -165,7 +168,11 @@ func (r rules) answered(s lock, o operation) (lock, bool) {
 		after.Fence = o.Fence
 		return after, r.holds(s, o) && r.live(s, o)
 	case answerFree:
-		return s, r.free(s, o)
+		after := s
+		if o.Kind == kindRelease && r.holds(s, o) {
+			after = lock{Floor: max(s.floor(), o.Fence)}
+		}
+		return after, r.free(s, o)
 	case answerRefused:
 		return s, r.free(s, o) || s.Owner != o.Operator || s.Fence != o.Fence
 	case answerHeld:
@@ -182,6 +189,11 @@ func (r rules) holds(s lock, o operation) bool {
 // renewed is an answer of get, which sets the end, or of renew, which only puts it off.
 func (r rules) renewed(s lock, o operation) (lock, bool) {
 	ok := s.Owner == o.Operator && r.live(s, o) && s.isGrant(o.Granted)
+	if o.Kind == kindRead {
+		after, can := s.ending(o.Expires)
+		after.Fence = o.Granted
+		return after, ok && can
+	}
 	if o.Kind == kindRenew {
 		ok = ok && o.Expires >= o.From+o.TTL-r.slack && o.Expires <= max(s.Latest, o.Until+o.TTL+r.slack) && o.Expires >= s.Soonest
 	} else {
@@ -233,7 +245,7 @@ func (r rules) guess(s lock, o operation) []lock {
 			after = append(after, lock{Owner: o.To, Floor: s.floor(), Soonest: soonest, Latest: latest})
 		}
 	case kindRelease:
-		if r.holds(s, o) && r.live(s, o) {
+		if r.holds(s, o) {
 			after = append(after, lock{Floor: max(s.floor(), o.Fence)})
 		}
 	case kindRenew:
@@ -261,9 +273,6 @@ func (r rules) model() porcupine.Model {
 	return model.ToModel()
 }
 
-// repeats is how often a renewal in several statements is thought to have an effect besides that of its answer.
-const repeats = 3
-
 // operations are a history as porcupine wants it. What changes nothing whatever came of it is left out.
 func (r rules) operations(history []operation) []porcupine.Operation {
 	var all []porcupine.Operation
@@ -271,13 +280,12 @@ func (r rules) operations(history []operation) []porcupine.Operation {
 		if o.Fate == fateUnknown && (o.Kind == kindInquire || o.Kind == kindList || o.Kind == kindAssert) {
 			continue
 		}
-		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
 		if r.split && o.Kind == kindRenew && o.Fate == fateDone {
-			o.Fate = fateUnknown
-			for range repeats {
-				all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
-			}
+			effect := o
+			effect.Fate, o.Kind = fateUnknown, kindRead
+			all = append(all, porcupine.Operation{ClientId: o.Client, Input: effect, Call: o.Call, Return: o.Return})
 		}
+		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
 	}
 	return all
 }

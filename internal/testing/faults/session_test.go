@@ -236,7 +236,7 @@ func (s statement) call(ctx context.Context, o *operation) error {
 	var err error
 	switch o.Kind {
 	case kindGet:
-		row, err = s.row(ctx, "get_appl_lock_row", objectType, o.Object, o.Operator, nil, ttl)
+		row, err = s.row(ctx, "get_appl_lock_row", objectType, o.Object, o.Operator, nil, ttl, nil)
 	case kindRelease:
 		row, err = s.row(ctx, "release_appl_lock_row", objectType, o.Object, o.Operator, fence, nil, nil)
 	case kindTransfer:
@@ -258,8 +258,8 @@ func (s statement) call(ctx context.Context, o *operation) error {
 	case kindInquire:
 		row, err = s.row(ctx, "inquire_appl_lock_row", objectType, o.Object)
 	case kindList:
-		row, err = s.row(ctx, "list_appl_locks", objectType, nil, nil, objectType, before(o.Object), 1)
-		if err == nil && text(row["object_id"]) != o.Object {
+		row, err = s.listed(ctx, o.Object)
+		if err == nil && row == nil {
 			row = map[string]any{"outcome": answerFree}
 		}
 	}
@@ -269,10 +269,13 @@ func (s statement) call(ctx context.Context, o *operation) error {
 	return o.read(row)
 }
 
-// before is a name that comes right before an object's, whose last byte is a digit.
-func before(object string) string {
-	last := len(object) - 1
-	return object[:last] + string(object[last]-1) + "~"
+// listed returns what the view of live locks has of an object; nil for nothing.
+func (s statement) listed(ctx context.Context, object string) (map[string]any, error) {
+	view, marks := "appl_lock_live", "object_type = ? AND object_id = ?"
+	if s.product == postgres {
+		view, marks = "applock.appl_lock_live", "object_type = $1 AND object_id = $2"
+	}
+	return s.query(ctx, "SELECT operator_id, fence, expires_ts FROM "+view+" WHERE "+marks, objectType, object)
 }
 
 // read takes the answer from a row.
@@ -298,7 +301,7 @@ func (o *operation) read(row map[string]any) error {
 		o.Answer, o.Holder, o.Granted = answerHeld, text(row["operator_id"]), number(row["fence"])
 	}
 	if o.Kind == kindInquire {
-		o.Answer = map[string]string{"Y": answerHeld, "N": answerFree}[text(first("p_return_cd"))]
+		o.Answer = map[string]string{"Y": answerHeld, "N": answerFree}[text(first("p_ok_fl"))]
 	}
 	if o.Kind == kindRenew && o.Answer == answerRenewed {
 		o.Granted = o.Fence
@@ -340,6 +343,11 @@ func (s statement) row(ctx context.Context, routine string, args ...any) (map[st
 	if s.product == postgres {
 		query = "SELECT * FROM applock." + routine + "(" + strings.Join(marks, ", ") + ")"
 	}
+	return s.query(ctx, query, args...)
+}
+
+// query returns the last row of the last result set by the names of its columns; nil if there is none.
+func (s statement) query(ctx context.Context, query string, args ...any) (map[string]any, error) {
 	rows, err := s.on.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -513,7 +521,7 @@ func effectOf(product string, err error) effect {
 	case errors.Is(err, errNotSent), errors.Is(err, errBusy) && !isMySQL:
 		return nothing
 	case errors.Is(err, errBusy):
-		return possible // somebody else may have renewed it once more
+		return possible // what another call has made shorter since has no row
 	case errors.Is(err, applock.ErrOutcomeUnknown):
 		return anytime
 	case errors.As(err, new(*mysql.MySQLError)):

@@ -3,7 +3,11 @@ package hsqldb
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
+
+// plainCharacters is how many characters a check of text takes for plain, or more.
+const plainCharacters = 100
 
 // A rewriting is one way in which HSQLDB writes what Db2 writes otherwise. None touches control flow, a
 // predicate or an assignment.
@@ -52,16 +56,20 @@ func spellings() []rewriting {
 			"its own is told from what before to what, and does not pad",
 		},
 		{
+			regexp.MustCompile(`\bTRANSLATE\(([^;]+?), ' ',\s*('[^']+'\s*\|\| '[^']+'), ' '\)`), "TRANSLATE($1, $2, '" + strings.Repeat(" ", plainCharacters) + "')",
+			"the same, with blanks",
+		},
+		{
+			regexp.MustCompile(`\bHEX\(`), "SYSFUN.HEX(",
+			"its own tells code units; prelude.sql defines one that tells the UTF-8 of what is looked for",
+		},
+		{
 			regexp.MustCompile(`\b(MIDNIGHT_SECONDS|MICROSECOND)\(`), "SYSFUN.$1(",
 			"it has none of these functions; prelude.sql defines them",
 		},
 		{
 			regexp.MustCompile(`\bFOR (?:candidate|waiter|event) AS\b`), "FOR",
 			"its loops have no name",
-		},
-		{
-			regexp.MustCompile(`\bORDER BY w\.object_type, w\.object_id, w\.operator_id, w\.client_id\b`), "ORDER BY w.object_type, w.object_id",
-			"it fails where columns and sort keys are more than ten; it reads in the order of the whole key anyway",
 		},
 		{
 			regexp.MustCompile(`\bSET CURRENT SCHEMA =`), "SET SCHEMA",

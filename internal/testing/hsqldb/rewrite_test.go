@@ -1,8 +1,8 @@
 package hsqldb
 
 import (
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
-	"github.com/applock/applock/procedures"
 )
 
 // Goal: the list of rewritings is complete and minimal. Method: with all of them everything is installed, which
-// the contract suite of the Db2 driver then runs; with any one left out something is refused.
+// the contract suite of the Db2 driver then runs, and a control character is told; with any one left out something is refused.
 func TestRewritingsAreMinimal(t *testing.T) {
 	t.Parallel()
 	bridge := Start(t, testdb.HSQLDB(t), "UTC")
@@ -26,8 +26,15 @@ func TestRewritingsAreMinimal(t *testing.T) {
 		}
 		handle := bridge.pool(name, rewritings)
 		defer func() { _ = handle.Close() }() // nothing to tell
-		_, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{})
-		return err
+		if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
+			return err
+		}
+		_, err := handle.ExecContext(t.Context(), "CALL applock.serialize_appl_lock_row('a', ?)", "b\u0085")
+		var refused *Error
+		if !errors.As(err, &refused) || refused.State != "LK001" {
+			return fmt.Errorf("a control character is taken: %w", err)
+		}
+		return nil
 	}
 	if err := install("all", rewritings()); err != nil {
 		t.Errorf("with all rewritings: %v", err)
@@ -44,16 +51,16 @@ func TestRewritingsAreMinimal(t *testing.T) {
 // names of variables and parameters come in the same order before and after rewriting.
 func TestRewritingsLeaveLogicAlone(t *testing.T) {
 	t.Parallel()
-	files, err := fs.Glob(procedures.FS, "db2/*.sql")
+	files, err := render.Names("db2")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no procedures: %v", err)
 	}
 	for _, file := range files {
-		text, err := procedures.FS.ReadFile(file)
+		text, err := render.File(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for statement := range strings.SplitSeq(string(text), "\n@\n") {
+		for statement := range strings.SplitSeq(text, "\n@\n") {
 			if rewritten := rewrite(statement, rewritings()); rewritten != "" {
 				compareLogic(t, file, statement, rewritten)
 			}
@@ -65,14 +72,18 @@ func compareLogic(t *testing.T, file, statement, rewritten string) {
 	t.Helper()
 	asRewritten := strings.NewReplacer(
 		"CREATE OR REPLACE", "CREATE",
+		"    WITH RS USE AND KEEP SHARE LOCKS", "",
 		"    SET CURRENT LOCK TIMEOUT 0;\n", "",
 		"    SET CURRENT LOCK TIMEOUT 1;\n", "",
 		", '0', '0123456789', '0')", ", '0123456789', '0000000000')",
 	)
+	plain := regexp.MustCompile(`, ' ',(\s*'0123456789a[^']*'\s*\|\| '[^']*'), ' '\)`)
+	statement = plain.ReplaceAllString(statement, ",$1, '"+strings.Repeat(" ", plainCharacters)+"')")
 	before, after := logic(asRewritten.Replace(statement)), logic(rewritten)
 	for i := range max(len(before), len(after)) {
 		if i >= len(before) || i >= len(after) || before[i] != after[i] {
-			t.Errorf("%s: rewriting changes the logic near %v", file, before[max(0, i-5):min(len(before), i+5)])
+			t.Errorf("%s: rewriting changes the logic near %v, which becomes %v", file,
+				before[max(0, i-5):min(len(before), i+5)], after[max(0, i-5):min(len(after), i+5)])
 			return
 		}
 	}
@@ -81,7 +92,7 @@ func compareLogic(t *testing.T, file, statement, rewritten string) {
 // logic returns the words of SQL that make up its meaning.
 func logic(statement string) []string {
 	comments := regexp.MustCompile(`--[^\n]*`)
-	words := regexp.MustCompile(`'[^']*'|\w+|[^\s\w]{1,2}`)
+	words := regexp.MustCompile(`'[^']*'|\w+|[-+*=<>|]{1,2}|[^\s\w]`)
 	means := regexp.MustCompile(`^(?:'.*'|[vpc]_\w+|\d+|[-+*=<>|]{1,2}|` +
 		`IF|ELSEIF|ELSE|END|WHILE|FOR|DO|LEAVE|SIGNAL|CALL|SET|GET|INSERT|UPDATE|DELETE|SELECT|INTO|VALUES|` +
 		`FROM|WHERE|AND|OR|NOT|BETWEEN|IS|NULL|DECLARE|HANDLER|CURSOR|OPEN|COUNT|MAX|COALESCE|RTRIM|LOCATE|` +
@@ -98,10 +109,10 @@ func logic(statement string) []string {
 // Goal: the test of the logic can fail. Method: rewritings that change it.
 func TestLogicIsSeen(t *testing.T) {
 	t.Parallel()
-	const statement = "IF v_rows = 1 AND v_old_expires_ts > v_now THEN\n    SET p_lock_fl = 'Y';\nEND IF"
+	const statement = "IF v_rows = 1 AND v_old_expires_ts > v_now THEN\n    SET p_ok_fl = 'Y';\nEND IF"
 	for _, change := range []struct{ from, to string }{
-		{"AND", "OR"}, {">", ">="}, {"'Y'", "'N'"}, {"p_lock_fl", "p_outcome"}, {"1", "2"}, {"IF v", "WHILE v"},
-		{"    SET p_lock_fl = 'Y';\n", ""},
+		{"AND", "OR"}, {">", ">="}, {"'Y'", "'N'"}, {"p_ok_fl", "p_outcome"}, {"1", "2"}, {"IF v", "WHILE v"},
+		{"    SET p_ok_fl = 'Y';\n", ""},
 	} {
 		if slices.Equal(logic(statement), logic(strings.Replace(statement, change.from, change.to, 1))) {
 			t.Errorf("%q for %q is not seen", change.to, change.from)

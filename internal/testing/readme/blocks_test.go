@@ -36,6 +36,7 @@ func executions() []execution {
 		{"docs/choosing.md", "*", "go", 15, "docs/choosing TestReadmeChoosingShowsTestedCode"},
 		{"docs/console.md", "In an application", "go", 1, "applock/console TestPageShowsTheExample"},
 		{"docs/cron.md", "cron", "crontab", 1, "docs/cron TestCrontab"},
+		{"docs/cron.md", "cron", "crontab", 2, "docs/cron TestPurges"},
 		{"docs/cron.md", "systemd", "systemd", 2, "docs/cron TestSystemd"},
 		{"docs/cron.md", "Kubernetes", "yaml", 1, "docs/cron TestKubernetesRunsTheJobOnce"},
 		{"docs/cron.md", "A script of its own", "sh", 1, "cmd/applockctl testProcessScriptOfAJob"},
@@ -45,6 +46,7 @@ func executions() []execution {
 		{"docs/db2.md", "Call", "sql", 1, nobody},
 		{"docs/db2.md", "On a real server", "sh", 1, nobody},
 		{"docs/dba.md", "Check", "sh", 3, "docs/dba TestInstallByTheMigratorAndByHand"},
+		{"docs/dba.md", "Find an operator's locks in a large table", "sql", 1, "docs/dba TestIndexOnOperators"},
 		{"docs/dba.md", "Watch", "crontab", 1, "docs/dba TestCrontabOfMetrics"},
 		{"docs/dba.md", "Upgrade", "sh", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
 		{"docs/dba.md", "PRODUCT: rights", "sql", 2, "docs/dba TestInstallByTheMigratorAndByHand"},
@@ -72,6 +74,8 @@ func executions() []execution {
 		{"procedures/README.md", "On MySQL and MariaDB", "sql", 1, "internal/db/mysql TestGrants"},
 		{"procedures/README.md", "On MySQL and MariaDB", "sql", 1, "internal/db/mysql TestOwnerNeedsFewRights"},
 		{"procedures/README.md", "On Db2", "sql", 1, "internal/db/db2 TestReadmeGrantsEqualContract"},
+		{"procedures/README.md", "With Db2", "sql", 1, "internal/db/db2 TestReadmeJoin"},
+		{"procedures/README.md", "On SQLite", "sql", 1, "internal/testing/readme TestJoinOnSQLite"},
 		{"procedures/README.md", "Programs that wait, and that hold many", "json", 1, "internal/db/postgres TestReadmeGrantsAsJSON"},
 	}
 }

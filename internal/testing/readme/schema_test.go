@@ -162,8 +162,8 @@ func (s schema) drawing(t *testing.T, tables ...string) string {
 const schemaBegins = `# The tables
 
 Made from ` + "`testdata/schema`" + `, which tests compare with the catalogues of PostgreSQL, MariaDB, MySQL and SQLite, and for Db2 from
-its migration; ` + "`make golden`" + ` makes it anew. The tables are nobody's interface: read them for a report, and change them through the
-procedures only ([evolution.md](evolution.md)).
+its migration; ` + "`make golden`" + ` makes it anew. The tables are nobody's interface: no caller has a right on them, and they change through the
+procedures only ([evolution.md](evolution.md)). What may be read for good is a [view](../procedures/README.md#read).
 
 ![The tables side by side, with their columns and the types of MySQL; all of it is told below](schema.svg)
 
@@ -172,8 +172,10 @@ procedures only ([evolution.md](evolution.md)).
 const schemaEnds = `## And besides
 
 Text is compared by bytes: collation C, utf8mb4_bin, BINARY, IDENTITY. Times are UTC; SQLite has them as microseconds since 1970. No column but
-` + "`until_ts`" + ` and the two ttls of a policy may be NULL. No foreign key: who waits for an object may wait for one that has no row, and an event outlives its object.
+` + "`released_ts`, `until_ts`" + ` and the two ttls of a policy may be NULL (on PostgreSQL also ` + "`next_xid`" + `, which events have there alone: what was
+running when an event was numbered). No foreign key: who waits for an object may wait for one that has no row, and an event outlives its object.
 
+` + "`appl_lock_fence`" + ` has one row: the greatest fence that a purge has removed, above which new grants of objects without a row begin.
 ` + "`appl_lock_serialize`" + ` is on MySQL, MariaDB and Db2 only, for ` + "`serialize_appl_lock`" + `: its rows are only locked.
 ` + "`appl_lock_goose`" + ` notes the steps that were applied.
 `

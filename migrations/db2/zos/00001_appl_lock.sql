@@ -1,5 +1,5 @@
--- Creates appl_lock, appl_lock_waiter, appl_lock_event, appl_lock_policy and appl_lock_serialize for Db2 for z/OS. The text of the same number for Linux,
--- UNIX and Windows is in the folder above.
+-- Creates appl_lock, appl_lock_waiter, appl_lock_event, appl_lock_policy, appl_lock_fence and appl_lock_serialize for Db2 for z/OS.
+-- The text of the same number for Linux, UNIX and Windows is in the folder above.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020.
@@ -18,15 +18,18 @@ CREATE TABLE appl_lock (
     fence BIGINT NOT NULL,
     acquired_ts TIMESTAMP NOT NULL,
     lock_ts TIMESTAMP NOT NULL,
+    ttl_seconds BIGINT NOT NULL,
     expires_ts TIMESTAMP NOT NULL,
     note VARCHAR(1020) NOT NULL,
     history_fl CHAR(1) NOT NULL,
+    released_ts TIMESTAMP,
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> ''),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
     CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
-    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
+    CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts),
+    CONSTRAINT appl_lock_ttl_seconds_ck CHECK (ttl_seconds > 0)
 )
 CCSID UNICODE
 VOLATILE CARDINALITY
@@ -34,6 +37,25 @@ VOLATILE CARDINALITY
 
 -- +goose StatementBegin
 COMMENT ON TABLE appl_lock IS 'Application locks. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TABLE appl_lock_fence (
+    id SMALLINT NOT NULL,
+    fence BIGINT NOT NULL,
+    CONSTRAINT appl_lock_fence_pk PRIMARY KEY (id),
+    CONSTRAINT appl_lock_fence_id_ck CHECK (id = 1)
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+INSERT INTO appl_lock_fence (id, fence) VALUES (1, 0)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_fence IS 'The greatest fence purged.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -66,6 +88,7 @@ CREATE TABLE appl_lock_waiter (
     since_ts TIMESTAMP NOT NULL,
     until_ts TIMESTAMP,
     expires_ts TIMESTAMP NOT NULL,
+    holder_id VARCHAR(256) NOT NULL,
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type <> ''),
     CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id <> ''),
@@ -81,11 +104,15 @@ CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 COMMENT ON TABLE appl_lock_waiter IS 'Who waits for a lock.'
 -- +goose StatementEnd
 
--- No foreign key: an event outlives its object. All that an operator did and what happened at a time is looked for in the order
--- of event_id, which needs no sort; what it lost and what it got, by every heartbeat, in indexes.
+-- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
+-- sort; what an operator did, lost and got in indexes.
 -- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_event (
@@ -120,6 +147,10 @@ CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event
 
 -- +goose StatementBegin
 CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_event_actor_ix ON appl_lock_event (actor_id, event_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -160,6 +191,10 @@ DROP TABLE appl_lock_waiter
 
 -- +goose StatementBegin
 DROP TABLE appl_lock_serialize
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_fence
 -- +goose StatementEnd
 
 -- +goose StatementBegin

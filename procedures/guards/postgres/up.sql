@@ -3,6 +3,30 @@
 
 BEGIN;
 
+-- A trigger of a table does not see the rows of a table that inherits from it, which a statement on the former changes as well.
+DO GUARD_DOLLARS
+DECLARE
+    v_child text;
+BEGIN
+    SELECT pg_catalog.min(i.inhrelid::pg_catalog.regclass::text)
+    INTO v_child
+    FROM pg_catalog.pg_inherits AS i
+    JOIN pg_catalog.pg_class AS c
+        ON c.oid = i.inhparent
+    WHERE i.inhparent = GUARD_NAME::pg_catalog.regclass
+        AND c.relkind <> 'p'
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_trigger AS t
+            WHERE t.tgrelid = i.inhrelid
+                AND t.tgname = 'appl_lock_guard'
+        );
+    IF v_child IS NOT NULL THEN
+        RAISE EXCEPTION 'guard: % inherits from %: guard it first', v_child, GUARD_NAME;
+    END IF;
+END
+GUARD_DOLLARS;
+
 CREATE OR REPLACE FUNCTION GUARD_FUNCTION()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,1 +1,1 @@
--- CURRENT SCHEMA and CURRENT PATH name the schema: applockctl and the printed script set them.
+-- CURRENT SCHEMA and CURRENT PATH name the schema: the client sets them.

@@ -15,6 +15,7 @@ CALL get_appl_lock_row(
     ?,
     ?,
     ?,
+    ?,
     ?
 )
 `
@@ -25,6 +26,7 @@ type GetApplLockParams struct {
 	OperatorID   interface{}
 	DepartmentID interface{}
 	TtlSeconds   interface{}
+	NewFl        interface{}
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) error {
@@ -34,6 +36,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) error 
 		arg.OperatorID,
 		arg.DepartmentID,
 		arg.TtlSeconds,
+		arg.NewFl,
 	)
 	return err
 }

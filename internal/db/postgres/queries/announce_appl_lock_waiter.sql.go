@@ -12,7 +12,7 @@ import (
 )
 
 const announceApplLockWaiter = `-- name: AnnounceApplLockWaiter :one
-SELECT p_return_cd::text AS return_cd
+SELECT p_ok_fl::text AS ok_fl
 FROM announce_appl_lock_waiter_row(
     $1::text,
     $2::text,
@@ -41,7 +41,7 @@ func (q *Queries) AnnounceApplLockWaiter(ctx context.Context, arg AnnounceApplLo
 		arg.ClientID,
 		arg.WaitSeconds,
 	)
-	var return_cd string
-	err := row.Scan(&return_cd)
-	return return_cd, err
+	var ok_fl string
+	err := row.Scan(&ok_fl)
+	return ok_fl, err
 }

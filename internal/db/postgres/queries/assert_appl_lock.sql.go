@@ -10,7 +10,7 @@ import (
 )
 
 const assertApplLock = `-- name: AssertApplLock :one
-SELECT p_return_cd::text AS return_cd
+SELECT p_ok_fl::text AS ok_fl
 FROM assert_appl_lock_row($1::text, $2::text, $3::text, $4::bigint)
 `
 
@@ -28,7 +28,7 @@ func (q *Queries) AssertApplLock(ctx context.Context, arg AssertApplLockParams) 
 		arg.OperatorID,
 		arg.Fence,
 	)
-	var return_cd string
-	err := row.Scan(&return_cd)
-	return return_cd, err
+	var ok_fl string
+	err := row.Scan(&ok_fl)
+	return ok_fl, err
 }

@@ -11,7 +11,7 @@ import (
 
 const dropApplLockPolicy = `-- name: DropApplLockPolicy :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome
 FROM drop_appl_lock_policy_row($1::text, $2::text, $3::text)
 `
@@ -23,13 +23,13 @@ type DropApplLockPolicyParams struct {
 }
 
 type DropApplLockPolicyRow struct {
-	ReturnCd string
-	Outcome  string
+	OkFl    string
+	Outcome string
 }
 
 func (q *Queries) DropApplLockPolicy(ctx context.Context, arg DropApplLockPolicyParams) (DropApplLockPolicyRow, error) {
 	row := q.db.QueryRow(ctx, dropApplLockPolicy, arg.ObjectType, arg.ActorID, arg.Reason)
 	var i DropApplLockPolicyRow
-	err := row.Scan(&i.ReturnCd, &i.Outcome)
+	err := row.Scan(&i.OkFl, &i.Outcome)
 	return i, err
 }

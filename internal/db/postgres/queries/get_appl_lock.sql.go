@@ -13,7 +13,7 @@ import (
 
 const getApplLock = `-- name: GetApplLock :one
 SELECT
-    p_lock_fl::text AS lock_fl,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
@@ -26,7 +26,8 @@ FROM get_appl_lock_row(
     $2::text,
     $3::text,
     $4::text,
-    $5::bigint
+    $5::bigint,
+    $6::text
 )
 `
 
@@ -36,10 +37,11 @@ type GetApplLockParams struct {
 	OperatorID   string
 	DepartmentID pgtype.Text
 	TtlSeconds   pgtype.Int8
+	NewFl        pgtype.Text
 }
 
 type GetApplLockRow struct {
-	LockFl          string
+	OkFl            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -56,10 +58,11 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		arg.OperatorID,
 		arg.DepartmentID,
 		arg.TtlSeconds,
+		arg.NewFl,
 	)
 	var i GetApplLockRow
 	err := row.Scan(
-		&i.LockFl,
+		&i.OkFl,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
@@ -73,7 +76,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 
 const getApplLocks = `-- name: GetApplLocks :many
 SELECT
-    r.p_lock_fl::text AS lock_fl,
+    r.p_ok_fl::text AS ok_fl,
     r.p_outcome::text AS outcome,
     r.p_old_operator_id::text AS old_operator_id,
     r.p_old_department_id::text AS old_department_id,
@@ -97,7 +100,7 @@ type GetApplLocksParams struct {
 }
 
 type GetApplLocksRow struct {
-	LockFl          string
+	OkFl            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -117,7 +120,7 @@ func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) ([]G
 	for rows.Next() {
 		var i GetApplLocksRow
 		if err := rows.Scan(
-			&i.LockFl,
+			&i.OkFl,
 			&i.Outcome,
 			&i.OldOperatorID,
 			&i.OldDepartmentID,

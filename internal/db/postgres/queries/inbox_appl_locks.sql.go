@@ -21,7 +21,8 @@ SELECT
     other_department_id::text AS other_department_id,
     event_ts::timestamptz AS event_ts,
     seconds_left::bigint AS seconds_left,
-    reason::text AS reason
+    reason::text AS reason,
+    safe_event_id::bigint AS safe_event_id
 FROM inbox_appl_locks(
     $1::text,
     $2::bigint,
@@ -45,6 +46,7 @@ type InboxApplLocksRow struct {
 	EventTs           pgtype.Timestamptz
 	SecondsLeft       int64
 	Reason            string
+	SafeEventID       int64
 }
 
 func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) ([]InboxApplLocksRow, error) {
@@ -66,6 +68,7 @@ func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) 
 			&i.EventTs,
 			&i.SecondsLeft,
 			&i.Reason,
+			&i.SafeEventID,
 		); err != nil {
 			return nil, err
 		}

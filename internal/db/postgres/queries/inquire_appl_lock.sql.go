@@ -13,7 +13,7 @@ import (
 
 const inquireApplLock = `-- name: InquireApplLock :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_operator_id::text AS operator_id,
     p_department_id::text AS department_id,
     p_fence::bigint AS fence,
@@ -31,7 +31,7 @@ type InquireApplLockParams struct {
 }
 
 type InquireApplLockRow struct {
-	ReturnCd     string
+	OkFl         string
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
@@ -46,7 +46,7 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 	row := q.db.QueryRow(ctx, inquireApplLock, arg.ObjectType, arg.ObjectID)
 	var i InquireApplLockRow
 	err := row.Scan(
-		&i.ReturnCd,
+		&i.OkFl,
 		&i.OperatorID,
 		&i.DepartmentID,
 		&i.Fence,

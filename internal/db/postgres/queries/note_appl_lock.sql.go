@@ -13,7 +13,7 @@ import (
 
 const noteApplLock = `-- name: NoteApplLock :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id
@@ -29,7 +29,7 @@ type NoteApplLockParams struct {
 }
 
 type NoteApplLockRow struct {
-	ReturnCd        string
+	OkFl            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -45,7 +45,7 @@ func (q *Queries) NoteApplLock(ctx context.Context, arg NoteApplLockParams) (Not
 	)
 	var i NoteApplLockRow
 	err := row.Scan(
-		&i.ReturnCd,
+		&i.OkFl,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,

@@ -13,7 +13,7 @@ import (
 
 const releaseApplLock = `-- name: ReleaseApplLock :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
@@ -39,7 +39,7 @@ type ReleaseApplLockParams struct {
 }
 
 type ReleaseApplLockRow struct {
-	ReturnCd        string
+	OkFl            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -58,7 +58,7 @@ func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams
 	)
 	var i ReleaseApplLockRow
 	err := row.Scan(
-		&i.ReturnCd,
+		&i.OkFl,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,

@@ -10,7 +10,7 @@ import (
 )
 
 const retractApplLockWaiter = `-- name: RetractApplLockWaiter :one
-SELECT p_return_cd::text AS return_cd
+SELECT p_ok_fl::text AS ok_fl
 FROM retract_appl_lock_waiter_row($1::text, $2::text, $3::text, $4::text)
 `
 
@@ -28,13 +28,13 @@ func (q *Queries) RetractApplLockWaiter(ctx context.Context, arg RetractApplLock
 		arg.OperatorID,
 		arg.ClientID,
 	)
-	var return_cd string
-	err := row.Scan(&return_cd)
-	return return_cd, err
+	var ok_fl string
+	err := row.Scan(&ok_fl)
+	return ok_fl, err
 }
 
 const retractApplLockWaiters = `-- name: RetractApplLockWaiters :many
-SELECT r.p_return_cd::text AS return_cd
+SELECT r.p_ok_fl::text AS ok_fl
 FROM jsonb_array_elements(CAST($1::text AS jsonb)) AS w (waiter)
 CROSS JOIN LATERAL retract_appl_lock_waiter_row(
     w.waiter ->> 'object_type',
@@ -56,11 +56,11 @@ func (q *Queries) RetractApplLockWaiters(ctx context.Context, arg RetractApplLoc
 	defer rows.Close()
 	var items []string
 	for rows.Next() {
-		var return_cd string
-		if err := rows.Scan(&return_cd); err != nil {
+		var ok_fl string
+		if err := rows.Scan(&ok_fl); err != nil {
 			return nil, err
 		}
-		items = append(items, return_cd)
+		items = append(items, ok_fl)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 )
 
 const serializeApplLock = `-- name: SerializeApplLock :one
-SELECT p_return_cd::text AS return_cd
+SELECT p_ok_fl::text AS ok_fl
 FROM serialize_appl_lock_row($1::text, $2::text)
 `
 
@@ -21,7 +21,7 @@ type SerializeApplLockParams struct {
 
 func (q *Queries) SerializeApplLock(ctx context.Context, arg SerializeApplLockParams) (string, error) {
 	row := q.db.QueryRow(ctx, serializeApplLock, arg.ObjectType, arg.ObjectID)
-	var return_cd string
-	err := row.Scan(&return_cd)
-	return return_cd, err
+	var ok_fl string
+	err := row.Scan(&ok_fl)
+	return ok_fl, err
 }

@@ -13,7 +13,7 @@ import (
 
 const setApplLockPolicy = `-- name: SetApplLockPolicy :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome
 FROM set_appl_lock_policy_row(
     $1::text,
@@ -37,8 +37,8 @@ type SetApplLockPolicyParams struct {
 }
 
 type SetApplLockPolicyRow struct {
-	ReturnCd string
-	Outcome  string
+	OkFl    string
+	Outcome string
 }
 
 func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyParams) (SetApplLockPolicyRow, error) {
@@ -52,6 +52,6 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.HistoryLevel,
 	)
 	var i SetApplLockPolicyRow
-	err := row.Scan(&i.ReturnCd, &i.Outcome)
+	err := row.Scan(&i.OkFl, &i.Outcome)
 	return i, err
 }

@@ -13,7 +13,7 @@ import (
 
 const takeApplLock = `-- name: TakeApplLock :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
@@ -42,7 +42,7 @@ type TakeApplLockParams struct {
 }
 
 type TakeApplLockRow struct {
-	ReturnCd        string
+	OkFl            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -63,7 +63,7 @@ func (q *Queries) TakeApplLock(ctx context.Context, arg TakeApplLockParams) (Tak
 	)
 	var i TakeApplLockRow
 	err := row.Scan(
-		&i.ReturnCd,
+		&i.OkFl,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,

@@ -13,7 +13,7 @@ import (
 
 const transferApplLock = `-- name: TransferApplLock :one
 SELECT
-    p_return_cd::text AS return_cd,
+    p_ok_fl::text AS ok_fl,
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
@@ -44,7 +44,7 @@ type TransferApplLockParams struct {
 }
 
 type TransferApplLockRow struct {
-	ReturnCd        string
+	OkFl            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -66,7 +66,7 @@ func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockPara
 	)
 	var i TransferApplLockRow
 	err := row.Scan(
-		&i.ReturnCd,
+		&i.OkFl,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,

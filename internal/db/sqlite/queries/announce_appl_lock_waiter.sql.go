@@ -20,7 +20,8 @@ INSERT INTO appl_lock_waiter AS w (
     client_id,
     since_ts,
     until_ts,
-    expires_ts
+    expires_ts,
+    holder_id
 )
 SELECT
     ?1,
@@ -30,14 +31,19 @@ SELECT
     ?5,
     t.now_ts,
     t.now_ts + CAST(?6 AS INTEGER) * 1000000,
-    t.now_ts + min(60, coalesce(CAST(?6 AS INTEGER), 60)) * 1000000
+    t.now_ts + min(60, coalesce(CAST(?6 AS INTEGER), 60)) * 1000000,
+    coalesce(l.operator_id, '')
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+LEFT JOIN appl_lock_live AS l
+    ON l.object_type = ?1
+    AND l.object_id = ?2
 WHERE true
 ON CONFLICT (object_type, object_id, operator_id, client_id) DO UPDATE
 SET department_id = excluded.department_id,
     since_ts = CASE WHEN w.expires_ts > excluded.since_ts THEN w.since_ts ELSE excluded.since_ts END,
     until_ts = excluded.until_ts,
-    expires_ts = excluded.expires_ts
+    expires_ts = excluded.expires_ts,
+    holder_id = excluded.holder_id
 `
 
 type AnnounceApplLockWaiterParams struct {
@@ -56,9 +62,9 @@ type AnnounceApplLockWaiterParams struct {
 // Out        Nothing.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last
+// Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one,
 //
-//	committed one, and 'now' is read once the write lock is held.
+//	and 'now' is read once the write lock is held.
 //
 // Differs    It waits for any writer of the file, not only for one of this row.
 func (q *Queries) AnnounceApplLockWaiter(ctx context.Context, arg AnnounceApplLockWaiterParams) error {

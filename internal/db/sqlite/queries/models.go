@@ -4,7 +4,11 @@
 
 package queries
 
-type ApplLockEvent struct {
+import (
+	"database/sql"
+)
+
+type ApplLockHistory struct {
 	EventID          int64
 	EventTs          int64
 	ObjectType       string
@@ -20,4 +24,43 @@ type ApplLockEvent struct {
 	FromFence        int64
 	ToFence          int64
 	Reason           string
+}
+
+type ApplLockLive struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	Fence        int64
+	AcquiredTs   int64
+	LockTs       int64
+	ExpiresTs    int64
+	SecondsLeft  int64
+	TtlSeconds   int64
+	Note         string
+}
+
+type ApplLockStat struct {
+	ObjectType         string
+	DepartmentID       string
+	Live               int64
+	Expired            int64
+	OldestSeconds      int64
+	NextExpirySeconds  int64
+	Waiters            int64
+	LongestWaitSeconds int64
+}
+
+type ApplLockWaiting struct {
+	ObjectType         string
+	ObjectID           string
+	OperatorID         string
+	DepartmentID       string
+	ClientID           string
+	SinceTs            int64
+	UntilTs            sql.NullInt64
+	WaitedSeconds      int64
+	HolderID           string
+	HolderDepartmentID string
+	SecondsLeft        int64
 }

@@ -7,7 +7,6 @@ package queries
 
 import (
 	"context"
-	"database/sql"
 )
 
 const noteApplLock = `-- name: NoteApplLock :execrows
@@ -16,38 +15,46 @@ UPDATE appl_lock
 SET note = ?1
 WHERE object_type = ?2
     AND object_id = ?3
-    AND operator_id = ?4
-    AND fence = coalesce(?5, fence)
-    AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+    AND fence = ?4
+    AND lock_ts = ?5
+    AND expires_ts = ?6
+    AND coalesce(released_ts, 0) = CAST(?7 AS INTEGER)
+    AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(?8 AS INTEGER)
 `
 
 type NoteApplLockParams struct {
-	Note       string
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	Fence      sql.NullInt64
+	Note           string
+	ObjectType     string
+	ObjectID       string
+	FromFence      int64
+	FromLockTs     int64
+	FromExpiresTs  int64
+	FromReleasedTs int64
+	FromLive       int64
 }
 
 // note_appl_lock: say why an operator holds an object, for whoever asks.
 //
-// Contract   As procedures/postgres/note_appl_lock.sql. The driver runs S1 (the lock of
+// Contract   As procedures/postgres/note_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. No row
 //
-//	inquire_appl_lock), then S2, and starts again when S2 changes no row.
+//	changed: the object changed meanwhile, and the driver begins again.
 //
-// In         The arguments as the facade has checked and trimmed them; fence NULL = whichever grant.
-// Out        S2: the number of rows it changed.
+// In         The arguments as the facade has checked and trimmed them; from_* is what was read.
+// Out        The number of rows changed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
-// Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row.
-// Differs    S2 waits for any writer of the file, not only for one of this object.
+// Locks      The one write lock of the database file, to the end of the caller's transaction. A refusal takes none.
+// Race-free  SQLite lets one transaction write at a time: S1 compares the row with what was read.
+// Differs    It waits for any writer of the file, not only for one of this object.
 func (q *Queries) NoteApplLock(ctx context.Context, arg NoteApplLockParams) (int64, error) {
 	result, err := q.db.ExecContext(ctx, noteApplLock,
 		arg.Note,
 		arg.ObjectType,
 		arg.ObjectID,
-		arg.OperatorID,
-		arg.Fence,
+		arg.FromFence,
+		arg.FromLockTs,
+		arg.FromExpiresTs,
+		arg.FromReleasedTs,
+		arg.FromLive,
 	)
 	if err != nil {
 		return 0, err

@@ -24,10 +24,9 @@ FROM (
     WHERE r.client_id = ?1
         AND (r.until_ts IS NULL OR r.until_ts > t.now_ts)
 ) AS w
-LEFT JOIN appl_lock AS l
+LEFT JOIN appl_lock_live AS l
     ON l.object_type = w.object_type
     AND l.object_id = w.object_id
-    AND l.expires_ts > w.now_ts
 ORDER BY free_in_us, w.object_type, w.object_id
 LIMIT ?2
 `
@@ -71,9 +70,15 @@ const pollApplLocksDue = `-- name: PollApplLocksDue :one
 SELECT count(*) > 0 AS due
 FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_client_ix
 CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+LEFT JOIN appl_lock_live AS l
+    ON l.object_type = w.object_type
+    AND l.object_id = w.object_id
 WHERE w.client_id = ?1
-    AND w.expires_ts < t.now_ts + 30000000
-    AND (w.until_ts IS NULL OR (w.until_ts > t.now_ts AND w.until_ts > w.expires_ts))
+    AND (w.until_ts IS NULL OR w.until_ts > t.now_ts)
+    AND (
+        w.holder_id <> coalesce(l.operator_id, '')
+        OR w.expires_ts < min(t.now_ts + 30000000, coalesce(w.until_ts, t.now_ts + 30000000))
+    )
 `
 
 type PollApplLocksDueParams struct {
@@ -85,7 +90,7 @@ type PollApplLocksDueParams struct {
 //
 // Contract   As procedures/postgres/poll_appl_locks.sql. The driver runs S1, S2 if S1 says that it is time, and S3.
 // In         The arguments as the facade has checked and trimmed them.
-// Out        S1: whether a waiter must be kept listed. S3: object_type, object_id, free_in_us, ordered by
+// Out        S1: whether a waiter must be kept listed, or names a former holder. S3: object_type, object_id, free_in_us, ordered by
 //
 //	free_in_us, object_type, object_id.
 //
@@ -95,7 +100,7 @@ type PollApplLocksDueParams struct {
 //
 //	The index is named: by statistics of a small table SQLite would read the rows of all programs.
 //
-// Differs    S2, once in 30 s, waits for any writer of the file; it cannot pass over a row.
+// Differs    S2 waits for any writer of the file; it cannot pass over a row.
 func (q *Queries) PollApplLocksDue(ctx context.Context, arg PollApplLocksDueParams) (bool, error) {
 	row := q.db.QueryRowContext(ctx, pollApplLocksDue, arg.ClientID)
 	var due bool
@@ -108,7 +113,13 @@ UPDATE appl_lock_waiter
 SET expires_ts = min(
         CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000,
         coalesce(until_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 60000000)
-    )
+    ),
+    holder_id = coalesce((
+        SELECT l.operator_id
+        FROM appl_lock_live AS l
+        WHERE l.object_type = appl_lock_waiter.object_type
+            AND l.object_id = appl_lock_waiter.object_id
+    ), '')
 WHERE (object_type, object_id, operator_id, +client_id) IN (
     SELECT
         w.object_type,
@@ -117,10 +128,7 @@ WHERE (object_type, object_id, operator_id, +client_id) IN (
         w.client_id
     FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_client_ix
     WHERE w.client_id = ?1
-        AND (
-            w.until_ts IS NULL
-            OR (w.until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND w.until_ts > w.expires_ts)
-        )
+        AND (w.until_ts IS NULL OR w.until_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
 )
 `
 

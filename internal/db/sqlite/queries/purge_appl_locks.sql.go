@@ -9,27 +9,6 @@ import (
 	"context"
 )
 
-const purgeApplLockEvents = `-- name: PurgeApplLockEvents :exec
-DELETE FROM appl_lock_event
-WHERE event_id IN (
-    SELECT e.event_id
-    FROM appl_lock_event AS e
-    WHERE e.event_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(?1 AS INTEGER) * 1000000
-    LIMIT ?2
-)
-`
-
-type PurgeApplLockEventsParams struct {
-	OlderThanSeconds int64
-	MaxRows          int64
-}
-
-func (q *Queries) PurgeApplLockEvents(ctx context.Context, arg PurgeApplLockEventsParams) error {
-	_, err := q.db.ExecContext(ctx, purgeApplLockEvents, arg.OlderThanSeconds, arg.MaxRows)
-	return err
-}
-
 const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
 
 DELETE FROM appl_lock_waiter
@@ -53,17 +32,18 @@ type PurgeApplLockWaitersParams struct {
 
 // purge_appl_locks: remove the rows of objects that have been free for long.
 //
-// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2 and S3 in one
+// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2, and S3 with the greatest fence of S2, in one
 //
-//	transaction, and writes the event.
+//	transaction with the event.
 //
 // In         The arguments as the facade has checked them.
-// Out        S3: the number of rows removed.
+// Out        S2: the fence of each row removed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past.
+// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past, and S3 keeps it
 //
-//	The + keeps S1 from looking for each row among all those of its program.
+//	in the same transaction: no later grant of that object has a smaller one. The + keeps S1 from looking for each row
+//	among all those of its program.
 //
 // Differs    It waits for any writer of the file; it cannot pass over a row.
 func (q *Queries) PurgeApplLockWaiters(ctx context.Context, arg PurgeApplLockWaitersParams) error {
@@ -71,20 +51,19 @@ func (q *Queries) PurgeApplLockWaiters(ctx context.Context, arg PurgeApplLockWai
 	return err
 }
 
-const purgeApplLocks = `-- name: PurgeApplLocks :execrows
+const purgeApplLocks = `-- name: PurgeApplLocks :many
 DELETE FROM appl_lock
 WHERE (object_type, object_id) IN (
     SELECT
         l.object_type,
         l.object_id
     FROM appl_lock AS l
-    WHERE l.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(?1 AS INTEGER) * 1000000
-        AND l.lock_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+    WHERE coalesce(l.released_ts, l.expires_ts) < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
             - CAST(?1 AS INTEGER) * 1000000
         AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
     LIMIT ?2
 )
+RETURNING fence
 `
 
 type PurgeApplLocksParams struct {
@@ -92,10 +71,47 @@ type PurgeApplLocksParams struct {
 	MaxRows          int64
 }
 
-func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, purgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
+func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) ([]int64, error) {
+	rows, err := q.db.QueryContext(ctx, purgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected()
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var fence int64
+		if err := rows.Scan(&fence); err != nil {
+			return nil, err
+		}
+		items = append(items, fence)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const purgeApplLocksFence = `-- name: PurgeApplLocksFence :exec
+INSERT INTO appl_lock_fence AS f (
+    slot,
+    fence
+)
+VALUES (
+    1,
+    ?1
+)
+ON CONFLICT (slot) DO UPDATE
+SET fence = max(f.fence, excluded.fence)
+`
+
+type PurgeApplLocksFenceParams struct {
+	Fence int64
+}
+
+func (q *Queries) PurgeApplLocksFence(ctx context.Context, arg PurgeApplLocksFenceParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLocksFence, arg.Fence)
+	return err
 }

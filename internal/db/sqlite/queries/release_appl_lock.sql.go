@@ -7,54 +7,55 @@ package queries
 
 import (
 	"context"
-	"database/sql"
 )
 
-const releaseApplLock = `-- name: ReleaseApplLock :one
+const releaseApplLock = `-- name: ReleaseApplLock :execrows
 
 UPDATE appl_lock
-SET lock_ts = max(lock_ts, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
-    expires_ts = 0
+SET released_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 WHERE object_type = ?1
     AND object_id = ?2
-    AND operator_id = ?3
-    AND fence = coalesce(?4, fence)
-    AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-    AND (history_fl = 'N' OR CAST(?5 AS INTEGER) <> 0)
-RETURNING history_fl
+    AND fence = ?3
+    AND lock_ts = ?4
+    AND expires_ts = ?5
+    AND coalesce(released_ts, 0) = CAST(?6 AS INTEGER)
+    AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(?7 AS INTEGER)
 `
 
 type ReleaseApplLockParams struct {
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	Fence      sql.NullInt64
-	InTx       int64
+	ObjectType     string
+	ObjectID       string
+	FromFence      int64
+	FromLockTs     int64
+	FromExpiresTs  int64
+	FromReleasedTs int64
+	FromLive       int64
 }
 
 // release_appl_lock: end the grant that an operator holds on an object.
 //
-// Contract   As procedures/postgres/release_appl_lock.sql. The driver runs S1 (the lock of
+// Contract   As procedures/postgres/release_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. No row
 //
-//	inquire_appl_lock), then S2, and starts again when S2 changes no row. With an actor or a reason they and the event
-//	are one transaction. So they are for a lock of whose release the history is told anyway, which S2 leaves alone
-//	outside a transaction.
+//	changed: the object changed meanwhile, and the driver begins again. With an event it is one transaction.
 //
-// In         The arguments as the facade has checked and trimmed them; fence NULL = whichever grant.
-// Out        S2: whether the history is told anyway, or no row.
+// In         The arguments as the facade has checked and trimmed them; from_* is what was read.
+// Out        The number of rows changed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
-// Locks      S1 none. S2 the one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time: S2 is judged on the last committed row.
-// Differs    S2 waits for any writer of the file, not only for one of this object.
-func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (string, error) {
-	row := q.db.QueryRowContext(ctx, releaseApplLock,
+// Locks      The one write lock of the database file, to the end of the caller's transaction. A refusal takes none.
+// Race-free  SQLite lets one transaction write at a time: S1 compares the row with what was read.
+// Differs    It waits for any writer of the file, not only for one of this object.
+func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, releaseApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
-		arg.OperatorID,
-		arg.Fence,
-		arg.InTx,
+		arg.FromFence,
+		arg.FromLockTs,
+		arg.FromExpiresTs,
+		arg.FromReleasedTs,
+		arg.FromLive,
 	)
-	var history_fl string
-	err := row.Scan(&history_fl)
-	return history_fl, err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }

@@ -15,8 +15,7 @@ UPDATE appl_lock
 SET fence = fence
 WHERE object_type = ?1
     AND object_id = ?2
-    AND expires_ts < acquired_ts
-    AND expires_ts > acquired_ts
+    AND fence < 0
 `
 
 type SerializeApplLockParams struct {
@@ -26,20 +25,17 @@ type SerializeApplLockParams struct {
 
 // serialize_appl_lock: let one transaction at a time work on an object.
 //
-// Contract   As procedures/postgres/serialize_appl_lock.sql. It changes no row; being a write, it takes
-//
-//	the write lock of the file, which is all there is to take.
-//
+// Contract   As procedures/postgres/serialize_appl_lock.sql. It changes no row: a write takes the write lock of the file.
 // In         The arguments as the facade has checked and trimmed them.
 // Out        Nothing.
-// Raises     Nothing of its own; SQLITE_BUSY as the engine has it, and SQLITE_BUSY_SNAPSHOT when the
+// Raises     Nothing of its own; SQLITE_BUSY as the engine has it, and SQLITE_BUSY_SNAPSHOT when the transaction has
 //
-//	transaction has read before (begin again, with this call first).
+//	read before (begin again, with this call first).
 //
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time, and a transaction that has not read yet gets
+// Race-free  SQLite lets one transaction write at a time, and a transaction that has not read yet gets its snapshot together
 //
-//	its snapshot together with the write lock.
+//	with the write lock.
 //
 // Differs    Transactions on different objects wait for each other, too.
 func (q *Queries) SerializeApplLock(ctx context.Context, arg SerializeApplLockParams) error {

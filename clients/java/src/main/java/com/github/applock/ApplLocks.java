@@ -13,14 +13,15 @@ import java.time.LocalDateTime;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import javax.sql.DataSource;
 
 /**
- * The operations of applock on PostgreSQL, MySQL and MariaDB: one statement each, which calls the row form of a procedure. What each
- * promises is in procedures/README.md; nothing is checked or decided here.
+ * The operations of applock on PostgreSQL, MySQL and MariaDB: one statement each, which calls the row form of a procedure or reads
+ * a view. What each promises is in procedures/README.md; nothing is checked or decided here.
  *
  * <p>{@link #on(DataSource)} takes a connection of the pool for each call, and the call is final when it returns. {@link #in(Connection)}
  * works in the caller's transaction: the lock appears, moves and disappears when that commits, and not at all when it rolls back. An
@@ -35,6 +36,8 @@ public final class ApplLocks {
 
     private static final int LOCK_WAIT_TIMEOUT = 1205; // of MySQL and MariaDB, which has the SQLSTATE HY000 or 40001
     private static final Set<String> TRANSIENT = Set.of(ApplLockException.CONTENTION, "40001", "40P01", "55P03", "40XL1");
+
+    private static final List<String> LOCK_KEY = List.of("object_type", "object_id");
 
     private final DataSource pool;
     private final Connection connection;
@@ -88,10 +91,24 @@ public final class ApplLocks {
      * @throws SQLException as the class says
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
-        return one("get_appl_lock_row(?, ?, ?, ?, ?)", row -> new Answer(
-                yes(row, "p_lock_fl"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
+        return get(object, owner, ttl, null);
+    }
+
+    /**
+     * Takes a lock, and can refuse to renew it.
+     *
+     * @param object what to lock
+     * @param owner for whom
+     * @param ttl as above
+     * @param newFlag Y to refuse the operator's own live lock as well: no and HELD with its own name; N or null as above
+     * @return as above
+     * @throws SQLException as the class says
+     */
+    public Answer get(ApplObject object, Owner owner, Duration ttl, String newFlag) throws SQLException {
+        return one("get_appl_lock_row(?, ?, ?, ?, ?, ?)", row -> new Answer(
+                yes(row, "p_ok_fl"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
                 instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), row.getString("p_note")),
-                object.type(), object.id(), owner.operator(), owner.department(), seconds(ttl));
+                object.type(), object.id(), owner.operator(), owner.department(), seconds(ttl), newFlag);
     }
 
     /**
@@ -140,7 +157,7 @@ public final class ApplLocks {
      */
     public Answer release(ApplObject object, String operator, Long fence, String actor, String reason) throws SQLException {
         return one("release_appl_lock_row(?, ?, ?, ?, ?, ?)", row -> new Answer(
-                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
+                yes(row, "p_ok_fl"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
                 object.type(), object.id(), operator, fence, actor, reason);
     }
 
@@ -152,8 +169,8 @@ public final class ApplLocks {
      * @throws SQLException as the class says
      */
     public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
-        return one("inquire_appl_lock_row(?, ?)", row -> yes(row, "p_return_cd")
-                ? Optional.of(held(row, "p_", object)) : Optional.empty(), object.type(), object.id());
+        return one("inquire_appl_lock_row(?, ?)", row -> yes(row, "p_ok_fl")
+                ? Optional.of(held(row, "p_", object, null)) : Optional.empty(), object.type(), object.id());
     }
 
     /**
@@ -177,14 +194,14 @@ public final class ApplLocks {
      * @param from the operator who holds it
      * @param to who is to hold it
      * @param ttl as for get; null keeps the ttl
-     * @param actor who does it; null is the operator who holds it
+     * @param actor who does it; null is unknown
      * @param reason why, up to 255 characters, or null
      * @return as above
      * @throws SQLException as the class says
      */
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl, String actor, String reason) throws SQLException {
         return one("transfer_appl_lock_row(?, ?, ?, ?, ?, ?, ?, ?)", row -> new Answer(
-                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
+                yes(row, "p_ok_fl"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
                 instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
                 object.type(), object.id(), from, to.operator(), to.department(), seconds(ttl), actor, reason);
     }
@@ -203,7 +220,7 @@ public final class ApplLocks {
      */
     public Answer take(ApplObject object, Owner owner, String reason, Long expectedFence, Duration ttl) throws SQLException {
         return one("take_appl_lock_row(?, ?, ?, ?, ?, ?, ?)", row -> new Answer(
-                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
+                yes(row, "p_ok_fl"), row.getString("p_outcome"), old(row), row.getLong("p_fence"),
                 instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
                 object.type(), object.id(), owner.operator(), owner.department(), reason, expectedFence, seconds(ttl));
     }
@@ -214,7 +231,7 @@ public final class ApplLocks {
      * @param from the operator who holds them
      * @param to who is to hold them
      * @param ttl as for get; null keeps the ttl of each
-     * @param actor who does it; null is from
+     * @param actor who does it; null is unknown
      * @param reason why, up to 255 characters, or null
      * @param page which of them, and whether only to tell
      * @return what became of each; fewer than the size of the page are the last page
@@ -260,24 +277,19 @@ public final class ApplLocks {
      */
     public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
         return one("note_appl_lock_row(?, ?, ?, ?, ?)", row -> new Answer(
-                yes(row, "p_return_cd"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
+                yes(row, "p_ok_fl"), row.getString("p_outcome"), old(row), 0, null, 0, ""),
                 object.type(), object.id(), operator, fence, note);
     }
 
     /**
-     * Lists locks in the order of their keys, a page at a time.
+     * Reads the live locks, in the order of object_type and object_id.
      *
-     * @param type of the objects; null is any
-     * @param owner of which operator, and of which department; null, or null in it, is any
-     * @param after the last object of the page before, or null for the first page
-     * @param maxRows the size of the page: 1 to 10000, and null is 1000
-     * @return the page; the last one is shorter
+     * @param filter which of them
+     * @return the page
      * @throws SQLException as the class says
      */
-    public List<HeldLock> list(String type, Owner owner, ApplObject after, Long maxRows) throws SQLException {
-        return call("list_appl_locks(?, ?, ?, ?, ?, ?)", row -> held(row, "", object(row)),
-                type, owner == null ? null : owner.operator(), owner == null ? null : owner.department(),
-                after == null ? null : after.type(), after == null ? null : after.id(), maxRows);
+    public List<HeldLock> live(Filter filter) throws SQLException {
+        return read("appl_lock_live", LOCK_KEY, filter, row -> held(row, "", object(row), Duration.ofSeconds(row.getLong("ttl_seconds"))));
     }
 
     /**
@@ -290,6 +302,18 @@ public final class ApplLocks {
      */
     public long purge(Duration age, Long maxRows) throws SQLException {
         return one("purge_appl_locks_row(?, ?)", row -> row.getLong("p_purged"), seconds(age), maxRows);
+    }
+
+    /**
+     * Removes old events, the oldest first.
+     *
+     * @param age how old, in whole seconds; null is 400 days
+     * @param maxRows how many at most: 1 to 10000, and null is 1000
+     * @return how many
+     * @throws SQLException as the class says
+     */
+    public long purgeHistory(Duration age, Long maxRows) throws SQLException {
+        return one("purge_appl_lock_history_row(?, ?)", row -> row.getLong("p_purged"), seconds(age), maxRows);
     }
 
     /**
@@ -378,35 +402,31 @@ public final class ApplLocks {
     }
 
     /**
-     * Lists who waits, in the order of the keys, a page at a time.
+     * Reads who waits, in the order of object_type, object_id, operator_id and client_id.
      *
-     * @param type for objects of which type; null is any
-     * @param id for which object; null is any
-     * @param owner of which operator, and of which department; null, or null in it, is any
-     * @param after the last waiter of the page before, or null for the first page
-     * @param maxRows the size of the page: 1 to 10000, and null is 1000
+     * @param filter which of them
      * @return the page
      * @throws SQLException as the class says
      */
-    public List<Waiter> waiters(String type, String id, Owner owner, Waiter after, Long maxRows) throws SQLException {
-        return call("list_appl_lock_waiters(?, ?, ?, ?, ?, ?, ?, ?, ?)", ApplLocks::waiter,
-                type, id, owner == null ? null : owner.operator(), owner == null ? null : owner.department(),
-                after == null ? null : after.object().type(), after == null ? null : after.object().id(),
-                after == null ? null : after.owner().operator(), after == null ? null : after.client(), maxRows);
+    public List<Waiter> waiting(Filter filter) throws SQLException {
+        return read("appl_lock_waiting", List.of("object_type", "object_id", "operator_id", "client_id"), filter, row -> new Waiter(
+                object(row), new Owner(row.getString("operator_id"), row.getString("department_id")), row.getString("client_id"),
+                instant(row, "since_ts"), instant(row, "until_ts"), row.getLong("waited_seconds"),
+                new Owner(row.getString("holder_id"), row.getString("holder_department_id")), row.getLong("seconds_left")));
     }
 
     /**
-     * Counts locks and waiters, by type and department in the order of the keys.
+     * Counts locks and waiters, by type and department, in this order.
      *
-     * @param type only of this type; null is any
-     * @param department only of this department, which may be empty; null is any
-     * @return what there is
+     * @param filter which of them
+     * @return the page
      * @throws SQLException as the class says
      */
-    public List<LockStats> stats(String type, String department) throws SQLException {
-        return call("stats_appl_locks(?, ?)", row -> new LockStats(row.getString("object_type"), row.getString("department_id"),
+    public List<LockStats> stats(Filter filter) throws SQLException {
+        return read("appl_lock_stats", List.of("object_type", "department_id"), filter, row -> new LockStats(
+                row.getString("object_type"), row.getString("department_id"),
                 row.getLong("live"), row.getLong("expired"), row.getLong("oldest_seconds"), row.getLong("next_expiry_seconds"),
-                row.getLong("waiters"), row.getLong("longest_wait_seconds")), type, department);
+                row.getLong("waiters"), row.getLong("longest_wait_seconds")));
     }
 
     /**
@@ -437,58 +457,53 @@ public final class ApplLocks {
     }
 
     /**
-     * Lists the policies, in the order of the types.
+     * Reads the policies, in the order of object_type.
      *
-     * @param type only of this type; null is any
-     * @return what is laid down
+     * @param filter which of them
+     * @return the page
      * @throws SQLException as the class says
      */
-    public List<Policy> policies(String type) throws SQLException {
-        return call("list_appl_lock_policies(?)", row -> new Policy(row.getString("object_type"), duration(row, "default_ttl_seconds"),
-                duration(row, "longest_ttl_seconds"), row.getString("take_reason_fl"), row.getString("history_level")), type);
+    public List<Policy> policies(Filter filter) throws SQLException {
+        return read("appl_lock_policies", List.of("object_type"), filter, row -> new Policy(
+                row.getString("object_type"), duration(row, "default_ttl_seconds"), duration(row, "longest_ttl_seconds"),
+                row.getString("take_reason_fl"), row.getString("history_level")));
     }
 
     private static Duration duration(ResultSet row, String column) throws SQLException {
         long seconds = row.getLong(column);
-        return seconds == 0 ? null : Duration.ofSeconds(seconds);
+        return row.wasNull() ? null : Duration.ofSeconds(seconds);
     }
 
     /**
-     * Lists the history, oldest first, a page at a time.
+     * Reads the history, in the order of event_id: the oldest first.
      *
-     * @param type for objects of which type; null is any
-     * @param id for which object; null is any
-     * @param operator what this operator did, lost or got; null is any
-     * @param since how long ago at most; null is any time
-     * @param afterEventId the last event of the page before, or null for the first page
-     * @param maxRows the size of the page: 1 to 10000, and null is 1000
+     * @param filter which events
      * @return the page
      * @throws SQLException as the class says
      */
-    public List<Event> events(String type, String id, String operator, Duration since, Long afterEventId, Long maxRows) throws SQLException {
-        return call("list_appl_lock_events(?, ?, ?, ?, ?, ?)", row -> new Event(
+    public List<Event> history(Filter filter) throws SQLException {
+        return read("appl_lock_history", List.of("event_id"), filter, row -> new Event(
                 row.getLong("event_id"), instant(row, "event_ts"), object(row), row.getString("event"), row.getString("actor_id"),
                 row.getString("db_user"), row.getString("program"),
                 new Owner(row.getString("from_operator_id"), row.getString("from_department_id")),
                 new Owner(row.getString("to_operator_id"), row.getString("to_department_id")),
-                row.getLong("from_fence"), row.getLong("to_fence"), row.getString("reason")),
-                type, id, operator, seconds(since), afterEventId, maxRows);
+                row.getLong("from_fence"), row.getLong("to_fence"), row.getString("reason")));
     }
 
     /**
-     * Tells what concerns an operator: what others did with its locks, who waits for them, and which of them end within the hour.
+     * Tells what concerns an operator: what others did with its locks, and who waits for them.
      *
      * @param operator the operator
-     * @param afterEventId the last event that it has seen, or null for none
+     * @param afterEventId the safeEventId of the answer before, or null the first time. An event may come twice, and none is left out
      * @param maxRows how many notices at most: 1 to 10000, and null is 1000
-     * @return events in their order, then who waits longest first, then what ends first
+     * @return events in their order, then who waits longest first
      * @throws SQLException as the class says
      */
     public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
         return call("inbox_appl_locks(?, ?, ?)", row -> new Notice(
                 row.getString("kind"), row.getLong("event_id"), object(row),
                 new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),
-                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason")),
+                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getLong("safe_event_id")),
                 operator, afterEventId, maxRows);
     }
 
@@ -512,21 +527,40 @@ public final class ApplLocks {
     }
 
     private <T> List<T> call(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        return ask(own -> prepared(own, (isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + routine, Arrays.asList(arguments)),
+                reader);
+    }
+
+    private <T> List<T> read(String view, List<String> key, Filter filter, Reader<T> reader) throws SQLException {
+        return ask(own -> {
+            List<Object> values = new ArrayList<>();
+            List<String> conditions = filter.conditions(isPostgres(own), key, values);
+            String where = conditions.isEmpty() ? "" : " WHERE " + String.join(" AND ", conditions);
+            return prepared(own, "SELECT * FROM " + prefix(own) + view + where + " ORDER BY " + String.join(", ", key)
+                    + " LIMIT " + filter.rows(), values);
+        }, reader);
+    }
+
+    private interface Statements {
+        PreparedStatement on(Connection own) throws SQLException;
+    }
+
+    private <T> List<T> ask(Statements statements, Reader<T> reader) throws SQLException {
         try {
-            return connection != null ? callOn(connection, routine, reader, arguments) : callFinally(routine, reader, arguments);
+            return connection != null ? askOn(connection, statements, reader) : askFinally(statements, reader);
         } catch (SQLException error) {
             throw meaningOf(error);
         }
     }
 
-    /** callFinally commits where the pool's connections do not: closed without a commit, they would forget the lock. */
-    private <T> List<T> callFinally(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+    /** askFinally commits where the pool's connections do not: closed without a commit, they would forget the lock. */
+    private <T> List<T> askFinally(Statements statements, Reader<T> reader) throws SQLException {
         try (Connection own = pool.getConnection()) {
             if (own.getAutoCommit()) {
-                return callAtOnce(own, routine, reader, arguments);
+                return askAtOnce(own, statements, reader);
             }
             try {
-                List<T> answer = callOn(own, routine, reader, arguments);
+                List<T> answer = askOn(own, statements, reader);
                 own.commit();
                 return answer;
             } catch (SQLException | RuntimeException error) {
@@ -537,12 +571,12 @@ public final class ApplLocks {
     }
 
     /**
-     * callAtOnce calls under autocommit. A procedure of MySQL's or MariaDB's that ends with an error may have left its transaction open, and
+     * askAtOnce asks under autocommit. A procedure of MySQL's or MariaDB's that ends with an error may have left its transaction open, and
      * the pool's next caller would go on in it: procedures/README.md, "On MySQL and MariaDB".
      */
-    private <T> List<T> callAtOnce(Connection own, String routine, Reader<T> reader, Object... arguments) throws SQLException {
+    private <T> List<T> askAtOnce(Connection own, Statements statements, Reader<T> reader) throws SQLException {
         try {
-            return callOn(own, routine, reader, arguments);
+            return askOn(own, statements, reader);
         } catch (SQLException error) {
             try (Statement statement = own.createStatement()) {
                 if (!isPostgres(own)) {
@@ -564,31 +598,34 @@ public final class ApplLocks {
         }
     }
 
-    private <T> List<T> callOn(Connection own, String routine, Reader<T> reader, Object... arguments) throws SQLException {
-        try (PreparedStatement statement = own.prepareStatement(caller(own) + routine)) {
-            for (int i = 0; i < arguments.length; i++) {
-                if (arguments[i] == null) {
-                    statement.setNull(i + 1, Types.NULL); // of whatever type the routine has there
-                } else {
-                    statement.setObject(i + 1, arguments[i]);
-                }
+    private static <T> List<T> askOn(Connection own, Statements statements, Reader<T> reader) throws SQLException {
+        try (PreparedStatement statement = statements.on(own); ResultSet rows = statement.executeQuery()) {
+            List<T> answer = new ArrayList<>();
+            while (rows.next()) {
+                answer.add(reader.read(rows));
             }
-            try (ResultSet rows = statement.executeQuery()) {
-                List<T> answer = new ArrayList<>();
-                while (rows.next()) {
-                    answer.add(reader.read(rows));
-                }
-                return answer;
-            }
+            return answer;
         }
     }
 
-    /** caller is how to call a routine that answers with rows. */
-    private String caller(Connection own) throws SQLException {
-        if (isPostgres(own)) {
-            return "SELECT * FROM \"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
+    private static PreparedStatement prepared(Connection own, String sql, List<Object> values) throws SQLException {
+        PreparedStatement statement = own.prepareStatement(sql);
+        for (int i = 0; i < values.size(); i++) {
+            if (values.get(i) == null) {
+                statement.setNull(i + 1, Types.NULL); // of whatever type the routine has there
+            } else {
+                statement.setObject(i + 1, values.get(i));
+            }
         }
-        return schema == null ? "CALL " : "CALL `" + schema.replace("`", "``") + "`.";
+        return statement;
+    }
+
+    /** prefix is the name of the schema, with what joins it to the name behind. */
+    private String prefix(Connection own) throws SQLException {
+        if (isPostgres(own)) {
+            return "\"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
+        }
+        return schema == null ? "" : "`" + schema.replace("`", "``") + "`.";
     }
 
     private static boolean isPostgres(Connection own) throws SQLException {
@@ -624,17 +661,10 @@ public final class ApplLocks {
         return new ApplObject(row.getString("object_type"), row.getString("object_id"));
     }
 
-    private static HeldLock held(ResultSet row, String prefix, ApplObject object) throws SQLException {
+    private static HeldLock held(ResultSet row, String prefix, ApplObject object, Duration ttl) throws SQLException {
         return new HeldLock(object, new Owner(row.getString(prefix + "operator_id"), row.getString(prefix + "department_id")),
                 row.getLong(prefix + "fence"), instant(row, prefix + "acquired_ts"), instant(row, prefix + "lock_ts"),
-                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"),
-                row.getString(prefix + "note"));
-    }
-
-    private static Waiter waiter(ResultSet row) throws SQLException {
-        return new Waiter(object(row), new Owner(row.getString("operator_id"), row.getString("department_id")),
-                row.getString("client_id"), instant(row, "since_ts"), instant(row, "until_ts"), instant(row, "expires_ts"),
-                row.getLong("seconds_left"));
+                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"), ttl, row.getString(prefix + "note"));
     }
 
     /** instant reads UTC, whatever the time zones of the program and the session are: MySQL and MariaDB have no zone in their type. */

@@ -32,8 +32,10 @@ public final class DerbyLocks {
             fence BIGINT NOT NULL,
             acquired_ts BIGINT NOT NULL,
             lock_ts BIGINT NOT NULL,
+            ttl_seconds BIGINT NOT NULL,
             expires_ts BIGINT NOT NULL,
             note VARCHAR(510) DEFAULT '' NOT NULL,
+            released_ts BIGINT,
             CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id)
         )
         """,
@@ -45,102 +47,64 @@ public final class DerbyLocks {
         )
         """,
         """
+        CREATE TABLE appl_lock_fence (
+            id INTEGER NOT NULL,
+            fence BIGINT NOT NULL,
+            CONSTRAINT appl_lock_fence_pk PRIMARY KEY (id)
+        )
+        """,
+        "INSERT INTO appl_lock_fence (id, fence) VALUES (1, 0)",
+        """
         CREATE FUNCTION appl_lock_ms() RETURNS BIGINT
         LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL EXTERNAL NAME 'java.lang.System.currentTimeMillis'
         """,
     };
 
-    private static final String HOLDER = """
-            SELECT operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
+    private static final String READ = """
+            SELECT operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, note, released_ts
             FROM appl_lock
-            WHERE object_type = ? AND object_id = ? AND expires_ts > ?
-            WITH CS
+            WHERE object_type = ? AND object_id = ?
             """;
 
-    /** What a renewal keeps: the same operator, and not expired. */
-    private static final String SAME = "operator_id = CAST(? AS VARCHAR(128)) AND expires_ts > CAST(? AS BIGINT)";
-
-    private static final String RENEW_OR_TAKE_OVER = """
-            UPDATE appl_lock
-            SET department_id = COALESCE(CAST(? AS VARCHAR(128)), CASE WHEN SAME THEN department_id ELSE '' END),
-                note = CASE WHEN SAME THEN note ELSE '' END,
-                fence = CASE WHEN SAME THEN fence WHEN fence >= CAST(? AS BIGINT) THEN fence + 1 ELSE CAST(? AS BIGINT) END,
-                acquired_ts = CASE WHEN SAME THEN acquired_ts ELSE CAST(? AS BIGINT) END,
-                lock_ts = CASE WHEN SAME AND acquired_ts >= CAST(? AS BIGINT) THEN acquired_ts + 1 ELSE CAST(? AS BIGINT) END,
-                expires_ts = CAST(? AS BIGINT) + 1000000 * COALESCE(
-                    CAST(? AS BIGINT),
-                    CASE WHEN NOT (SAME) THEN 604800 WHEN expires_ts - lock_ts < 1500000 THEN 1 ELSE (expires_ts - lock_ts + 500000) / 1000000 END
-                ),
-                operator_id = ?
-            WHERE object_type = ? AND object_id = ? AND (operator_id = ? OR expires_ts <= ?)
-            """.replace("SAME", SAME);
-
+    /** A fence that a purge has removed is not given again. */
     private static final String ACQUIRE = """
-            INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
+            SELECT CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(510)), CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(128)),
+                CASE WHEN fence >= CAST(? AS BIGINT) THEN fence + 1 ELSE CAST(? AS BIGINT) END,
+                CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)
+            FROM appl_lock_fence
+            WHERE id = 1
             """;
 
-    private static final String RELEASE = """
+    /** The row has changed if it is not as it was read. */
+    private static final String COMPARE_AND_SET = """
             UPDATE appl_lock
-            SET expires_ts = ?
-            WHERE object_type = ? AND object_id = ? AND operator_id = ? AND fence = COALESCE(CAST(? AS BIGINT), fence) AND expires_ts > ?
+            SET operator_id = ?, department_id = ?, fence = ?, acquired_ts = ?, lock_ts = ?, ttl_seconds = ?, expires_ts = ?, note = ?,
+                released_ts = ?
+            WHERE object_type = ? AND object_id = ? AND fence = ? AND lock_ts = ? AND expires_ts = ? AND note = ?
+                AND COALESCE(released_ts, 0) = COALESCE(CAST(? AS BIGINT), 0)
             """;
 
-    private static final String TRANSFER = """
-            UPDATE appl_lock
-            SET operator_id = ?,
-                department_id = ?,
-                note = '',
-                fence = CASE WHEN fence >= CAST(? AS BIGINT) THEN fence + 1 ELSE CAST(? AS BIGINT) END,
-                acquired_ts = ?,
-                lock_ts = ?,
-                expires_ts = CAST(? AS BIGINT) + 1000000 * COALESCE(
-                    CAST(? AS BIGINT),
-                    CASE WHEN expires_ts - lock_ts < 1500000 THEN 1 ELSE (expires_ts - lock_ts + 500000) / 1000000 END
-                )
-            WHERE object_type = ? AND object_id = ? AND operator_id = ? AND expires_ts > ?
-            """;
-
-    private static final String NOTE = """
-            UPDATE appl_lock
-            SET note = ?
-            WHERE object_type = ? AND object_id = ? AND operator_id = ? AND fence = COALESCE(CAST(? AS BIGINT), fence) AND expires_ts > ?
-            """;
-
-    private static final String ASSERT = """
-            SELECT operator_id
+    private static final String LIVE = """
+            SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, note, released_ts
             FROM appl_lock
-            WHERE object_type = ? AND object_id = ? AND operator_id = ? AND fence = ? AND expires_ts > ?
-            WITH RS
-            """;
-
-    private static final String LIST = """
-            SELECT object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, expires_ts, note
-            FROM appl_lock
-            WHERE expires_ts > ?
-                AND object_type = COALESCE(CAST(? AS VARCHAR(128)), object_type)
-                AND operator_id = COALESCE(CAST(? AS VARCHAR(128)), operator_id)
-                AND department_id = COALESCE(CAST(? AS VARCHAR(128)), department_id)
-                AND (object_type > CAST(? AS VARCHAR(128)) OR object_type = CAST(? AS VARCHAR(128)) AND object_id > CAST(? AS VARCHAR(510)))
-            ORDER BY object_type, object_id
-            FETCH FIRST ? ROWS ONLY
-            WITH CS
+            WHERE released_ts IS NULL AND expires_ts > ?
             """;
 
     private static final String LONG_FREE = """
-            SELECT object_type, object_id
+            SELECT object_type, object_id, fence
             FROM appl_lock
-            WHERE expires_ts < ? AND fence < ?
+            WHERE COALESCE(released_ts, expires_ts) < ? AND fence < ?
             FETCH FIRST ? ROWS ONLY
             WITH CS
             """;
 
     private static final String PURGE = """
             DELETE FROM appl_lock
-            WHERE object_type = ? AND object_id = ? AND expires_ts < ?
+            WHERE object_type = ? AND object_id = ? AND COALESCE(released_ts, expires_ts) < ?
             """;
 
-    private static final int ROUNDS = 3;
+    private static final int ROUNDS = 30;
     private static final int MICROS = 1_000_000;
     private static final long DEFAULT_TTL = 604_800;
     private static final long LONGEST_TTL = 315_360_000;
@@ -184,6 +148,95 @@ public final class DerbyLocks {
         }
     }
 
+    /** Row is a row of appl_lock. Times are microseconds of the epoch. */
+    private record Row(Owner owner, long fence, long acquired, long locked, long ttl, long expires, String note, Long released) {
+        static Row of(ResultSet row) throws SQLException {
+            long ended = row.getLong("released_ts");
+            Long released = row.wasNull() ? null : Long.valueOf(ended);
+            return new Row(new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
+                    row.getLong("acquired_ts"), row.getLong("lock_ts"), row.getLong("ttl_seconds"), row.getLong("expires_ts"),
+                    row.getString("note"), released);
+        }
+
+        boolean liveAt(long now) {
+            return released == null && expires > now;
+        }
+
+        boolean isOf(String operator, Long number) {
+            return owner.operator().equals(operator) && (number == null || number == fence);
+        }
+
+        /** renewed is the same grant for longer. */
+        Row renewed(String department, Long seconds, long now) {
+            long lasts = seconds == null ? ttl : seconds;
+            return new Row(new Owner(owner.operator(), department == null ? owner.department() : department), fence, acquired,
+                    Math.max(now, locked + 1), lasts, now + MICROS * lasts, note, null);
+        }
+
+        /** next is a new grant. */
+        Row next(String operator, String department, long lasts, long now) {
+            return new Row(new Owner(operator, department == null ? "" : department), Math.max(now, fence + 1), now,
+                    Math.max(now, locked + 1), lasts, now + MICROS * lasts, "", null);
+        }
+
+        Row noted(String text) {
+            return new Row(owner, fence, acquired, locked, ttl, expires, text, released);
+        }
+
+        Row releasedAt(long now) {
+            return new Row(owner, fence, acquired, locked, ttl, expires, note, now);
+        }
+
+        HeldLock held(ApplObject object, long now) {
+            return new HeldLock(object, owner, fence, instant(acquired), instant(locked), instant(expires), secondsLeft(now),
+                    Duration.ofSeconds(ttl), note);
+        }
+
+        long secondsLeft(long now) {
+            return (expires - now + MICROS - 1) / MICROS;
+        }
+
+        Answer granted(String outcome, long now) {
+            return new Answer(true, outcome, NOBODY, fence, instant(expires), secondsLeft(now), note);
+        }
+
+        Answer refused(long now) {
+            return new Answer(false, Answer.HELD, owner, 0, instant(expires), secondsLeft(now), note);
+        }
+    }
+
+    private static final Owner NOBODY = new Owner("", "");
+
+    private static Answer ended(boolean yes, String outcome, Owner holder) {
+        return new Answer(yes, outcome, holder, 0, null, 0, "");
+    }
+
+    /** Decision answers from a row, which is null where there is none, and from the time; or null to begin again: the row has changed. */
+    private interface Decision {
+        Answer take(Row row, long now) throws SQLException;
+    }
+
+    private Answer decide(String routine, ApplObject o, Decision decision) throws SQLException {
+        for (int round = 0; round < ROUNDS; round++) {
+            long now = now();
+            Answer answer = decision.take(read(o, "CS"), now);
+            if (answer != null) {
+                return answer;
+            }
+        }
+        throw new SQLTransientException(routine + ": the object changed hands too often, call again", ApplLockException.CONTENTION);
+    }
+
+    private Row read(ApplObject o, String isolation) throws SQLException {
+        return rows(READ + "WITH " + isolation, Row::of, o.type(), o.id()).stream().findFirst().orElse(null);
+    }
+
+    private boolean compareAndSet(ApplObject o, Row was, Row is) throws SQLException {
+        return change(COMPARE_AND_SET, is.owner().operator(), is.owner().department(), is.fence(), is.acquired(), is.locked(), is.ttl(),
+                is.expires(), is.note(), is.released(), o.type(), o.id(), was.fence(), was.locked(), was.expires(), was.note(),
+                was.released()) == 1;
+    }
+
     /**
      * As {@link ApplLocks#get}.
      *
@@ -194,45 +247,45 @@ public final class DerbyLocks {
      * @throws SQLException as the class says; SQLTransientException with LK003 if the object changed hands too often
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
+        return get(object, owner, ttl, null);
+    }
+
+    /**
+     * As {@link ApplLocks#get}.
+     *
+     * @param object what to lock
+     * @param owner for whom
+     * @param ttl how long the lock lives
+     * @param newFlag Y to refuse the operator's own live lock as well; N or null to renew it
+     * @return ACQUIRED or RENEWED, or no and HELD
+     * @throws SQLException as above
+     */
+    public Answer get(ApplObject object, Owner owner, Duration ttl, String newFlag) throws SQLException {
         Arguments check = new Arguments("get_appl_lock");
         ApplObject o = check.object(object);
-        Owner who = new Owner(check.text("p_operator_id", owner.operator(), 64, true),
-                check.text("p_department_id", owner.department(), 64, false));
+        String who = check.name("p_operator_id", owner.operator(), true);
+        String department = check.name("p_department_id", owner.department(), false);
         Long seconds = check.seconds("p_ttl_seconds", ttl);
-        for (int round = 0; round < ROUNDS; round++) {
-            long now = now();
-            Optional<HeldLock> holder = holder(o, now);
-            if (holder.isPresent() && !holder.get().owner().operator().equals(who.operator())) {
-                return held(holder.get());
+        boolean onlyNew = check.flag("p_new_fl", newFlag);
+        long lasts = seconds == null ? DEFAULT_TTL : seconds;
+        return decide("get_appl_lock", o, (row, now) -> {
+            if (row == null) {
+                return acquire(o, who, department, lasts, now) ? read(o, "CS").granted(Answer.ACQUIRED, now) : null;
             }
-            if (renewOrTakeOver(o, who, seconds, now) || acquire(o, who, seconds, now)) {
-                HeldLock got = holder(o, now).orElseThrow();
-                boolean renewed = got.locked().isAfter(got.acquired());
-                return new Answer(true, renewed ? Answer.RENEWED : Answer.ACQUIRED, NOBODY, got.fence(), got.expires(), got.secondsLeft(),
-                        got.note());
+            boolean live = row.liveAt(now);
+            if (live && (onlyNew || !row.isOf(who, null))) {
+                return row.refused(now);
             }
-        }
-        throw new SQLTransientException("get_appl_lock: the object changed hands too often, call again", ApplLockException.CONTENTION);
-    }
-
-    private static final Owner NOBODY = new Owner("", "");
-
-    private static Answer held(HeldLock lock) {
-        return new Answer(false, Answer.HELD, lock.owner(), 0, lock.expires(), lock.secondsLeft(), lock.note());
-    }
-
-    private boolean renewOrTakeOver(ApplObject o, Owner who, Long seconds, long now) throws SQLException {
-        String operator = who.operator();
-        return change(RENEW_OR_TAKE_OVER, who.department(), operator, now, operator, now, operator, now, now, now, operator, now, now,
-                operator, now, now, now, now, seconds, operator, now, operator, o.type(), o.id(), operator, now) == 1;
+            Row got = live ? row.renewed(department, seconds, now) : row.next(who, department, lasts, now);
+            return compareAndSet(o, row, got) ? got.granted(live ? Answer.RENEWED : Answer.ACQUIRED, now) : null;
+        });
     }
 
     /** acquire tells whether there was no row. One that another transaction has inserted is waited for. */
-    private boolean acquire(ApplObject o, Owner who, Long seconds, long now) throws SQLException {
-        String department = who.department() == null ? "" : who.department();
-        long until = now + MICROS * (seconds == null ? DEFAULT_TTL : seconds);
+    private boolean acquire(ApplObject o, String who, String department, long lasts, long now) throws SQLException {
         try {
-            return change(ACQUIRE, o.type(), o.id(), who.operator(), department, now, now, now, until) == 1;
+            return change(ACQUIRE, o.type(), o.id(), who, department == null ? "" : department, now, now, now, now, lasts,
+                    now + MICROS * lasts) == 1;
         } catch (SQLException error) {
             if (DUPLICATE_KEY.equals(error.getSQLState())) {
                 return false;
@@ -253,14 +306,19 @@ public final class DerbyLocks {
     public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
         Arguments check = new Arguments("release_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.text("p_operator_id", operator, 64, true);
+        String who = check.name("p_operator_id", operator, true);
         check.positive("p_fence", fence);
-        long now = now();
-        if (change(RELEASE, now, o.type(), o.id(), who, fence, now) == 1) {
-            return new Answer(true, Answer.RELEASED, NOBODY, 0, null, 0, "");
-        }
-        return holder(o, now).map(lock -> new Answer(false, Answer.HELD, lock.owner(), 0, null, 0, ""))
-                .orElse(new Answer(true, Answer.FREE, NOBODY, 0, null, 0, ""));
+        return decide("release_appl_lock", o, (row, now) -> {
+            boolean live = row != null && row.liveAt(now);
+            if (live && !row.isOf(who, fence)) {
+                return ended(false, Answer.HELD, row.owner());
+            }
+            boolean ends = row != null && row.released() == null && row.isOf(who, fence);
+            if (ends && !compareAndSet(o, row, row.releasedAt(now))) {
+                return null;
+            }
+            return ended(true, live ? Answer.RELEASED : Answer.FREE, NOBODY);
+        });
     }
 
     /**
@@ -271,7 +329,9 @@ public final class DerbyLocks {
      * @throws SQLException as the class says
      */
     public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
-        return holder(new Arguments("inquire_appl_lock").object(object), now());
+        ApplObject o = new Arguments("inquire_appl_lock").object(object);
+        long now = now();
+        return Optional.ofNullable(read(o, "CS")).filter(row -> row.liveAt(now)).map(row -> row.held(o, now));
     }
 
     /**
@@ -287,18 +347,20 @@ public final class DerbyLocks {
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
         Arguments check = new Arguments("transfer_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.text("p_from_operator_id", from, 64, true);
-        String operator = check.text("p_to_operator_id", to.operator(), 64, true);
-        String department = check.text("p_to_department_id", to.department() == null ? "" : to.department(), 64, false);
+        String who = check.name("p_from_operator_id", from, true);
+        String operator = check.name("p_to_operator_id", to.operator(), true);
+        String department = check.name("p_to_department_id", to.department(), false);
         Long seconds = check.seconds("p_ttl_seconds", ttl);
-        long now = now();
-        boolean done = change(TRANSFER, operator, department, now, now, now, now, now, seconds, o.type(), o.id(), who, now) == 1;
-        Optional<HeldLock> lock = holder(o, now);
-        if (done) {
-            HeldLock got = lock.orElseThrow();
-            return new Answer(true, Answer.TRANSFERRED, NOBODY, got.fence(), got.expires(), got.secondsLeft(), "");
-        }
-        return lock.map(DerbyLocks::held).orElse(new Answer(false, Answer.FREE, NOBODY, 0, null, 0, ""));
+        return decide("transfer_appl_lock", o, (row, now) -> {
+            if (row == null || !row.liveAt(now)) {
+                return ended(false, Answer.FREE, NOBODY);
+            }
+            if (!row.isOf(who, null)) {
+                return row.refused(now);
+            }
+            Row got = row.next(operator, department, seconds == null ? row.ttl() : seconds, now);
+            return compareAndSet(o, row, got) ? got.granted(Answer.TRANSFERRED, now) : null;
+        });
     }
 
     /**
@@ -314,15 +376,18 @@ public final class DerbyLocks {
     public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
         Arguments check = new Arguments("note_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.text("p_operator_id", operator, 64, true);
+        String who = check.name("p_operator_id", operator, true);
         check.positive("p_fence", fence);
         String why = check.text("p_note", note == null ? "" : note, 255, false);
-        long now = now();
-        if (change(NOTE, why, o.type(), o.id(), who, fence, now) == 1) {
-            return new Answer(true, Answer.NOTED, NOBODY, 0, null, 0, "");
-        }
-        return holder(o, now).map(lock -> new Answer(false, Answer.HELD, lock.owner(), 0, null, 0, ""))
-                .orElse(new Answer(false, Answer.FREE, NOBODY, 0, null, 0, ""));
+        return decide("note_appl_lock", o, (row, now) -> {
+            if (row == null || !row.liveAt(now)) {
+                return ended(false, Answer.FREE, NOBODY);
+            }
+            if (!row.isOf(who, fence)) {
+                return ended(false, Answer.HELD, row.owner());
+            }
+            return compareAndSet(o, row, row.noted(why)) ? ended(true, Answer.NOTED, NOBODY) : null;
+        });
     }
 
     /**
@@ -336,11 +401,13 @@ public final class DerbyLocks {
     public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
         Arguments check = new Arguments("assert_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.text("p_operator_id", operator, 64, true);
+        String who = check.name("p_operator_id", operator, true);
         check.positive("p_fence", fence == null ? Long.valueOf(0) : fence);
         long now = now();
-        if (rows(ASSERT, row -> row.getString(1), o.type(), o.id(), who, fence, now).isEmpty()) {
-            String holder = holder(o, now).map(lock -> "held by \"" + lock.owner().operator() + "\", fence " + lock.fence()).orElse("free");
+        Row row = read(o, "RS");
+        boolean live = row != null && row.liveAt(now);
+        if (!live || !row.isOf(who, fence)) {
+            String holder = live ? "held by \"" + row.owner().operator() + "\", fence " + row.fence() : "free";
             throw new ApplLockException(ApplLockException.ASSERTION, "assert_appl_lock: " + o + " is " + holder);
         }
     }
@@ -359,27 +426,22 @@ public final class DerbyLocks {
     }
 
     /**
-     * As {@link ApplLocks#list}, in the order of Java's strings.
+     * As {@link ApplLocks#live}, in the order of Java's strings.
      *
-     * @param type of the objects; null is any
-     * @param owner of which operator, and of which department; null, or null in it, is any
-     * @param after the last object of the page before, or null for the first page
-     * @param maxRows the size of the page: 1 to 10000, and null is 1000
+     * @param filter which of them
      * @return the page
      * @throws SQLException as the class says
      */
-    public List<HeldLock> list(String type, Owner owner, ApplObject after, Long maxRows) throws SQLException {
-        Arguments check = new Arguments("list_appl_locks");
-        Owner who = owner == null ? new Owner(null, null) : owner;
-        String ofType = type == null ? null : check.type(type);
-        String operator = who.operator() == null ? null : check.text("p_operator_id", who.operator(), 64, true);
-        String department = check.text("p_department_id", who.department(), 64, false);
-        String afterType = after == null || after.type() == null ? "" : check.text("p_after_type", after.type(), 64, false);
-        String afterId = after == null || after.id() == null ? "" : check.text("p_after_id", after.id(), 255, false);
-        long most = check.number("p_max_rows", maxRows, DEFAULT_ROWS, MOST_ROWS);
+    public List<HeldLock> live(Filter filter) throws SQLException {
         long now = now();
-        return rows(LIST, row -> lock(new ApplObject(row.getString("object_type"), row.getString("object_id")), row, now),
-                now, ofType, operator, department, afterType, afterType, afterId, most);
+        List<Object> values = new ArrayList<>(List.of(now));
+        StringBuilder sql = new StringBuilder(LIVE);
+        for (String condition : filter.conditions(false, List.of("object_type", "object_id"), values)) {
+            sql.append(" AND ").append(condition);
+        }
+        sql.append(" ORDER BY object_type, object_id FETCH FIRST ").append(filter.rows()).append(" ROWS ONLY WITH CS");
+        return rows(sql.toString(), row -> Row.of(row).held(new ApplObject(row.getString("object_type"), row.getString("object_id")), now),
+                values.toArray());
     }
 
     /**
@@ -397,25 +459,17 @@ public final class DerbyLocks {
         long now = now();
         long before = now - MICROS * seconds;
         long purged = 0;
-        for (ApplObject o : rows(LONG_FREE, row -> new ApplObject(row.getString(1), row.getString(2)), before, now, most)) {
-            purged += change(PURGE, o.type(), o.id(), before);
+        for (Free free : rows(LONG_FREE, row -> new Free(row.getString(1), row.getString(2), row.getLong(3)), before, now, most)) {
+            change("UPDATE appl_lock_fence SET fence = ? WHERE id = 1 AND fence < ?", free.fence(), free.fence());
+            purged += change(PURGE, free.type(), free.id(), before);
         }
         return purged;
     }
 
-    private static HeldLock lock(ApplObject object, ResultSet row, long now) throws SQLException {
-        long expires = row.getLong("expires_ts");
-        return new HeldLock(object, new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
-                instant(row.getLong("acquired_ts")), instant(row.getLong("lock_ts")), instant(expires),
-                (expires - now + MICROS - 1) / MICROS, row.getString("note"));
-    }
+    private record Free(String type, String id, long fence) {}
 
     private static Instant instant(long micros) {
         return Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
-    }
-
-    private Optional<HeldLock> holder(ApplObject o, long now) throws SQLException {
-        return rows(HOLDER, row -> lock(o, row, now), o.type(), o.id(), now).stream().findFirst();
     }
 
     /** now is the database's clock in microseconds, read before any wait: too early is the safe side. */
@@ -458,15 +512,30 @@ public final class DerbyLocks {
     /** Arguments checks what the procedures of the servers check. */
     private record Arguments(String routine) {
         ApplObject object(ApplObject object) throws SQLException {
-            return new ApplObject(type(object.type()), text("p_object_id", object.id(), 255, true));
-        }
-
-        String type(String value) throws SQLException {
-            String type = text("p_object_type", value, 64, true);
+            String type = name("p_object_type", object.type(), true);
             if (type.indexOf(':') >= 0) {
                 throw invalid("p_object_type must not contain a colon");
             }
-            return type;
+            return new ApplObject(type, printable("p_object_id", text("p_object_id", object.id(), 255, true)));
+        }
+
+        String name(String parameter, String value, boolean required) throws SQLException {
+            return printable(parameter, text(parameter, value, 64, required));
+        }
+
+        private String printable(String parameter, String value) throws SQLException {
+            if (value != null && value.codePoints().anyMatch(Character::isISOControl)) {
+                throw invalid(parameter + " must not contain a control character");
+            }
+            return value;
+        }
+
+        boolean flag(String parameter, String value) throws SQLException {
+            String flag = value == null ? "" : value.replaceFirst(" +$", "");
+            if (!flag.matches("[YN]?")) {
+                throw invalid(parameter + " must be Y or N");
+            }
+            return flag.equals("Y");
         }
 
         String text(String parameter, String value, int longest, boolean required) throws SQLException {

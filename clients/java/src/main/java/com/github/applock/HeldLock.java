@@ -1,5 +1,6 @@
 package com.github.applock;
 
+import java.time.Duration;
 import java.time.Instant;
 
 /**
@@ -12,8 +13,9 @@ import java.time.Instant;
  * @param locked when it was last got, renewed or transferred
  * @param expires when it ends
  * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call
+ * @param ttl what the last get, renewal or transfer asked for; null from inquire, which does not tell
  * @param note what the holder has noted; may be empty
  */
 public record HeldLock(
         ApplObject object, Owner owner, long fence, Instant acquired, Instant locked, Instant expires, long secondsLeft,
-        String note) {}
+        Duration ttl, String note) {}

@@ -10,11 +10,13 @@ import java.time.Instant;
  * @param client the program that waits
  * @param since since when
  * @param until how long the waiter meant to wait, or null
- * @param expires when the waiter is no longer listed, unless the program polls
- * @param secondsLeft whole seconds until then, rounded up
+ * @param waitedSeconds whole seconds that it has waited, rounded down
+ * @param holder who holds the object; two empty strings when it is free
+ * @param secondsLeft whole seconds until the holder's lock ends, rounded up; 0 when it is free
  */
 public record Waiter(
-        ApplObject object, Owner owner, String client, Instant since, Instant until, Instant expires, long secondsLeft) {
+        ApplObject object, Owner owner, String client, Instant since, Instant until, long waitedSeconds, Owner holder,
+        long secondsLeft) {
     /**
      * What a program waits for.
      *

@@ -127,7 +127,7 @@ class ApplLocksTest {
     @Test
     void contentionIsTransient() throws SQLException {
         Server.POSTGRES.execute("CREATE SCHEMA contended",
-                "CREATE FUNCTION contended.inquire_appl_lock_row(text, text) RETURNS TABLE (p_return_cd text) LANGUAGE plpgsql"
+                "CREATE FUNCTION contended.inquire_appl_lock_row(text, text) RETURNS TABLE (p_ok_fl text) LANGUAGE plpgsql"
                         + " AS $$BEGIN RAISE EXCEPTION 'again' USING ERRCODE = 'LK003'; END$$");
         assertThatThrownBy(() -> Server.POSTGRES.locks().schema("contended").inquire(object))
                 .isInstanceOfSatisfying(SQLTransientException.class, error -> assertThat(ApplLocks.isTransient(error)).isTrue());
@@ -163,7 +163,7 @@ class ApplLocksTest {
     @Test
     void callsOfPgjdbc() throws SQLException {
         Server server = Server.POSTGRES;
-        String call = "CALL applock.get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        String call = "CALL applock.get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         try (Connection connection = DriverManager.getConnection(server.url(), server.user(), server.password())) {
             assertThatThrownBy(() -> got(connection, call, Types.VARCHAR, Types.TIMESTAMP)).hasFieldOrPropertyWithValue("SQLState", "42821");
             assertThat(got(connection, call, Types.CHAR, Types.TIMESTAMP)).isEqualTo("Y RENEWED"); // the call before has locked
@@ -189,12 +189,13 @@ class ApplLocksTest {
             statement.setString(3, "JDOE");
             statement.setString(4, "CS");
             statement.setLong(5, 3600);
+            statement.setString(6, "N");
             int[] types = {flag, Types.VARCHAR, Types.VARCHAR, Types.VARCHAR, Types.BIGINT, time, Types.BIGINT, Types.VARCHAR};
             for (int i = 0; i < types.length; i++) {
-                statement.registerOutParameter(6 + i, types[i]);
+                statement.registerOutParameter(7 + i, types[i]);
             }
             statement.execute();
-            return statement.getString(6) + " " + statement.getString(7);
+            return statement.getString(7) + " " + statement.getString(8);
         }
     }
 
@@ -204,7 +205,7 @@ class ApplLocksTest {
     void callsOfMySQL(String driver) throws SQLException {
         for (Server server : List.of(Server.MARIADB, Server.MYSQL)) {
             try (Connection connection = DriverManager.getConnection(by(driver, server), server.user(), server.password())) {
-                String answer = got(connection, "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}", Types.CHAR, Types.TIMESTAMP);
+                String answer = got(connection, "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}", Types.CHAR, Types.TIMESTAMP);
                 assertThat(answer).isEqualTo("Y ACQUIRED");
                 server.expire(object);
             }
@@ -227,7 +228,7 @@ class ApplLocksTest {
                 "GRANT EXECUTE ON PROCEDURE get_appl_lock TO '" + user + "'@'%'",
                 "GRANT EXECUTE ON PROCEDURE get_appl_lock_row TO '" + user + "'@'%'");
         String url = by("mysql", server) + "?allowPublicKeyRetrieval=true";
-        String call = "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}";
+        String call = "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}";
         try {
             try (Connection connection = DriverManager.getConnection(url, user, "Secret-123")) {
                 if (server == Server.MARIADB) {
@@ -274,7 +275,7 @@ class ApplLocksTest {
         List<Boolean> near = new ArrayList<>();
         for (String url : List.of(Server.MYSQL.url(), Server.MYSQL.url() + "?connectionTimeZone=UTC")) {
             try (Connection connection = DriverManager.getConnection(url, Server.MYSQL.user(), Server.MYSQL.password());
-                    PreparedStatement statement = connection.prepareStatement("CALL get_appl_lock_row(?, ?, 'JDOE', '', 3600)")) {
+                    PreparedStatement statement = connection.prepareStatement("CALL get_appl_lock_row(?, ?, 'JDOE', '', 3600, NULL)")) {
                 statement.setString(1, object.type());
                 statement.setString(2, object.id());
                 try (ResultSet row = statement.executeQuery()) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.github.applock.Answer;
 import com.github.applock.ApplLocks;
 import com.github.applock.ApplObject;
+import com.github.applock.Filter;
 import com.github.applock.HeldLock;
 import com.github.applock.Owner;
 import com.github.applock.Server;
@@ -152,7 +153,7 @@ class ApplLockProviderTest {
             Thread.currentThread().interrupt();
             lock.unlock();
             assertThat(Thread.interrupted()).isTrue();
-            assertThat(server.locks().list(object.type(), null, null, null).stream()
+            assertThat(server.locks().live(Filter.ALL.where("object_type", object.type())).stream()
                     .filter(each -> each.object().equals(object)).allMatch(each -> each.secondsLeft() == 1)).isTrue();
         }
 

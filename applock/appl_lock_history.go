@@ -1,0 +1,168 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// EventKind is what an event of the history is. More kinds may come.
+type EventKind string
+
+// The kinds of events.
+const (
+	// EventTransferred is a transfer.
+	EventTransferred EventKind = "TRANSFERRED"
+	// EventTaken is a take: the actor is who has taken it.
+	EventTaken EventKind = "TAKEN"
+	// EventReleased is a release by another actor than the holder, or with a reason; with HistoryAll any.
+	EventReleased EventKind = "RELEASED"
+	// EventOvertaken is a get of what another operator's lock had expired on, which had not been released.
+	EventOvertaken EventKind = "OVERTAKEN"
+	// EventAcquired is a new grant of what was free; as EventRenewed and EventRefused it comes only with HistoryAll.
+	EventAcquired EventKind = "ACQUIRED"
+	// EventRenewed is a renewal, also that of a lease: From and To are the holder.
+	EventRenewed EventKind = "RENEWED"
+	// EventRefused is a Get of what another operator held: the actor is who was refused, From and To are the holder. Who waits is
+	// refused when it begins, and when it asks in vain for what has become free, but not each time that it looks. A get of several
+	// objects that takes none has none of these.
+	EventRefused EventKind = "REFUSED"
+	// EventPurged is a purge that removed rows; the reason is their number.
+	EventPurged EventKind = "PURGED"
+	// EventHistoryPurged is a purge of the history that removed events; the reason is their number.
+	EventHistoryPurged EventKind = "HISTORY_PURGED"
+	// EventPolicy is a change of the policy of a type; the reason begins with what it says now.
+	EventPolicy EventKind = "POLICY"
+)
+
+// Event is an event of the history.
+type Event struct {
+	// ID is greater for a later event.
+	ID int64
+	At time.Time
+	// Object is empty for EventPurged and EventHistoryPurged, and has no ID for EventPolicy.
+	Object Object
+	Kind   EventKind
+	// Actor is who did it, as the call said; User is the database user, empty on SQLite, and Program what the connection calls
+	// itself, empty where it does not.
+	Actor   string
+	User    string
+	Program string
+	// From is who held the object, by the grant FromFence; To who holds it since, by ToFence: nobody and zero after a release.
+	From      Owner
+	FromFence Fence
+	To        Owner
+	ToFence   Fence
+	Reason    string
+}
+
+// EventsRequest selects events. An empty field selects any.
+type EventsRequest struct {
+	ObjectType string
+	ObjectID   string
+	// Operator selects what this operator did, lost or got.
+	Operator string
+	// Since selects what happened at most so long ago: whole seconds up to MaxTTL.
+	Since time.Duration
+	// NewestFirst turns the order round.
+	NewestFirst bool
+	// After is the ID of an event; it selects those that come after it in the order of the list.
+	After int64
+	// PageSize is how many events one call to the database returns: 1 to MaxPageSize, zero is
+	// DefaultPageSize. It does not limit the list.
+	PageSize int
+}
+
+// Events returns the history, oldest first unless the request says otherwise. It reads page by page while the caller iterates and holds no connection in
+// between. An event is numbered before its transaction commits: one that commits meanwhile may be left out. An error
+// ends the iteration and comes with a zero Event.
+func (c *Client) Events(ctx context.Context, request EventsRequest) iter.Seq2[Event, error] {
+	o := c.operations
+	return func(yield func(Event, error) bool) {
+		params, err := request.params()
+		if err != nil {
+			yield(Event{}, fmt.Errorf("list events: %w", err))
+			return
+		}
+		for {
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Event, error) { return o.driver.ApplLockHistory(ctx, params) })
+			if err != nil {
+				yield(Event{}, fmt.Errorf("list events: %w", o.readError(err)))
+				return
+			}
+			o.log(ctx, "appl_lock_history", slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				if !yield(eventOf(row), nil) {
+					return
+				}
+			}
+			if int64(len(rows)) < params.MaxRows {
+				return
+			}
+			params.AfterEventID = rows[len(rows)-1].EventID
+		}
+	}
+}
+
+func (r EventsRequest) params() (db.ApplLockHistoryParams, error) {
+	var params db.ApplLockHistoryParams
+	var err error
+	if r.ObjectType != "" {
+		if params.ObjectType, err = checkObjectType("ObjectType", r.ObjectType); err != nil {
+			return params, err
+		}
+	}
+	if r.ObjectID != "" {
+		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
+			return params, err
+		}
+	}
+	if r.Operator != "" {
+		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
+			return params, err
+		}
+	}
+	if r.Since != 0 {
+		if params.SinceSeconds, err = checkSeconds("Since", r.Since, 0); err != nil {
+			return params, err
+		}
+	}
+	if r.After < 0 {
+		return params, &InvalidError{Argument: "After", Reason: "must not be negative"}
+	}
+	params.AfterEventID, params.NewestFirst = r.After, r.NewestFirst
+	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	return params, err
+}
+
+// checkActor checks what a release or a transfer tells the history.
+func checkActor(actor, reason string) (checkedActor, checkedReason string, err error) {
+	if actor != "" {
+		if checkedActor, err = checkText("Actor", actor, MaxOperatorLength); err != nil {
+			return "", "", err
+		}
+	}
+	checkedReason, err = checkOptionalText("Reason", reason, MaxReasonLength)
+	return checkedActor, checkedReason, err
+}
+
+func eventOf(row db.Event) Event {
+	return Event{
+		ID:        row.EventID,
+		At:        row.EventTS,
+		Object:    Object{Type: row.ObjectType, ID: row.ObjectID},
+		Kind:      EventKind(row.Event),
+		Actor:     row.ActorID,
+		User:      row.DBUser,
+		Program:   row.Program,
+		From:      Owner{Operator: row.FromOperatorID, Department: row.FromDepartmentID},
+		FromFence: Fence(row.FromFence),
+		To:        Owner{Operator: row.ToOperatorID, Department: row.ToDepartmentID},
+		ToFence:   Fence(row.ToFence),
+		Reason:    row.Reason,
+	}
+}

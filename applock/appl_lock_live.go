@@ -1,0 +1,174 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// The sizes of a page of List and of a batch of Purge.
+const (
+	DefaultPageSize = 1000
+	MaxPageSize     = 10000
+)
+
+// ListRequest selects live locks. An empty field selects any.
+type ListRequest struct {
+	ObjectType string
+	// ObjectID selects one object of ObjectType.
+	ObjectID string
+	// Prefix selects the objects whose TYPE:ID begins with it, such as "customer:4" or "cust", instead of ObjectType
+	// and ObjectID. Only that part of the table is read.
+	Prefix     string
+	Operator   string
+	Department string
+	// NoDepartment selects locks without a department.
+	NoDepartment bool
+	// OlderThan selects grants that began at least so long ago: whole seconds up to MaxTTL.
+	OlderThan time.Duration
+	// ExpiresWithin selects locks that end within this time unless they are renewed: whole seconds up to MaxTTL.
+	ExpiresWithin time.Duration
+	// Order is how the list is sorted; empty is ByObject.
+	Order ListOrder
+	// After leaves out what comes before the end of an earlier list, whose last object it is. It need not be held any more.
+	// It is for ByObject only.
+	After Object
+	// PageSize is how many locks one call to the database returns: 1 to MaxPageSize, zero is
+	// DefaultPageSize. It limits the list in any order but ByObject.
+	PageSize int
+}
+
+// ListOrder is an order of List. The objects' bytes decide between equals.
+type ListOrder string
+
+// The orders of List. In any other than ByObject the list has one page, and no Prefix or ObjectID.
+const (
+	// ByObject is the order of the objects' bytes, in which a list goes on page by page.
+	ByObject ListOrder = ListOrder(db.LiveByKey)
+	// ByTimeLeft has the lock first that ends soonest.
+	ByTimeLeft ListOrder = ListOrder(db.LiveEndsSoonest)
+	// ByAge has the oldest grant first.
+	ByAge ListOrder = ListOrder(db.LiveOldest)
+	// ByWaiters has the lock first for which an operator has waited longest, and no lock for which nobody waits.
+	ByWaiters ListOrder = ListOrder(db.LiveWaitedFor)
+)
+
+// List returns the live locks, which the database selects and sorts. In the order of the objects' bytes it reads page by page while
+// the caller iterates and holds no connection in between; a lock that lives through the whole iteration appears exactly once. In
+// any other order it returns the first PageSize locks. An error ends the iteration and comes with a zero Lock.
+func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
+	o := c.operations
+	return func(yield func(Lock, error) bool) {
+		params, keys, err := request.params()
+		if err != nil {
+			yield(Lock{}, fmt.Errorf("list: %w", err))
+			return
+		}
+		for {
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Lock, error) { return o.driver.ApplLockLive(ctx, params) })
+			if err != nil {
+				yield(Lock{}, fmt.Errorf("list: %w", o.readError(err)))
+				return
+			}
+			o.log(ctx, "appl_lock_live", slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				lock := lockOf(row)
+				if keys.contains(lock.Object) && !yield(lock, nil) || params.Order == db.LiveByKey && keys.endsAt(lock.Object) {
+					return
+				}
+			}
+			if int64(len(rows)) < params.MaxRows || params.Order != db.LiveByKey {
+				return
+			}
+			last := rows[len(rows)-1]
+			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+		}
+	}
+}
+
+func (r ListRequest) params() (db.ApplLockLiveParams, keyRange, error) {
+	var params db.ApplLockLiveParams
+	keys, err := checkKeys(r.ObjectType, r.ObjectID, r.Prefix)
+	if err != nil {
+		return params, keys, err
+	}
+	params.ObjectType = keys.objectType
+	if params.AfterType, params.AfterID, err = keys.startAfter(r.After); err != nil {
+		return params, keys, err
+	}
+	if r.Operator != "" {
+		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
+			return params, keys, err
+		}
+	}
+	if params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment); err != nil {
+		return params, keys, err
+	}
+	if params.OlderThanSeconds, err = checkOptionalSeconds("OlderThan", r.OlderThan); err != nil {
+		return params, keys, err
+	}
+	if params.ExpiresWithinSeconds, err = checkOptionalSeconds("ExpiresWithin", r.ExpiresWithin); err != nil {
+		return params, keys, err
+	}
+	if params.Order, err = r.order(); err != nil {
+		return params, keys, err
+	}
+	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	if keys.exact && r.PageSize == 0 {
+		params.MaxRows = 1 // most often the lock itself, or one behind it
+	}
+	return params, keys, err
+}
+
+// order checks the order. What is a part of the order of objects cannot be had in another one.
+func (r ListRequest) order() (db.LiveOrder, error) {
+	switch r.Order {
+	case ByObject:
+		return db.LiveByKey, nil
+	case ByTimeLeft, ByAge, ByWaiters:
+	default:
+		return "", &InvalidError{Argument: "Order", Reason: fmt.Sprintf("%q is not an order of List", r.Order)}
+	}
+	if r.Prefix != "" || r.ObjectID != "" || r.After != (Object{}) {
+		return "", &InvalidError{Argument: "Order", Reason: "must be ByObject together with a Prefix, an ObjectID or After"}
+	}
+	return db.LiveOrder(r.Order), nil
+}
+
+// checkDepartment returns the department to select, nil for any.
+func checkDepartment(department string, none bool) (*string, error) {
+	trimmed, err := checkName("Department", department, MaxDepartmentLength)
+	switch {
+	case err != nil:
+		return nil, err
+	case none && trimmed != "":
+		return nil, &InvalidError{Argument: "NoDepartment", Reason: "is wanted together with a department"}
+	case none, trimmed != "":
+		return &trimmed, nil
+	default:
+		return nil, nil
+	}
+}
+
+// checkOptionalSeconds returns a time in whole seconds, zero for one that is not given.
+func checkOptionalSeconds(argument string, value time.Duration) (int64, error) {
+	if value == 0 {
+		return 0, nil
+	}
+	return checkSeconds(argument, value, 0)
+}
+
+// checkRows returns the size of a page or batch, or the default for zero.
+func checkRows(argument string, rows int) (int64, error) {
+	if rows == 0 {
+		return DefaultPageSize, nil
+	}
+	if rows < 0 || rows > MaxPageSize {
+		return 0, &InvalidError{Argument: argument, Reason: fmt.Sprintf("must lie between 1 and %d", MaxPageSize)}
+	}
+	return int64(rows), nil
+}

@@ -1,0 +1,52 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// PoliciesRequest selects policies.
+type PoliciesRequest struct {
+	// ObjectType selects that of one type; empty selects all.
+	ObjectType string
+}
+
+// Policies returns the policies that there are, in the order of the types. It writes nothing and waits for nobody. It needs the
+// right of a supervisor, an auditor or an administrator.
+func (c *Client) Policies(ctx context.Context, request PoliciesRequest) ([]Policy, error) {
+	policies, err := c.operations.policies(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("list policies: %w", err)
+	}
+	return policies, nil
+}
+
+func (o operations) policies(ctx context.Context, request PoliciesRequest) ([]Policy, error) {
+	var params db.ApplLockPoliciesParams
+	var err error
+	if request.ObjectType != "" {
+		if params.ObjectType, err = checkObjectType("ObjectType", request.ObjectType); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Policy, error) { return o.driver.ApplLockPolicies(ctx, params) })
+	if err != nil {
+		return nil, o.readError(err)
+	}
+	o.log(ctx, "appl_lock_policies", slog.Int("rows", len(rows)))
+	policies := make([]Policy, len(rows))
+	for i, row := range rows {
+		policies[i] = Policy{
+			Type:              row.ObjectType,
+			DefaultTTL:        time.Duration(row.DefaultTTLSeconds) * time.Second,
+			LongestTTL:        time.Duration(row.LongestTTLSeconds) * time.Second,
+			TakeWithoutReason: row.TakeReasonFL == db.No,
+			HistoryLevel:      HistoryLevel(row.HistoryLevel),
+		}
+	}
+	return policies, nil
+}

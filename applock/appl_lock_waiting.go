@@ -1,0 +1,133 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Waiter is somebody who waits for an object.
+type Waiter struct {
+	Object Object
+	Owner  Owner
+	// Client is the waiting program, by a name that it has made up for itself.
+	Client string
+	// Since is when it began to wait.
+	Since time.Time
+	// Until is when it gives up; zero is never.
+	Until time.Time
+	// Waited is how long it has waited, in whole seconds by the database's clock, rounded down.
+	Waited time.Duration
+	// Holder is who holds the object, and Left how long that lock lasts, in whole seconds, rounded up: empty and zero when the
+	// object is free.
+	Holder Owner
+	Left   time.Duration
+}
+
+// WaitersRequest selects waiters. An empty field selects any.
+type WaitersRequest struct {
+	ObjectType string
+	ObjectID   string
+	// Prefix selects the objects whose TYPE:ID begins with it, such as "customer:4" or "cust", instead of ObjectType
+	// and ObjectID. Only that part of the table is read.
+	Prefix     string
+	Operator   string
+	Department string
+	// NoDepartment selects waiters without a department.
+	NoDepartment bool
+	// OlderThan selects those who have waited for at least so long: whole seconds up to MaxTTL. It chooses among those
+	// that the database returns, to the second and by its clock.
+	OlderThan time.Duration
+	// After leaves out those who wait for this object, or for one before it in the order of the list.
+	After Object
+	// PageSize is how many waiters one call to the database returns: 1 to MaxPageSize, zero is
+	// DefaultPageSize. It does not limit the list.
+	PageSize int
+}
+
+// Waiters returns those who wait, in the order of the bytes of object, operator and client. It reads page by page
+// while the caller iterates and holds no connection in between; one who waits through the whole iteration
+// appears exactly once. An error ends the iteration and comes with a zero Waiter.
+func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[Waiter, error] {
+	o := c.operations
+	return func(yield func(Waiter, error) bool) {
+		params, keys, err := request.params()
+		if err != nil {
+			yield(Waiter{}, fmt.Errorf("list waiters: %w", err))
+			return
+		}
+		for {
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Waiter, error) { return o.driver.ApplLockWaiting(ctx, params) })
+			if err != nil {
+				yield(Waiter{}, fmt.Errorf("list waiters: %w", o.readError(err)))
+				return
+			}
+			o.log(ctx, "appl_lock_waiting", slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				waiter := waiterOf(row)
+				if keys.contains(waiter.Object) && request.selects(waiter) && !yield(waiter, nil) || keys.endsAt(waiter.Object) {
+					return
+				}
+			}
+			if int64(len(rows)) < params.MaxRows {
+				return
+			}
+			last := rows[len(rows)-1]
+			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+			params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
+		}
+	}
+}
+
+func (r WaitersRequest) params() (db.ApplLockWaitingParams, keyRange, error) {
+	var params db.ApplLockWaitingParams
+	// The database selects by id itself.
+	keys, err := checkKeys(r.ObjectType, "", r.Prefix)
+	if err != nil {
+		return params, keys, err
+	}
+	params.ObjectType = keys.objectType
+	if params.AfterType, params.AfterID, err = keys.startAfter(r.After); err != nil {
+		return params, keys, err
+	}
+	if r.ObjectID != "" {
+		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
+			return params, keys, err
+		}
+	}
+	if r.Operator != "" {
+		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
+			return params, keys, err
+		}
+	}
+	if params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment); err != nil {
+		return params, keys, err
+	}
+	if _, err := checkOptionalSeconds("OlderThan", r.OlderThan); err != nil {
+		return params, keys, err
+	}
+	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	return params, keys, err
+}
+
+// selects reports whether the request wants a waiter that the database has selected.
+func (r WaitersRequest) selects(waiter Waiter) bool {
+	return waiter.Object != r.After && waiter.Waited >= r.OlderThan
+}
+
+func waiterOf(row db.Waiter) Waiter {
+	return Waiter{
+		Object: Object{Type: row.ObjectType, ID: row.ObjectID},
+		Owner:  Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+		Client: row.ClientID,
+		Since:  row.SinceTS,
+		Until:  row.UntilTS,
+		Waited: time.Duration(row.WaitedSeconds) * time.Second,
+		Holder: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},
+		Left:   time.Duration(row.SecondsLeft) * time.Second,
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// listedLock is a line of the list, which has no need to say that it is held.
+type listedLock struct {
+	lockAnswer
+	TTLSeconds int64 `json:"ttl_seconds"`
+}
+
+func listedLockOf(lock applock.Lock) record {
+	answer := newAnswer(lock.Object, applock.Owner{})
+	answer.heldAs(lock)
+	return listedLock{answer, wholeSeconds(lock.TTL)}
+}
+
+func (l listedLock) fields() []field {
+	return []field{
+		{title: "OBJECT", value: l.object()},
+		{title: "OPERATOR", value: l.Holder},
+		{title: "DEPARTMENT", value: l.HolderDepartment},
+		{title: "SINCE", value: l.AcquiredTS},
+		{title: "LEFT", value: lasting(l.SecondsLeft)},
+		{title: "FENCE", value: l.Fence, wide: true},
+		{title: "LOCKED", value: l.LockTS, wide: true},
+		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
+		{title: "TTL", value: lasting(l.TTLSeconds), wide: true},
+		{title: "NOTE", value: l.Note},
+	}
+}
+
+// listFlags are what the user wants to be listed.
+type listFlags struct {
+	request   applock.ListRequest
+	object    string
+	olderThan duration
+	within    duration
+	waiting   bool
+	order     order
+	limit     number
+}
+
+func (a *app) listCommand() *cobra.Command {
+	flags := listFlags{limit: number{max: math.MaxInt64}}
+	command := &cobra.Command{
+		Use:   "list [--waiting] [--prefix customer:4] [--operator O] [--sort left]",
+		Short: "List the live locks, or who waits for one",
+		Long: `Lists the live locks in the order of their objects: who holds what, since when, how long that is still to
+last, and what the holder has noted. Several conditions must all hold; one that is not given, or empty,
+lets everything pass. An empty list is a list: exit code 0. Below it stderr says how many there are, and
+whether the operator was written in the wrong case: names are compared byte for byte.
+
+With --object, or with --prefix and the beginning of TYPE:ID, only that part of the table is read. The
+list is read and printed page by page, and --timeout is for each page. The database sorts: --sort left
+has what ends soonest first, age the oldest grant, waiters what has been waited for longest, and nothing
+that nobody waits for. In these orders a list has 10000 lines at the most, and takes no --object or
+--prefix.
+
+With --waiting it lists those who wait for a lock, since when, who holds it, and which program waits:
+get --wait, and programs that have said so. Who is first in this list is not the next one to get the lock.
+
+With --output json each lock, or waiter, is an object on a line of its own.`,
+		Example: `  applockctl list
+  applockctl list --type customer --department sales
+  applockctl list --prefix customer:42 --no-department
+  applockctl list --operator jdoe --older-than 2d --output json
+  applockctl list --expires-within 1h --sort left
+  applockctl list --waiting --object customer:42`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.list(ctx, flags)
+		}),
+	}
+	request := &flags.request
+	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
+	command.Flags().StringVar(&flags.object, "object", "", "only this object")
+	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds, or waits for")
+	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds, or waits for")
+	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what nobody's department holds, or waits for")
+	command.Flags().Var(&flags.olderThan, "older-than", "only who has held it, or waited for it, for so long")
+	command.Flags().Var(&flags.within, "expires-within", "only what ends so soon unless it is renewed")
+	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list those who wait, not those who hold")
+	command.Flags().Var(&flags.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
+	command.Flags().Var(&flags.limit, "limit", "at most so many, the first ones")
+	complete(command, "sort", orders()...)
+	offers(command, "object", a.completeObject)
+	offers(command, "operator", a.completeOperator)
+	return command
+}
+
+func (a *app) list(ctx context.Context, flags listFlags) error {
+	if flags.object != "" {
+		if flags.request.ObjectType != "" {
+			return refused("--object", "says the type already: leave out --type")
+		}
+		object, err := applock.ParseObject(flags.object)
+		switch {
+		case err != nil:
+			return fmt.Errorf("list: %w", err)
+		case trim(object.Type) == "", trim(object.ID) == "":
+			return refused("--object", "must have a type and an id")
+		}
+		flags.request.ObjectType, flags.request.ObjectID = object.Type, object.ID
+	}
+	flags.request.OlderThan = time.Duration(flags.olderThan)
+	flags.request.ExpiresWithin = time.Duration(flags.within)
+	if flags.order.listed() != applock.ByObject {
+		if flags.waiting || flags.object != "" || flags.request.Prefix != "" {
+			return refused("--sort "+flags.order.String(), "is for a list of locks without --object and --prefix")
+		}
+		flags.request.Order, flags.request.PageSize = flags.order.listed(), applock.MaxPageSize
+		if flags.limit.value > 0 {
+			flags.request.PageSize = int(min(flags.limit.value, applock.MaxPageSize))
+		}
+	}
+	if flags.waiting {
+		return a.listWaiters(ctx, flags)
+	}
+	return a.printList(ctx, "list", "lock", listedLock{}, func(ctx context.Context, s session, p *printer) error {
+		err := printRows(s, p, s.List(ctx, flags.request), flags.limit.value, listedLockOf)
+		if err == nil && p.records == 0 {
+			a.hintAtOperator(ctx, s, flags.request)
+		}
+		return err
+	})
+}
+
+// refused is a mistake in the command line that only this command knows.
+func refused(argument, reason string) error {
+	return fmt.Errorf("list: %w", &applock.InvalidError{Argument: argument, Reason: reason})
+}
+
+// printList prints what rows prints, and for people how many there are.
+func (a *app) printList(
+	ctx context.Context, operation, what string, like record, rows func(context.Context, session, *printer) error,
+) error {
+	p := a.newPrinter(like)
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		if err := rows(ctx, s, p); err != nil {
+			_ = p.flush() // what was read is worth printing, but the first error is the one to tell
+			return err
+		}
+		if err := p.end(); err != nil {
+			return err
+		}
+		if a.output == formatTable {
+			a.note("%s", count(p.records, what))
+		}
+		return nil
+	})
+}
+
+// printRows prints at most limit rows, or all for zero. It limits the reading of each page, not the printing: the list may go to a
+// pager.
+func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int64, recordOf func(T) record) error {
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if limit > 0 && int64(p.records) == limit {
+			return nil
+		}
+		s.pause()
+		if err := p.print(recordOf(row)); err != nil {
+			return err
+		}
+		s.restart()
+	}
+	return nil
+}
+
+// hintAtOperator tells on stderr of operators who are written like the one that nothing was found of, but for the case
+// of letters. It looks at one page, and keeps its errors to itself: the list itself is complete.
+func (a *app) hintAtOperator(ctx context.Context, s session, request applock.ListRequest) {
+	if request.Operator == "" {
+		return
+	}
+	wanted := trim(request.Operator)
+	request.Operator, request.OlderThan, request.ExpiresWithin, request.Order = "", 0, 0, applock.ByObject
+	request.PageSize = applock.MaxPageSize
+	looked := 0
+	var similar []string
+	for lock, err := range s.List(ctx, request) {
+		if err != nil || looked == request.PageSize {
+			break
+		}
+		looked++
+		operator := lock.Owner.Operator
+		if strings.EqualFold(operator, wanted) && operator != wanted && !slices.Contains(similar, printable(operator)) {
+			similar = append(similar, printable(operator))
+		}
+	}
+	if len(similar) > 0 {
+		a.note("nothing of %s, but of %s: upper and lower case are different operators",
+			printable(wanted), strings.Join(similar, ", "))
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// policyAnswer is the policy of one type. Its JSON has the columns of appl_lock_policies.
+type policyAnswer struct {
+	Outcome           applock.Outcome `json:"outcome"`
+	ObjectType        string          `json:"object_type"`
+	DefaultTTLSeconds int64           `json:"default_ttl_seconds"`
+	LongestTTLSeconds int64           `json:"longest_ttl_seconds"`
+	TakeReasonFL      string          `json:"take_reason_fl"`
+	HistoryLevel      string          `json:"history_level"`
+}
+
+func policyAnswerOf(outcome applock.Outcome, policy applock.Policy) policyAnswer {
+	answer := policyAnswer{
+		Outcome:           outcome,
+		ObjectType:        policy.Type,
+		DefaultTTLSeconds: wholeSeconds(policy.DefaultTTL),
+		LongestTTLSeconds: wholeSeconds(policy.LongestTTL),
+		TakeReasonFL:      "Y",
+		HistoryLevel:      string(cmp.Or(policy.HistoryLevel, applock.HistoryChanges)),
+	}
+	if policy.TakeWithoutReason {
+		answer.TakeReasonFL = "N"
+	}
+	return answer
+}
+
+func (p policyAnswer) fields() []field {
+	return []field{
+		{title: "TYPE", value: p.ObjectType},
+		{title: "DEFAULT TTL", value: lasting(p.DefaultTTLSeconds)},
+		{title: "LONGEST TTL", value: lasting(p.LongestTTLSeconds)},
+		{title: "REASON TO TAKE", value: p.TakeReasonFL},
+		{title: "HISTORY", value: p.HistoryLevel},
+	}
+}
+
+func (a *app) policyListCommand() *cobra.Command {
+	var request applock.PoliciesRequest
+	command := &cobra.Command{
+		Use:   "list [--type T]",
+		Short: "List the policies",
+		Long: `Lists what is laid down, in the order of the types. A type that is not listed has no policy; a time that is
+empty is none: 7 days for a new lock, and 3650 days at most.
+
+With --output json each policy is an object on a line of its own. It needs the right of a supervisor, an
+auditor or an administrator.`,
+		Example: `  applockctl policy list
+  applockctl policy list --type customer --output json`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.listPolicies(ctx, request)
+		}),
+	}
+	command.Flags().StringVar(&request.ObjectType, "type", "", "only that of this type")
+	return command
+}
+
+func (a *app) listPolicies(ctx context.Context, request applock.PoliciesRequest) error {
+	return a.call(ctx, "policy list", func(ctx context.Context, s session) error {
+		policies, err := s.Policies(ctx, request)
+		if err != nil {
+			return err
+		}
+		p := a.newPrinter(policyAnswer{})
+		for _, policy := range policies {
+			if err := p.print(policyAnswerOf(outcomeSet, policy)); err != nil {
+				return err
+			}
+		}
+		return p.end()
+	})
+}

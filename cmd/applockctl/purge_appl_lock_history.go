@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+func (a *app) purgeHistoryCommand() *cobra.Command {
+	olderThan := duration(applock.DefaultPurgeHistoryAge)
+	batch := number{value: applock.DefaultPageSize, max: applock.MaxPageSize}
+	command := &cobra.Command{
+		Use:   "purge-history [--older-than 400d] [--batch 1000]",
+		Short: "Remove old events of the history",
+		Long: `Removes old events of the history, oldest first, and prints how many. It needs the right of an
+administrator. What tells of a purge (PURGED, HISTORY_PURGED) stays for 400 days in any case.
+
+Events are removed in batches, each a transaction and final by itself, and each an event that tells its
+number: after an error or Ctrl-C the next purge goes on from there. --timeout is for each batch. A
+terminal sees the progress.`,
+		Example: `  applockctl purge-history
+  applockctl purge-history --older-than 3650d`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			request := applock.PurgeHistoryRequest{OlderThan: time.Duration(olderThan), Batch: int(batch.value)}
+			return a.purging(ctx, "purge-history", "event", func(ctx context.Context, s session, progress func(int64)) (int64, error) {
+				request.Progress = progress
+				result, err := s.PurgeHistory(ctx, request)
+				return result.Purged, err
+			})
+		}),
+	}
+	command.Flags().Var(&olderThan, "older-than", "how old the event is")
+	command.Flags().Var(&batch, "batch", fmt.Sprintf("how many events one transaction removes, at most %d", applock.MaxPageSize))
+	return command
+}

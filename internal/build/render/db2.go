@@ -1,0 +1,143 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// db2 fills in the parameters, writes the expressions out, and adds the row form and the comments.
+func db2(source string) (string, error) {
+	text, err := fill(db2Expressions(source), db2Parameters)
+	if err != nil {
+		return "", err
+	}
+	var comments strings.Builder
+	comment := func(kind string, routine form, name string) {
+		fmt.Fprintf(&comments, "\nCOMMENT ON SPECIFIC %s %s IS %s\n@\n", kind, name, quote(routine.comment()))
+	}
+	for _, match := range db2Routine.FindAllStringSubmatch(text, -1) {
+		routine, known := formOf(match[2])
+		if !known {
+			continue
+		}
+		comment(match[1], routine, routine.Name)
+		if routine.hasRow() {
+			row := form{routine.Operation, "_row"}
+			comment(match[1], row, row.RowForm())
+			text += db2Row(row, match[3])
+		}
+	}
+	for _, match := range createView.FindAllStringSubmatch(text, -1) {
+		if view, known := viewOf(match[1]); known {
+			fmt.Fprintf(&comments, "\nCOMMENT ON TABLE %s IS %s\n@\n", view.Name, quote(view.Summary))
+		}
+	}
+	return text + comments.String(), nil
+}
+
+// db2Expression finds what a source writes like a function, and Db2 has no function for.
+var db2Expression = regexp.MustCompile(`\b(NOT_PLAIN|SECONDS_UP|SECONDS_DOWN|MICROSECONDS|EPOCH_MICROSECONDS)\(((?:[^()]|\([^()]*\))*)\)`)
+
+// db2Plain are the characters that need no further look. Left out are quotes, the script's terminator, and what not all code pages of
+// z/OS have in one place. A line of SPUFI has room for one part. What is left of a text without them is measured, not compared: a
+// collation may pass over control characters.
+const db2Plain = "'0123456789abcdefghijklmnopqrstuvwxyz'\n|| 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?'"
+
+// db2Expressions writes the expressions out, in place: a function of our own would be a call for each row, and could not be replaced
+// on z/OS.
+func db2Expressions(source string) string {
+	var text strings.Builder
+	for line := range strings.Lines(source) {
+		indent := "\n" + line[:len(line)-len(strings.TrimLeft(line, " "))] + "    "
+		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
+			line = replaceAll(db2Expression, line, func(match []string) string {
+				from, to, _ := strings.Cut(match[2], ", ")
+				return strings.NewReplacer("\n", indent, "FROM", from, "TO", to, "ALL", match[2]).Replace(db2Written(match[1]))
+			})
+		}
+		text.WriteString(line)
+	}
+	return text.String()
+}
+
+// db2Written returns an expression with FROM and TO, its arguments, or ALL of them. Numbers are BIGINT: a day has more microseconds
+// than an INTEGER holds, and 69 years more seconds.
+func db2Written(expression string) string {
+	const (
+		days    = "CAST(DAYS(TO) - DAYS(FROM) AS BIGINT) * "
+		seconds = days + "86400\n+ MIDNIGHT_SECONDS(TO) - MIDNIGHT_SECONDS(FROM)"
+	)
+	return map[string]string{
+		"NOT_PLAIN":    "LENGTH(RTRIM(TRANSLATE(\nALL, ' ',\n" + db2Plain + ", ' '))) > 0",
+		"SECONDS_UP":   seconds + "\n+ CASE WHEN MICROSECOND(TO) > MICROSECOND(FROM) THEN 1 ELSE 0 END",
+		"SECONDS_DOWN": seconds + "\n- CASE WHEN MICROSECOND(FROM) > MICROSECOND(TO) THEN 1 ELSE 0 END",
+		"MICROSECONDS": days + "86400000000\n+ CAST(MIDNIGHT_SECONDS(TO) - MIDNIGHT_SECONDS(FROM) AS BIGINT) * 1000000" +
+			"\n+ MICROSECOND(TO) - MICROSECOND(FROM)",
+		"EPOCH_MICROSECONDS": "CAST(DAYS(FROM) - DAYS(DATE('1970-01-01')) AS BIGINT) * 86400000000" +
+			"\n+ CAST(MIDNIGHT_SECONDS(FROM) AS BIGINT) * 1000000 + MICROSECOND(FROM)",
+	}[expression]
+}
+
+// db2Routine finds a routine: kind, name, and what it does with data.
+var db2Routine = regexp.MustCompile(`(?ms)^CREATE OR REPLACE (FUNCTION|PROCEDURE) (\w+) \(.*?^((?:CONTAINS|READS|MODIFIES) SQL(?: DATA)?)\n`)
+
+func db2Type(parameter db.Parameter) string {
+	const utf8 = 4 // bytes of a character, which Db2 counts
+	switch parameter.Type {
+	case db.FlagType:
+		return "CHAR(1)"
+	case db.Number:
+		return "BIGINT"
+	case db.Timestamp:
+		return "TIMESTAMP"
+	case db.Document:
+		return "VARCHAR(32000)"
+	}
+	switch {
+	case parameter.Direction == db.In:
+		return "VARCHAR(4000)" // whose length the operation checks
+	case parameter.Name == "p_outcome": // one word in capitals
+		return fmt.Sprintf("VARCHAR(%d)", parameter.Length())
+	}
+	return fmt.Sprintf("VARCHAR(%d)", utf8*parameter.Length())
+}
+
+func db2Parameters(routine form, _ bool) []string {
+	var parameters []string
+	for _, parameter := range routine.Parameters {
+		if parameter.Direction == db.In || routine.suffix == "" {
+			parameters = append(parameters, fmt.Sprintf("%s %s %s", parameter.Direction, parameter.Name, db2Type(parameter)))
+		}
+	}
+	return parameters
+}
+
+// db2Row returns the row form, which calls the operation and has a cursor on what it answered.
+func db2Row(row form, access string) string {
+	declarations, variables, columns := rowForm(row, db2Type)
+	return fmt.Sprintf(`
+CREATE OR REPLACE PROCEDURE %[1]s (
+%[2]s
+)
+SPECIFIC %[1]s
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+%[3]s
+BEGIN
+%[4]s    CALL %[5]s%[6]s;
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                %[7]s
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+@
+`, row.RowForm(), lines(db2Parameters(row, false)), access, declarations,
+		row.Name, call(namesOf(row.InParameters()), variables), strings.Join(columns, ",\n                "))
+}

@@ -1,0 +1,194 @@
+// Package render makes the text that installs the operations: the decision as procedures/ has it, and around it what is
+// mechanical, made from the decision and the contract. procedures/README.md has the rules for who writes a source.
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/procedures"
+)
+
+// Names returns the sources of a dialect in the order of installing. What others call comes first: Db2 installs no caller before
+// what it calls.
+func Names(dialect string) ([]string, error) {
+	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
+	called := []string{"appl_lock_argument.sql", "appl_lock_record.sql", "appl_lock_move.sql", "views.sql"}
+	order := func(name string) int {
+		if i := slices.Index(called, path.Base(name)); i >= 0 {
+			return i
+		}
+		return len(called)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return order(a) - order(b) })
+	return names, err
+}
+
+// File returns the full text of a source, which has a name such as mysql/get_appl_lock.sql.
+func File(name string) (string, error) {
+	source, err := procedures.FS.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	text, err := Source(path.Dir(name), string(source))
+	if err != nil {
+		return "", fmt.Errorf("procedures/%s: %w", name, err)
+	}
+	return text, nil
+}
+
+// Source returns the full text of what a source of a dialect says.
+func Source(dialect, source string) (string, error) {
+	switch dialect {
+	case "postgres":
+		return postgres(source)
+	case "mysql":
+		return mysql(source)
+	case "db2":
+		return db2(source)
+	}
+	return "", fmt.Errorf("no rules for dialect %q", dialect)
+}
+
+// form is a routine of an operation. Its suffix tells which: none is the procedure with OUT parameters, or the only form.
+type form struct {
+	db.Operation
+	suffix string
+}
+
+// formOf returns what a routine is for the contract, and false for a helper.
+func formOf(name string) (form, bool) {
+	for _, operation := range db.Contract() {
+		suffix, ok := strings.CutPrefix(name, operation.Name)
+		if ok && slices.Contains([]string{"", "_core", "_row", "_row_core", "_rows", "_rows_core"}, suffix) {
+			return form{operation, suffix}, true
+		}
+	}
+	return form{}, false
+}
+
+// viewOf returns a view of the contract, and false for another.
+func viewOf(name string) (db.View, bool) {
+	views := db.Views()
+	i := slices.IndexFunc(views, func(view db.View) bool { return view.Name == name })
+	if i < 0 {
+		return db.View{}, false
+	}
+	return views[i], true
+}
+
+// hasRow reports whether the operation has a row form beside it.
+func (f form) hasRow() bool { return f.RowForm() != f.Name }
+
+// comment returns what the catalogue says of the routine.
+func (f form) comment() string {
+	summary := strings.TrimSuffix(f.Summary, ".")
+	switch f.suffix {
+	case "_row":
+		return summary + "; the answer is one row."
+	case "_rows":
+		return summary + "; for each of a list, one row each."
+	case "_core":
+		return "Internal to applock: the operation " + f.Name + "."
+	case "_row_core":
+		return "Internal to applock: the operation " + f.Name + ", answered by one row."
+	case "_rows_core":
+		return "Internal to applock: the operation " + f.Name + ", for many."
+	}
+	return f.Summary
+}
+
+// blank finds a CREATE with the three dots that stand for the contract's parameters, and the answer's type, where one is named.
+var blank = regexp.MustCompile(`(?m)^(CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE) (\w+) ?\()\.\.\.(\)(?:(?:\n-- .*)*\nRETURNS \w+_answer)?)`)
+
+// fill puts the parameters of the contract in the place of the dots.
+func fill(source string, parameters func(routine form, returnsType bool) []string) (string, error) {
+	var failure error
+	text := replaceAll(blank, source, func(match []string) string {
+		routine, known := formOf(match[2])
+		if !known {
+			failure = fmt.Errorf("%s is no operation of the contract: write its parameters", match[2])
+			return match[0]
+		}
+		return match[1] + "\n" + lines(parameters(routine, strings.Contains(match[3], "RETURNS"))) + "\n" + match[3]
+	})
+	return text, failure
+}
+
+// replaceAll replaces each match by what is made of it and its groups.
+func replaceAll(pattern *regexp.Regexp, text string, replacement func(match []string) string) string {
+	return pattern.ReplaceAllStringFunc(text, func(found string) string { return replacement(pattern.FindStringSubmatch(found)) })
+}
+
+// lines returns an indented line for each parameter, with a comma between them.
+func lines(parameters []string) string {
+	return "    " + strings.Join(parameters, ",\n    ")
+}
+
+// width is how long a line of names may be.
+const width = 120
+
+// wrap returns names with commas, as many on a line as fit.
+func wrap(names []string, indent int) string {
+	var text strings.Builder
+	column := width
+	for i, name := range names {
+		if i < len(names)-1 {
+			name += ","
+		}
+		if column+1+len(name) > width {
+			text.WriteString("\n" + strings.Repeat(" ", indent-1))
+			column = indent - 1
+		}
+		text.WriteString(" " + name)
+		column += 1 + len(name)
+	}
+	return strings.TrimPrefix(text.String(), "\n")
+}
+
+// call returns the arguments of a CALL, those that come back on lines of their own.
+func call(in, out []string) string {
+	const indent = 4
+	if len(in) == 0 && len(out) == 0 {
+		return "()"
+	}
+	var groups []string
+	for _, group := range [][]string{in, out} {
+		if len(group) > 0 {
+			groups = append(groups, wrap(group, indent+4))
+		}
+	}
+	return "(\n" + strings.Join(groups, ",\n") + "\n" + strings.Repeat(" ", indent) + ")"
+}
+
+func namesOf(parameters []db.Parameter) []string {
+	var names []string
+	for _, parameter := range parameters {
+		names = append(names, parameter.Name)
+	}
+	return names
+}
+
+// variable is what a row form calls an OUT parameter in its body.
+func variable(parameter db.Parameter) string { return "v_" + strings.TrimPrefix(parameter.Name, "p_") }
+
+// rowForm returns what a row form consists of besides the call: declarations, variables, and the columns of its SELECT.
+func rowForm(f form, typeOf func(db.Parameter) string) (declarations string, variables, columns []string) {
+	for _, out := range f.OutParameters() {
+		declarations += fmt.Sprintf("    DECLARE %s %s;\n", variable(out), typeOf(out))
+		variables = append(variables, variable(out))
+		columns = append(columns, variable(out)+" AS "+out.Name)
+	}
+	if columns == nil {
+		columns = []string{"'Y' AS " + f.RowParameters()[0].Name}
+	}
+	return declarations, variables, columns
+}
+
+// quote returns a literal.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -1,1 +1,0 @@
--- CURRENT SCHEMA and CURRENT PATH name the schema: the printed script sets them.

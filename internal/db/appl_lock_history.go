@@ -1,0 +1,54 @@
+package db
+
+import "time"
+
+// ApplLockHistoryParams selects rows of the view appl_lock_history. An empty or zero filter is any.
+type ApplLockHistoryParams struct {
+	ObjectType string
+	ObjectID   string
+	// OperatorID selects what this operator did, lost or got.
+	OperatorID   string
+	SinceSeconds int64
+	// NewestFirst turns the order round. The first page starts after event 0, or with it before the end: after a page go on
+	// with its last event.
+	NewestFirst  bool
+	AfterEventID int64
+	MaxRows      int64
+}
+
+// Event is one row of appl_lock_history.
+type Event struct {
+	EventID          int64
+	EventTS          time.Time
+	ObjectType       string
+	ObjectID         string
+	Event            EventKind
+	ActorID          string
+	DBUser           string
+	Program          string
+	FromOperatorID   string
+	FromDepartmentID string
+	ToOperatorID     string
+	ToDepartmentID   string
+	FromFence        int64
+	ToFence          int64
+	Reason           string
+}
+
+// EventKind is what an event is. More of them may come.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventTransferred EventKind = "TRANSFERRED"
+	EventTaken       EventKind = "TAKEN"
+	EventReleased    EventKind = "RELEASED"
+	EventOvertaken   EventKind = "OVERTAKEN"
+	EventAcquired    EventKind = "ACQUIRED"
+	EventRenewed     EventKind = "RENEWED"
+	EventRefused     EventKind = "REFUSED"
+	EventPurged      EventKind = "PURGED"
+	EventPolicy      EventKind = "POLICY"
+	// EventHistoryPurged is a purge of the history itself.
+	EventHistoryPurged EventKind = "HISTORY_PURGED"
+)

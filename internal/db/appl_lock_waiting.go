@@ -1,0 +1,35 @@
+package db
+
+import "time"
+
+// ApplLockWaitingParams selects rows of the view appl_lock_waiting. An empty filter is any, and so is a nil department; the first
+// page starts after the empty key.
+type ApplLockWaitingParams struct {
+	ObjectType      string
+	ObjectID        string
+	OperatorID      string
+	DepartmentID    *string
+	AfterType       string
+	AfterID         string
+	AfterOperatorID string
+	AfterClientID   string
+	MaxRows         int64
+}
+
+// Waiter is one row of appl_lock_waiting.
+type Waiter struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	SinceTS      time.Time
+	// UntilTS is when the waiter gives up, zero for never.
+	UntilTS time.Time
+	// WaitedSeconds is how long it has waited, by the database's clock, rounded down.
+	WaitedSeconds int64
+	// HolderID is who holds the object, and SecondsLeft when that lock ends; empty and 0 when it is free.
+	HolderID           string
+	HolderDepartmentID string
+	SecondsLeft        int64
+}

@@ -1,0 +1,86 @@
+package db2
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// selection is a SELECT from a view. Numbers stand in the text: the client binds them as text in some places, and Db2 has to know
+// how many rows are wanted.
+type selection struct {
+	conditions []string
+	arguments  []any
+}
+
+// where adds a condition with its arguments.
+func (s *selection) where(condition string, arguments ...any) {
+	s.conditions = append(s.conditions, condition)
+	s.arguments = append(s.arguments, arguments...)
+}
+
+// whereText adds a filter that an empty text is none of.
+func (s *selection) whereText(column, value string) {
+	if value != "" {
+		s.where(column+" = ?", value)
+	}
+}
+
+// whereTold adds a filter that only nil is none of.
+func (s *selection) whereTold(column string, value *string) {
+	if value != nil {
+		s.where(column+" = ?", *value)
+	}
+}
+
+// clause returns the conditions.
+func (s *selection) clause() string {
+	if len(s.conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(s.conditions, " AND ")
+}
+
+// inSeconds returns the moment that lies so many seconds before now, or behind it.
+func inSeconds(sign string, seconds int64) string {
+	return "CURRENT TIMESTAMP - CURRENT TIMEZONE " + sign + " (" + strconv.FormatInt(seconds, 10) + ") SECOND"
+}
+
+// first returns the end of a SELECT of so many rows.
+func first(order string, rows int64) string {
+	return " ORDER BY " + order + " FETCH FIRST " + strconv.FormatInt(rows, 10) + " ROWS ONLY"
+}
+
+// columnsOf returns the columns of a view, with a prefix before each.
+func columnsOf(name, prefix string) string {
+	var columns []string
+	for _, view := range db.Views() {
+		if view.Name != name {
+			continue
+		}
+		for _, column := range view.Columns {
+			columns = append(columns, prefix+column.Name)
+		}
+	}
+	return strings.Join(columns, ", ")
+}
+
+// rowsOf reads what a query answers.
+func rowsOf[T any](
+	ctx context.Context, d *Driver, query string, arguments []any, scan func(row *sql.Rows, into *T) error,
+) ([]T, error) {
+	var all []T
+	err := d.ask(ctx, query, arguments, func(row *sql.Rows) error {
+		var one T
+		err := scan(row, &one)
+		all = append(all, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}

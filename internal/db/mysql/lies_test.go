@@ -1,0 +1,234 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+// session returns one session of a new database with a grant of JDOE's on customer:1.
+func session(t *testing.T, product string) *sql.Conn {
+	t.Helper()
+	conn, err := newPlace(t, product).SQL.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	mustQuery(t, conn, "CALL get_appl_lock_row('customer', '1', 'JDOE', 'CS', 3600, NULL)")
+	return conn
+}
+
+// Goal: no verb trusts the session's clock, in a session and in a function. Method: a clock of 2033 and one of 2001 before each verb
+// that judges or writes a time.
+func TestSessionCannotChooseTheTime(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		conn := session(t, product)
+		mustQuery(t, conn, `CREATE FUNCTION f_get(p_operator_id VARCHAR(64)) RETURNS VARCHAR(64) MODIFIES SQL DATA
+			BEGIN
+				CALL get_appl_lock('customer', '1', p_operator_id, NULL, 3600, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+				RETURN @b;
+			END`)
+		for _, clock := range []string{"2000000000", "1000000000"} {
+			for _, test := range []struct{ call, column, want string }{
+				{"CALL get_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)", "p_outcome", "HELD"},
+				{"SELECT f_get('ASMITH') AS p_outcome", "p_outcome", "HELD"},
+				{"CALL purge_appl_locks_row(1, 1000)", "p_purged", "0"},
+				{"CALL release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)", "p_outcome", "HELD"},
+				{"CALL inquire_appl_lock_row('customer', '1')", "p_operator_id", "JDOE"},
+				{"CALL announce_appl_lock_waiter_row('customer', '1', 'ASMITH', NULL, 'p', NULL)", "p_ok_fl", "Y"},
+				{"CALL poll_appl_locks('p', NULL)", "free_in_us BETWEEN 0 AND 3600000000", ""},
+				{"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, 3600, NULL)", "p_outcome", "RENEWED"},
+				{"SELECT f_get('JDOE') AS p_outcome", "p_outcome", "RENEWED"},
+				{"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'x')", "p_outcome", "TRANSFERRED"},
+			} {
+				mustQuery(t, conn, "SET timestamp = "+clock)
+				rows := mustQuery(t, conn, test.call)
+				if test.want != "" && (len(rows) != 1 || fmt.Sprint(rows[0][test.column]) != test.want) {
+					t.Errorf("at %s: %s: %v, want %s", clock, test.call, rows, test.want)
+				}
+			}
+			mustQuery(t, conn, "SET timestamp = DEFAULT")
+			for _, moved := range []string{
+				"SELECT COUNT(*) FROM appl_lock WHERE ABS(TIMESTAMPDIFF(SECOND, lock_ts, UTC_TIMESTAMP())) > 60",
+				"SELECT COUNT(*) FROM appl_lock_event WHERE ABS(TIMESTAMPDIFF(SECOND, event_ts, UTC_TIMESTAMP())) > 60",
+				"SELECT COUNT(*) FROM appl_lock_waiter WHERE ABS(TIMESTAMPDIFF(SECOND, expires_ts, UTC_TIMESTAMP())) > 120",
+			} {
+				if count := value(t, conn, moved); count != "0" {
+					t.Errorf("at %s: %s: %s", clock, moved, count)
+				}
+			}
+		}
+	})
+}
+
+// Goal: the number of an event is not the caller's, and nobody exhausts the numbers. Method: each forced number before a take, by
+// itself and in a function, and the numbers that come of it.
+func TestSessionCannotChooseTheNumber(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		conn := session(t, product)
+		const take = "CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)"
+		for _, number := range []string{"9223372036854775807", "18446744073709551615", "100000", "0", "1"} {
+			mustQuery(t, conn, "SET insert_id = "+number)
+			mustQuery(t, conn, take)
+		}
+		if got := value(t, conn, "SELECT CONCAT(COUNT(*), ' ', MIN(event_id) > 0, ' ', MAX(event_id) < 100) FROM appl_lock_event"); got != "5 1 1" {
+			t.Errorf("events, all above 0, all below 100: %s, want 5 1 1", got)
+		}
+		mustQuery(t, conn, "SET insert_id = 0")
+		mustQuery(t, conn, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL')")
+		mustQuery(t, conn, "CALL get_appl_lock_row('customer', '1', 'BOSS', NULL, NULL, NULL)")
+		mustQuery(t, conn, "SET insert_id = 0")
+		fence := value(t, conn, "SELECT fence FROM appl_lock")
+		mustQuery(t, conn, `CALL renew_appl_locks('[{"object_type": "customer", "object_id": "1", "operator_id": "BOSS", "fence": `+fence+
+			`, "ttl_seconds": 60}]')`)
+		if got := value(t, conn, "SELECT CONCAT(COUNT(*), ' ', MIN(event_id) > 0) FROM appl_lock_event"); got != "8 1" {
+			t.Errorf("events, all above 0: %s, want 8 1", got)
+		}
+	})
+}
+
+// Goal: a session whose transactions are read only changes nothing, whatever the verb. Method: each verb that writes, and the tables
+// before and after.
+func TestReadOnlySessionWritesNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		conn := session(t, product)
+		const all = "SELECT CONCAT((SELECT MAX(lock_ts) FROM appl_lock), (SELECT COUNT(*) FROM appl_lock), (SELECT COUNT(*) FROM appl_lock_event), " +
+			"(SELECT COUNT(*) FROM appl_lock_waiter), (SELECT COUNT(*) FROM appl_lock_policy))"
+		before := value(t, conn, all)
+		mustQuery(t, conn, "SET SESSION TRANSACTION READ ONLY")
+		for _, call := range []string{
+			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
+			"CALL get_appl_lock_row('customer', '2', 'JDOE', NULL, NULL, NULL)",
+			"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
+			"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, 'BOSS', 'why')",
+			"CALL note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
+			"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)",
+			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BOSS', NULL, NULL, NULL, NULL)",
+			"CALL transfer_appl_locks('JDOE', NULL, 'BOSS', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+			"CALL release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+			"CALL announce_appl_lock_waiter_row('customer', '1', 'BOSS', NULL, 'p', NULL)",
+			"CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL')",
+		} {
+			if _, err := contract.RowsByColumn(t.Context(), conn, call); numberOf(err) != 1792 {
+				t.Errorf("%s: %v, want error 1792", call, err)
+			}
+		}
+		mustQuery(t, conn, "SET SESSION TRANSACTION READ WRITE")
+		if after := value(t, conn, all); after != before {
+			t.Errorf("the tables are %s, were %s", after, before)
+		}
+	})
+}
+
+// Goal: a session in which a killed call has left its own transaction open grants nothing that only it sees, and works again after a
+// ROLLBACK, also in a transaction of the caller's. Method: what KILL QUERY leaves: the transaction, the savepoint and the marker.
+func TestLeftTransactionIsRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		conn := session(t, product)
+		for _, statement := range []string{"SET @appl_lock_own = TRUE", "START TRANSACTION", "SAVEPOINT appl_lock_own"} {
+			mustQuery(t, conn, statement)
+		}
+		for range 2 {
+			for _, call := range []string{
+				"CALL get_appl_lock_row('customer', '2', 'JDOE', NULL, NULL, NULL)",
+				"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
+				"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)",
+			} {
+				if _, err := contract.RowsByColumn(t.Context(), conn, call); numberOf(err) != 1179 {
+					t.Errorf("%s: %v, want error 1179", call, err)
+				}
+			}
+		}
+		mustQuery(t, conn, "ROLLBACK")
+		mustQuery(t, conn, "START TRANSACTION")
+		mustQuery(t, conn, "CALL get_appl_lock_row('customer', '2', 'JDOE', NULL, NULL, NULL)")
+		mustQuery(t, conn, "COMMIT")
+		mustQuery(t, conn, "CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)")
+		if held := value(t, conn, "SELECT COUNT(*) FROM appl_lock_live"); held != "2" {
+			t.Errorf("%s locks, want 2", held)
+		}
+	})
+}
+
+// Goal: after KILL QUERY in the middle of a take, the session's next get is refused, or grants what everybody sees; it works again after a
+// ROLLBACK. Method: the take has changed the row and waits to write its event, behind rows that another session has locked; a third one
+// kills it.
+func TestGetAfterAKilledTake(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, getCall, "1", "JDOE")
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		take := func() error {
+			_, err := contract.RowsByColumn(context.WithoutCancel(t.Context()), conn, "CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)")
+			return mysql.InterpretError(err)
+		}
+		err = killedBehind(t, place, "SELECT * FROM appl_lock_event FOR UPDATE", take, value(t, conn, "SELECT CONNECTION_ID()"))
+		if !isKilled(err) {
+			t.Fatalf("the take: %v, want a killed one", err)
+		}
+		held := func() string {
+			return value(t, testdb.OpenMySQL(t, place.DSN, nil), "SELECT COUNT(*) FROM appl_lock_live WHERE object_id = '2' AND operator_id = 'JDOE'")
+		}
+		_, err = contract.RowsByColumn(t.Context(), conn, getCall, "2", "JDOE")
+		switch visible := held(); {
+		case err == nil && visible != "1":
+			t.Error("the get after a killed take granted what only its session sees")
+		case err != nil && numberOf(err) != 1179:
+			t.Errorf("the get after a killed take: %v, want a grant, or error 1179", err)
+		}
+		mustQuery(t, conn, "ROLLBACK")
+		mustQuery(t, conn, getCall, "2", "JDOE")
+		if held() != "1" {
+			t.Error("the get after a ROLLBACK granted what only its session sees")
+		}
+		if holder := value(t, conn, "SELECT operator_id FROM appl_lock_live WHERE object_id = '1'"); holder != "JDOE" {
+			t.Errorf("%s holds the object of the killed take, want JDOE", holder)
+		}
+	})
+}
+
+// Goal: two renewals of one object in a trigger, where time stands still, both work, and the row's version grows. Method: a trigger that
+// gets the object twice, and keeps what it was answered.
+func TestTwoRenewalsInATrigger(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		conn := session(t, product)
+		mustQuery(t, conn, "CREATE TABLE edit (id INT PRIMARY KEY)")
+		mustQuery(t, conn, `CREATE TRIGGER edit_bi BEFORE INSERT ON edit FOR EACH ROW
+			BEGIN
+				CALL get_appl_lock('customer', '1', 'JDOE', NULL, 60, NULL, @a, @first, @c, @d, @first_fence, @f, @g, @h);
+				SET @first_ts = (SELECT lock_ts FROM appl_lock_live WHERE object_id = '1');
+				CALL get_appl_lock('customer', '1', 'JDOE', NULL, 90, NULL, @a, @second, @c, @d, @second_fence, @f, @g, @h);
+				SET @second_ts = (SELECT lock_ts FROM appl_lock_live WHERE object_id = '1');
+			END`)
+		for id := range 3 {
+			mustQuery(t, conn, "INSERT INTO edit VALUES (?)", id)
+			if got := value(t, conn, "SELECT CONCAT(@first, ' ', @second, ' ', @first_fence = @second_fence, ' ', @first_ts < @second_ts)"); got != "RENEWED RENEWED 1 1" {
+				t.Errorf("outcomes, the same fence, a later version: %s, want RENEWED RENEWED 1 1", got)
+			}
+		}
+		if ttl := value(t, conn, "SELECT ttl_seconds FROM appl_lock_live WHERE object_id = '1'"); ttl != "90" {
+			t.Errorf("the ttl is %s, want 90", ttl)
+		}
+	})
+}

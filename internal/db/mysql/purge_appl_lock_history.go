@@ -1,0 +1,25 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// PurgeApplLockHistory calls purge_appl_lock_history_row.
+func (d *Driver) PurgeApplLockHistory(
+	ctx context.Context, params db.PurgeApplLockHistoryParams,
+) (db.PurgeApplLockHistoryResult, error) {
+	var result db.PurgeApplLockHistoryResult
+	err := d.call(ctx, func(q *queries.Queries) error {
+		return q.PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams{
+			OlderThanSeconds: params.OlderThanSeconds,
+			MaxRows:          params.MaxRows,
+		})
+	}, into(&result.Purged))
+	if err != nil {
+		return db.PurgeApplLockHistoryResult{}, err
+	}
+	return result, nil
+}

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"math"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ApplLockHistory reads the view appl_lock_history: what concerns an operator or an object by its index, else in the order of the key.
+func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
+	before := cmp.Or(params.AfterEventID, math.MaxInt64)
+	switch {
+	case params.OperatorID != "":
+		rows, err := call(ctx, d, (*queries.Queries).ApplLockHistoryOfOperator, queries.ApplLockHistoryOfOperatorParams{
+			NewestFirst:   params.NewestFirst,
+			OperatorID:    params.OperatorID,
+			AfterEventID:  params.AfterEventID,
+			BeforeEventID: before,
+			ObjectType:    nullIfEmpty(params.ObjectType),
+			ObjectID:      nullIfEmpty(params.ObjectID),
+			SinceSeconds:  params.SinceSeconds,
+			MaxRows:       params.MaxRows,
+		})
+		return eventsOf(rows, err, func(row queries.ApplLockHistoryOfOperatorRow) queries.ApplLockHistoryRow {
+			return queries.ApplLockHistoryRow(row)
+		})
+	case params.ObjectType != "" && params.ObjectID != "":
+		rows, err := call(ctx, d, (*queries.Queries).ApplLockHistoryOfObject, queries.ApplLockHistoryOfObjectParams{
+			NewestFirst:   params.NewestFirst,
+			ObjectType:    params.ObjectType,
+			ObjectID:      params.ObjectID,
+			AfterEventID:  params.AfterEventID,
+			BeforeEventID: before,
+			SinceSeconds:  params.SinceSeconds,
+			MaxRows:       params.MaxRows,
+		})
+		return eventsOf(rows, err, func(row queries.ApplLockHistoryOfObjectRow) queries.ApplLockHistoryRow {
+			return queries.ApplLockHistoryRow(row)
+		})
+	default:
+		rows, err := call(ctx, d, (*queries.Queries).ApplLockHistory, queries.ApplLockHistoryParams{
+			NewestFirst:   params.NewestFirst,
+			AfterEventID:  params.AfterEventID,
+			BeforeEventID: before,
+			ObjectType:    nullIfEmpty(params.ObjectType),
+			ObjectID:      nullIfEmpty(params.ObjectID),
+			SinceSeconds:  params.SinceSeconds,
+			MaxRows:       params.MaxRows,
+		})
+		return eventsOf(rows, err, func(row queries.ApplLockHistoryRow) queries.ApplLockHistoryRow { return row })
+	}
+}
+
+func eventsOf[R any](rows []R, err error, as func(R) queries.ApplLockHistoryRow) ([]db.Event, error) {
+	if err != nil {
+		return nil, err
+	}
+	events := make([]db.Event, len(rows))
+	for i, each := range rows {
+		row := as(each)
+		events[i] = db.Event{
+			EventID:          row.EventID,
+			EventTS:          utc(row.EventTs),
+			ObjectType:       row.ObjectType,
+			ObjectID:         row.ObjectID,
+			Event:            db.EventKind(row.Event),
+			ActorID:          row.ActorID,
+			DBUser:           row.DbUser,
+			Program:          row.Program,
+			FromOperatorID:   row.FromOperatorID,
+			FromDepartmentID: row.FromDepartmentID,
+			ToOperatorID:     row.ToOperatorID,
+			ToDepartmentID:   row.ToDepartmentID,
+			FromFence:        row.FromFence,
+			ToFence:          row.ToFence,
+			Reason:           row.Reason,
+		}
+	}
+	return events, nil
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ApplLockLive reads the view appl_lock_live.
+func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
+	switch params.Order {
+	case db.LiveByKey:
+		if params.ObjectType > params.AfterType {
+			params.AfterType, params.AfterID = params.ObjectType, ""
+		}
+		rows, err := call(ctx, d, (*queries.Queries).ApplLockLive, queries.ApplLockLiveParams{
+			ObjectType:           nullIfEmpty(params.ObjectType),
+			OperatorID:           nullIfEmpty(params.OperatorID),
+			DepartmentID:         nullIfNil(params.DepartmentID),
+			OlderThanSeconds:     params.OlderThanSeconds,
+			ExpiresWithinSeconds: params.ExpiresWithinSeconds,
+			AfterType:            params.AfterType,
+			AfterID:              params.AfterID,
+			MaxRows:              params.MaxRows,
+		})
+		return locksOf(rows, err, func(row queries.ApplLockLiveRow) queries.ApplLockLiveRow { return row })
+	case db.LiveWaitedFor:
+		rows, err := call(ctx, d, (*queries.Queries).ApplLockLiveWaitedFor, queries.ApplLockLiveWaitedForParams{
+			ObjectType:           nullIfEmpty(params.ObjectType),
+			OperatorID:           nullIfEmpty(params.OperatorID),
+			DepartmentID:         nullIfNil(params.DepartmentID),
+			OlderThanSeconds:     params.OlderThanSeconds,
+			ExpiresWithinSeconds: params.ExpiresWithinSeconds,
+			MaxRows:              params.MaxRows,
+		})
+		return locksOf(rows, err, func(row queries.ApplLockLiveWaitedForRow) queries.ApplLockLiveRow {
+			return queries.ApplLockLiveRow(row)
+		})
+	default:
+		rows, err := call(ctx, d, (*queries.Queries).ApplLockLiveByTime, queries.ApplLockLiveByTimeParams{
+			ObjectType:           nullIfEmpty(params.ObjectType),
+			OperatorID:           nullIfEmpty(params.OperatorID),
+			DepartmentID:         nullIfNil(params.DepartmentID),
+			OlderThanSeconds:     params.OlderThanSeconds,
+			ExpiresWithinSeconds: params.ExpiresWithinSeconds,
+			Oldest:               params.Order == db.LiveOldest,
+			MaxRows:              params.MaxRows,
+		})
+		return locksOf(rows, err, func(row queries.ApplLockLiveByTimeRow) queries.ApplLockLiveRow { return queries.ApplLockLiveRow(row) })
+	}
+}
+
+func locksOf[R any](rows []R, err error, as func(R) queries.ApplLockLiveRow) ([]db.Lock, error) {
+	if err != nil {
+		return nil, err
+	}
+	locks := make([]db.Lock, len(rows))
+	for i, each := range rows {
+		row := as(each)
+		locks[i] = db.Lock{
+			ObjectType:   row.ObjectType,
+			ObjectID:     row.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			Fence:        row.Fence,
+			AcquiredTS:   utc(row.AcquiredTs),
+			LockTS:       utc(row.LockTs),
+			ExpiresTS:    utc(row.ExpiresTs),
+			TTLSeconds:   row.TtlSeconds,
+			SecondsLeft:  row.SecondsLeft,
+			Note:         row.Note,
+		}
+	}
+	return locks, nil
+}

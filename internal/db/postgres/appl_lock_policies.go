@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ApplLockPolicies reads the view appl_lock_policies.
+func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPoliciesParams) ([]db.Policy, error) {
+	rows, err := call(ctx, d, (*queries.Queries).ApplLockPolicies, queries.ApplLockPoliciesParams{
+		ObjectType: nullIfEmpty(params.ObjectType),
+	})
+	if err != nil {
+		return nil, err
+	}
+	policies := make([]db.Policy, len(rows))
+	for i, row := range rows {
+		policies[i] = db.Policy{
+			ObjectType:        row.ObjectType,
+			DefaultTTLSeconds: row.DefaultTtlSeconds,
+			LongestTTLSeconds: row.LongestTtlSeconds,
+			TakeReasonFL:      db.Flag(row.TakeReasonFl),
+			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
+		}
+	}
+	return policies, nil
+}

@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ApplLockWaiting reads the view appl_lock_waiting.
+func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
+	rows, err := call(ctx, d, (*queries.Queries).ApplLockWaiting, queries.ApplLockWaitingParams{
+		ObjectType:      nullIfEmpty(params.ObjectType),
+		ObjectID:        nullIfEmpty(params.ObjectID),
+		OperatorID:      nullIfEmpty(params.OperatorID),
+		DepartmentID:    nullIfNil(params.DepartmentID),
+		AfterType:       params.AfterType,
+		AfterID:         params.AfterID,
+		AfterOperatorID: params.AfterOperatorID,
+		AfterClientID:   params.AfterClientID,
+		MaxRows:         params.MaxRows,
+	})
+	if err != nil {
+		return nil, err
+	}
+	waiters := make([]db.Waiter, len(rows))
+	for i, row := range rows {
+		waiters[i] = db.Waiter{
+			ObjectType:         row.ObjectType,
+			ObjectID:           row.ObjectID,
+			OperatorID:         row.OperatorID,
+			DepartmentID:       row.DepartmentID,
+			ClientID:           row.ClientID,
+			SinceTS:            utc(row.SinceTs),
+			UntilTS:            utc(row.UntilTs),
+			WaitedSeconds:      row.WaitedSeconds,
+			HolderID:           row.HolderID,
+			HolderDepartmentID: row.HolderDepartmentID,
+			SecondsLeft:        row.SecondsLeft,
+		}
+	}
+	return waiters, nil
+}

@@ -1,0 +1,19 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// PurgeApplLockHistory calls purge_appl_lock_history_row.
+func (d *Driver) PurgeApplLockHistory(
+	ctx context.Context, params db.PurgeApplLockHistoryParams,
+) (db.PurgeApplLockHistoryResult, error) {
+	purged, err := call(ctx, d, (*queries.Queries).PurgeApplLockHistory, queries.PurgeApplLockHistoryParams{
+		OlderThanSeconds: params.OlderThanSeconds,
+		MaxRows:          params.MaxRows,
+	})
+	return db.PurgeApplLockHistoryResult{Purged: purged}, err
+}

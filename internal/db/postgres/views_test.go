@@ -1,0 +1,211 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
+)
+
+// viewedRows are in a table, when the plans of views are measured.
+const viewedRows = 100000
+
+// Goal: what is read of a view costs what it answers, also with statistics that are missing, of an empty table, or of a time when nothing
+// was live: a page by the key, one object, a page of a type, and the join of ten cases with all locks. Only an operator's locks, which no
+// index has, cost a look at each row. Method: count the rows that the plan handles.
+func TestPlansOfViews(t *testing.T) {
+	t.Parallel()
+	const fill = `INSERT INTO applock.appl_lock
+		SELECT CASE WHEN n % 10 = 0 THEN 'claim' ELSE 'customer' END, n, 'OP' || n % 100, 'D' || n % 7, n, now(), now(), 3600,
+			now() + $2::interval, '', false, CASE WHEN $3 THEN now() END
+		FROM generate_series(1, $1::int) AS n`
+	for name, prepare := range map[string]func(t *testing.T, pool *pgxpool.Pool){
+		"right": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			call(t, pool, fill, viewedRows, live, false)
+			call(t, pool, "ANALYZE applock.appl_lock")
+		},
+		"none": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			call(t, pool, fill, viewedRows, live, false)
+		},
+		"of an empty table": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			call(t, pool, "ANALYZE applock.appl_lock")
+			call(t, pool, fill, viewedRows, live, false)
+		},
+		"when nothing was live": func(t *testing.T, pool *pgxpool.Pool) {
+			t.Helper()
+			call(t, pool, fill, viewedRows, expired, true)
+			call(t, pool, "ANALYZE applock.appl_lock")
+			call(t, pool, "UPDATE applock.appl_lock SET released_ts = NULL, expires_ts = now() + interval '1 hour'")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.Postgres(t)
+			newPlace(t, dsn)
+			e := newExplained(t, dsn)
+			call(t, e.pool, "ALTER TABLE applock.appl_lock SET (autovacuum_enabled = off)")
+			call(t, e.pool, "CREATE TABLE cases AS SELECT n AS id, (n * 10 + 1)::text AS customer_id FROM generate_series(1, 10) AS n")
+			call(t, e.pool, "ANALYZE cases")
+			prepare(t, e.pool)
+			for _, read := range []struct {
+				name, query string
+				atMost      int
+			}{
+				{"one object", "SELECT * FROM applock.appl_lock_live WHERE object_type = 'customer' AND object_id = '4711'", 10},
+				{"a page", "SELECT * FROM applock.appl_lock_live WHERE (object_type, object_id) > ('customer', '5') ORDER BY object_type, object_id LIMIT 100", 500},
+				{"an operator", "SELECT * FROM applock.appl_lock_live WHERE operator_id = 'OP7'", 4 * viewedRows},
+				{
+					"ten cases", `SELECT c.id, l.operator_id, l.seconds_left
+					FROM cases AS c LEFT JOIN applock.appl_lock_live AS l ON l.object_type = 'customer' AND l.object_id = c.customer_id`, 100,
+				},
+			} {
+				if rows := e.handledRows(t, read.query); rows > read.atMost {
+					t.Errorf("%s: handles %d rows, want at most %d", read.name, rows, read.atMost)
+				}
+			}
+			driver := testclient.Postgres(t, e.pool).Driver()
+			rows := e.handledBy(t, func() {
+				locks, err := driver.ApplLockLive(t.Context(), db.ApplLockLiveParams{ObjectType: "claim", AfterType: "claim", AfterID: "5", MaxRows: 100})
+				if err != nil || len(locks) != 100 {
+					t.Errorf("a page of a type: %d locks, %v", len(locks), err)
+				}
+			})
+			if rows > 500 {
+				t.Errorf("a page of a type handles %d rows, want at most 500", rows)
+			}
+		})
+	}
+}
+
+// Goal: a page of the history reads a page, oldest or newest first, also of an operator that has very many events, and whatever the
+// statistics say. Method: the queries of the driver, by what they read of the events and their indexes.
+func TestPagesOfTheHistoryReadAPage(t *testing.T) {
+	t.Parallel()
+	const fill = `INSERT INTO applock.appl_lock_event
+			(event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
+			to_operator_id, to_department_id, from_fence, to_fence, reason)
+		SELECT now(), 'customer', n % 1000, 'TAKEN', CASE WHEN n % 2 = 0 THEN 'BUSY' ELSE 'OTHER' END, '', '',
+			CASE WHEN n = 5 THEN 'RARE' ELSE 'BUSY' END, '', 'ANOTHER', '', n, n + 1, 'why' FROM generate_series(1, $1::int) AS n`
+	const page = 20
+	for name, prepare := range map[string]string{
+		"none":   "SELECT 1",
+		"right":  "ANALYZE applock.appl_lock_event",
+		"of one": `UPDATE pg_class SET relpages = 1, reltuples = 1 WHERE relname LIKE 'appl_lock_event%' AND relkind IN ('r', 'i')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.Postgres(t)
+			newPlace(t, dsn)
+			e := newExplained(t, dsn)
+			call(t, e.pool, "ALTER TABLE applock.appl_lock_event SET (autovacuum_enabled = off)")
+			call(t, e.pool, fill, viewedRows)
+			call(t, e.pool, prepare)
+			driver := testclient.Postgres(t, e.pool).Driver()
+			for _, params := range []db.ApplLockHistoryParams{
+				{}, {OperatorID: "BUSY"}, {OperatorID: "RARE"}, {OperatorID: "NOBODY"}, {ObjectType: "customer", ObjectID: "7"},
+				{OperatorID: "BUSY", AfterEventID: viewedRows / 2}, {AfterEventID: viewedRows / 2},
+			} {
+				for _, newest := range []bool{false, true} {
+					params.NewestFirst, params.MaxRows = newest, page
+					var events []db.Event
+					rows := e.handledBy(t, func() {
+						var err error
+						if events, err = driver.ApplLockHistory(t.Context(), params); err != nil {
+							t.Fatal(err)
+						}
+					})
+					if rows > 20*page {
+						t.Errorf("%+v: %d events handle %d rows, want at most %d", params, len(events), rows, 20*page)
+					}
+					for i := 1; i < len(events); i++ {
+						if (events[i].EventID < events[i-1].EventID) != newest {
+							t.Errorf("%+v: event %d comes behind event %d", params, events[i].EventID, events[i-1].EventID)
+						}
+					}
+					if want := map[string]int{"RARE": 1, "NOBODY": 0}; len(events) != page {
+						if n, few := want[params.OperatorID]; !few || len(events) != n {
+							t.Errorf("%+v: %d events", params, len(events))
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// Goal: the orders and filters of the live locks are the view's. Method: locks of which the first to end, the oldest and the one that is
+// waited for are different ones.
+func TestOrdersOfLiveLocks(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	driver := testclient.Postgres(t, pool).Driver()
+	for id, ttl := range map[string]int{"1": 600, "2": 60, "3": 300} {
+		call(t, pool, "SELECT applock.get_appl_lock_row('customer', $1, 'JDOE', 'D' || $1::text, $2)", id, ttl)
+	}
+	call(t, pool, "UPDATE applock.appl_lock SET acquired_ts = acquired_ts - interval '1 hour' WHERE object_id = '3'")
+	call(t, pool, announceCall, "1", "ASMITH")
+	call(t, pool, announceCall, "2", "ASMITH")
+	call(t, pool, "UPDATE applock.appl_lock_waiter SET since_ts = since_ts - interval '1 minute' WHERE object_id = '2'")
+	department := "D3"
+	for _, list := range []struct {
+		want   string
+		params db.ApplLockLiveParams
+	}{
+		{"[1 2 3]", db.ApplLockLiveParams{}},
+		{"[2 3]", db.ApplLockLiveParams{AfterType: "customer", AfterID: "1"}},
+		{"[2 3 1]", db.ApplLockLiveParams{Order: db.LiveEndsSoonest}},
+		{"[2 1]", db.ApplLockLiveParams{Order: db.LiveWaitedFor}},
+		{"[3]", db.ApplLockLiveParams{OlderThanSeconds: 1800}},
+		{"[2]", db.ApplLockLiveParams{ExpiresWithinSeconds: 100}},
+		{"[3]", db.ApplLockLiveParams{DepartmentID: &department}},
+		{"[]", db.ApplLockLiveParams{OperatorID: "ASMITH"}},
+	} {
+		list.params.MaxRows = 10
+		locks, err := driver.ApplLockLive(t.Context(), list.params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := []string{}
+		for _, lock := range locks {
+			ids = append(ids, lock.ObjectID)
+		}
+		if got := fmt.Sprint(ids); got != list.want {
+			t.Errorf("%+v: %s, want %s", list.params, got, list.want)
+		}
+	}
+	oldest, err := driver.ApplLockLive(t.Context(), db.ApplLockLiveParams{Order: db.LiveOldest, MaxRows: 1})
+	if err != nil || len(oldest) != 1 || oldest[0].ObjectID != "3" || oldest[0].TTLSeconds != 300 {
+		t.Errorf("the oldest is %+v, %v, want the lock on 3", oldest, err)
+	}
+	waiting, err := driver.ApplLockWaiting(t.Context(), db.ApplLockWaitingParams{MaxRows: 10})
+	if err != nil || len(waiting) != 2 || waiting[1].WaitedSeconds < 60 || waiting[1].HolderID != "JDOE" ||
+		waiting[1].HolderDepartmentID != "D2" || waiting[1].SecondsLeft < 1 {
+		t.Errorf("waiting: %+v, %v", waiting, err)
+	}
+}
+
+// Goal: now in a view is the start of the reader's statement. Method: a lock that ends within a transaction.
+func TestViewsHaveTheStatementsTime(t *testing.T) {
+	t.Parallel()
+	pool := migratedPool(t)
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	execute(t, tx, "SELECT applock.get_appl_lock_row('customer', '1', 'JDOE', NULL, 1)")
+	if live := value[int](t, tx, "SELECT count(*) FROM applock.appl_lock_live"); live != 1 {
+		t.Errorf("%d locks are live, want 1", live)
+	}
+	execute(t, tx, "SELECT pg_sleep(1.05)")
+	if live := value[int](t, tx, "SELECT count(*) FROM applock.appl_lock_live"); live != 0 {
+		t.Errorf("%d locks are live after their time, want none", live)
+	}
+}

@@ -1,0 +1,92 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"math"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// ever is more seconds than there are on any clock here, before now or after.
+const ever = 1 << 40
+
+// ApplLockHistory runs one of the statements of appl_lock_history.
+func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
+	params.SinceSeconds = cmp.Or(params.SinceSeconds, ever)
+	if params.NewestFirst {
+		params.AfterEventID = cmp.Or(params.AfterEventID, math.MaxInt64)
+	}
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockHistory, error) {
+		return d.history(ctx, params)
+	})
+	if err != nil {
+		return nil, err
+	}
+	events := make([]db.Event, len(rows))
+	for i, row := range rows {
+		events[i] = db.Event{
+			EventID:          row.EventID,
+			EventTS:          utc(row.EventTs),
+			ObjectType:       row.ObjectType,
+			ObjectID:         row.ObjectID,
+			Event:            db.EventKind(row.Event),
+			ActorID:          row.ActorID,
+			DBUser:           row.DbUser,
+			Program:          row.Program,
+			FromOperatorID:   row.FromOperatorID,
+			FromDepartmentID: row.FromDepartmentID,
+			ToOperatorID:     row.ToOperatorID,
+			ToDepartmentID:   row.ToDepartmentID,
+			FromFence:        row.FromFence,
+			ToFence:          row.ToFence,
+			Reason:           row.Reason,
+		}
+	}
+	return events, nil
+}
+
+// history runs the statement for an object, for an operator, or for all.
+func (d *Driver) history(ctx context.Context, params db.ApplLockHistoryParams) ([]queries.ApplLockHistory, error) {
+	q := d.queries()
+	switch {
+	case params.ObjectType != "" && params.ObjectID != "":
+		page := queries.ApplLockHistoryOfObjectParams{
+			ObjectType:   params.ObjectType,
+			ObjectID:     params.ObjectID,
+			OperatorID:   nullIfEmpty(params.OperatorID),
+			SinceSeconds: params.SinceSeconds,
+			AfterEventID: params.AfterEventID,
+			MaxRows:      params.MaxRows,
+		}
+		if params.NewestFirst {
+			return q.ApplLockHistoryOfObjectNewest(ctx, queries.ApplLockHistoryOfObjectNewestParams(page))
+		}
+		return q.ApplLockHistoryOfObject(ctx, page)
+	case params.OperatorID != "":
+		page := queries.ApplLockHistoryOfOperatorParams{
+			OperatorID:   params.OperatorID,
+			ObjectType:   nullIfEmpty(params.ObjectType),
+			ObjectID:     nullIfEmpty(params.ObjectID),
+			SinceSeconds: params.SinceSeconds,
+			AfterEventID: params.AfterEventID,
+			MaxRows:      params.MaxRows,
+		}
+		if params.NewestFirst {
+			return q.ApplLockHistoryOfOperatorNewest(ctx, queries.ApplLockHistoryOfOperatorNewestParams(page))
+		}
+		return q.ApplLockHistoryOfOperator(ctx, page)
+	}
+	page := queries.ApplLockHistoryParams{
+		ObjectType:   nullIfEmpty(params.ObjectType),
+		ObjectID:     nullIfEmpty(params.ObjectID),
+		SinceSeconds: params.SinceSeconds,
+		AfterEventID: params.AfterEventID,
+		MaxRows:      params.MaxRows,
+	}
+	if params.NewestFirst {
+		return q.ApplLockHistoryNewest(ctx, queries.ApplLockHistoryNewestParams(page))
+	}
+	return q.ApplLockHistory(ctx, page)
+}

@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// ApplLockLive runs one of the statements of appl_lock_live.
+func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
+	return withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]db.Lock, error) { return d.list(ctx, params) })
+}
+
+func (d *Driver) list(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
+	rows, err := d.live(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	locks := make([]db.Lock, len(rows))
+	for i, row := range rows {
+		locks[i] = db.Lock{
+			ObjectType:   row.ObjectType,
+			ObjectID:     row.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			Fence:        row.Fence,
+			AcquiredTS:   utc(row.AcquiredTs),
+			LockTS:       utc(row.LockTs),
+			ExpiresTS:    utc(row.ExpiresTs),
+			SecondsLeft:  row.SecondsLeft,
+			TTLSeconds:   row.TtlSeconds,
+			Note:         row.Note,
+		}
+	}
+	return locks, nil
+}
+
+// live runs the statement of the order.
+func (d *Driver) live(ctx context.Context, params db.ApplLockLiveParams) ([]queries.ApplLockLive, error) {
+	q, first := d.queries(), queries.ApplLockLiveEndsSoonestParams{
+		ObjectType:           nullIfEmpty(params.ObjectType),
+		OperatorID:           nullIfEmpty(params.OperatorID),
+		DepartmentID:         nullIfNil(params.DepartmentID),
+		OlderThanSeconds:     cmp.Or(params.OlderThanSeconds, -ever),
+		ExpiresWithinSeconds: cmp.Or(params.ExpiresWithinSeconds, ever),
+		MaxRows:              params.MaxRows,
+	}
+	switch params.Order {
+	case db.LiveEndsSoonest:
+		return q.ApplLockLiveEndsSoonest(ctx, first)
+	case db.LiveOldest:
+		return q.ApplLockLiveOldest(ctx, queries.ApplLockLiveOldestParams(first))
+	case db.LiveWaitedFor:
+		return q.ApplLockLiveWaitedFor(ctx, queries.ApplLockLiveWaitedForParams(first))
+	}
+	if params.AfterType < params.ObjectType { // so the page begins at the type, not at the first row of all
+		params.AfterType, params.AfterID = params.ObjectType, ""
+	}
+	return q.ApplLockLive(ctx, queries.ApplLockLiveParams{
+		AfterType:            params.AfterType,
+		AfterID:              params.AfterID,
+		ObjectType:           first.ObjectType,
+		OperatorID:           first.OperatorID,
+		DepartmentID:         first.DepartmentID,
+		OlderThanSeconds:     first.OlderThanSeconds,
+		ExpiresWithinSeconds: first.ExpiresWithinSeconds,
+		MaxRows:              first.MaxRows,
+	})
+}

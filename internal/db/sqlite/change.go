@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// rounds is how often an operation looks again when the object changed during the call.
+const rounds = 30
+
+// decision is what an operation does about an object as it has been read.
+type decision[T any] struct {
+	// answer or err is what the operation ends with if there is nothing to write.
+	answer T
+	err    error
+	// write compares the object with what was read, changes it and answers. It returns sql.ErrNoRows if the object has changed.
+	write func(ctx context.Context, d *Driver) (T, error)
+	// inTx is true where write has two statements.
+	inTx bool
+}
+
+// errInTx is a decision outside a transaction that needs one.
+var errInTx = errors.New("it needs a transaction")
+
+// change reads an object, decides, and writes. What writes nothing waits for no writer.
+func change[T any](ctx context.Context, d *Driver, operation string, key key, decide func(object) decision[T]) (T, error) {
+	first, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (object, error) { return d.read(ctx, key) })
+	if err != nil {
+		var none T
+		return none, err
+	}
+	decided := decide(first)
+	if decided.write == nil {
+		return decided.answer, decided.err
+	}
+	write := func(ctx context.Context, d *Driver) (T, error) {
+		decided := decided
+		for range rounds {
+			if decided.write == nil {
+				return decided.answer, decided.err
+			}
+			if decided.inTx && d.pooled {
+				return decided.answer, errInTx
+			}
+			answer, err := decided.write(ctx, d)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return answer, err
+			}
+			now, err := d.read(ctx, key)
+			if err != nil {
+				return answer, err
+			}
+			decided = decide(now)
+		}
+		return decided.answer, contention(operation, key)
+	}
+	if !decided.inTx {
+		answer, err := asWriter(ctx, d, write)
+		if !errors.Is(err, errInTx) {
+			return answer, err
+		}
+	}
+	return withEvent(ctx, d, write)
+}
+
+func contention(operation string, key key) error {
+	return &db.Error{
+		Kind: db.KindContention,
+		Err:  fmt.Errorf("%s: %s:%s changed hands during the call; call again", operation, key.ObjectType, key.ObjectID),
+	}
+}

@@ -1,0 +1,238 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// Goal: a fence is greater for every later grant of the same object, also when the clock has been set
+// back. Method: fences from the future are put into the table, as the clock would have left them.
+func fences(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	ctx := t.Context()
+	first := mustGet(t, place.Client, customer(1), "JDOE")
+	future := int64(first.Fence) + int64(48*time.Hour/time.Microsecond)
+	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET fence = %d", place.Table, future)); err != nil {
+		t.Fatal(err)
+	}
+	// The grant begins in the future, too: a renewal is one all the same.
+	if err := place.Advance(ctx, -time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if renewed := mustGet(t, place.Client, customer(1), "JDOE"); int64(renewed.Fence) != future || renewed.Outcome != applock.OutcomeRenewed {
+		t.Errorf("renewed: %v, want a renewal of fence %d", renewed, future)
+	}
+	moved, err := place.Client.Transfer(ctx, applock.TransferRequest{Object: customer(1), From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
+	if err != nil || int64(moved.Fence) != future+1 {
+		t.Errorf("transferred fence %d, %v, want %d", moved.Fence, err, future+1)
+	}
+	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "ASMITH"}); err != nil {
+		t.Fatal(err)
+	}
+	// A row whose fence lies in the future stays, however long it has been free: else the next fence
+	// would be the smaller time of now.
+	if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if purged, err := place.Client.Purge(ctx, applock.PurgeRequest{}); err != nil || purged.Purged != 0 {
+		t.Errorf("purged %d, %v, want 0", purged.Purged, err)
+	}
+	if again := mustGet(t, place.Client, customer(1), "JDOE"); int64(again.Fence) != future+2 {
+		t.Errorf("fence after release %d, want %d", again.Fence, future+2)
+	}
+}
+
+// Goal: expiry is the database's clock and needs nobody's help. Method: really wait for a lock of one
+// second to end; the only test that sleeps.
+func clock(t *testing.T, backend Backend) {
+	t.Parallel()
+	client := backend.New(t).Client
+	ctx := t.Context()
+	request := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
+	first, err := client.Get(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "ASMITH"}}
+	second, err := client.Get(ctx, other)
+	for errors.Is(err, applock.ErrHeld) {
+		time.Sleep(20 * time.Millisecond)
+		second, err = client.Get(ctx, other)
+	}
+	if err != nil || second.Fence <= first.Fence {
+		t.Fatalf("take-over: %v, %v, want a fence above %d", second, err, first.Fence)
+	}
+	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)})
+	if err != nil || lock.AcquiredAt.Before(first.ExpiresAt) {
+		t.Errorf("taken over at %s, %v, before the end at %s", lock.AcquiredAt, err, first.ExpiresAt)
+	}
+	if now := lock.AcquiredAt.UnixMicro(); int64(second.Fence) < now {
+		t.Errorf("fence %d after the take-over, want at least the time, %d: a purge would let it go back", second.Fence, now)
+	}
+}
+
+// Goal: what was released stays so when the clock is set back, for the former holder and for everybody else, the fence grows, and the next
+// grant lasts as long as it asked for, however often it is renewed without a ttl; what is old enough goes with the next purge, and nothing
+// else. Method: an hour passes backwards; then a month passes.
+func clockSetBack(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	client, ctx := place.Client, t.Context()
+	first := mustGet(t, client, customer(1), "JDOE")
+	mustRelease(t, client, customer(1), "JDOE")
+	if err := place.Advance(ctx, -time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("a released object, the clock set back: %v, %v, want ErrNotHeld", lock, err)
+	}
+	for lock, err := range client.List(ctx, applock.ListRequest{}) {
+		t.Errorf("a released object, the clock set back: listed as %v, %v", lock, err)
+	}
+	assertion := applock.AssertRequest{Object: customer(1), Operator: "JDOE", Fence: first.Fence}
+	if err := client.Assert(ctx, assertion); !errors.Is(err, applock.ErrLost) {
+		t.Errorf("the grant that was released, the clock set back: %v, want ErrLost", err)
+	}
+	renewed, err := place.Driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{grantOf(first, time.Hour)}})
+	if err != nil || len(renewed) != 1 || renewed[0].Outcome != db.Free {
+		t.Errorf("a renewal of the grant that was released, the clock set back: %v, %v, want FREE", renewed, err)
+	}
+	second, err := client.Get(ctx, applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "ASMITH"}, TTL: time.Minute})
+	if err != nil || second.Fence <= first.Fence {
+		t.Errorf("fence %d behind %d, %v", second.Fence, first.Fence, err)
+	}
+	for range 3 {
+		if again := mustGet(t, client, customer(1), "ASMITH"); again.Outcome != applock.OutcomeRenewed || again.Left != time.Minute {
+			t.Errorf("a renewal without a ttl: %+v, want RENEWED for a minute", again)
+		}
+	}
+	mustRelease(t, client, customer(1), "ASMITH")
+	for _, passed := range []struct {
+		long time.Duration
+		want int64
+	}{{0, 0}, {31 * 24 * time.Hour, 1}} {
+		if err := place.Advance(ctx, passed.long); err != nil {
+			t.Fatal(err)
+		}
+		if result, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil || result.Purged != passed.want {
+			t.Errorf("purge after %s: %d, %v, want %d", passed.long, result.Purged, err, passed.want)
+		}
+	}
+}
+
+func mustRelease(t testing.TB, client *applock.Client, object applock.Object, operator string) {
+	t.Helper()
+	released, err := client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: operator})
+	if err != nil || released.Outcome != applock.OutcomeReleased {
+		t.Fatalf("release %s of %s: %v, %v", object, operator, released, err)
+	}
+}
+
+// grantOf is a grant as it is renewed by fence.
+func grantOf(grant applock.Grant, ttl time.Duration) db.RenewableGrant {
+	return db.RenewableGrant{
+		ObjectType: grant.Object.Type, ObjectID: grant.Object.ID, OperatorID: grant.Owner.Operator,
+		Fence: int64(grant.Fence), TTLSeconds: int64(ttl / time.Second),
+	}
+}
+
+// Goal: where time stands still, or runs behind what the row says, each renewal is one all the same: lock_ts grows by a microsecond at
+// least, and the ttl and the start of the grant stay. Method: a grant whose times lie ahead is renewed again and again, by its operator and by
+// its fence, outside a transaction and within one.
+func standingTime(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	grant := mustGet(t, place.Client, customer(1), "JDOE")
+	if err := place.Advance(t.Context(), -time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	start := inquired(t, place, customer(1))
+	renewTwiceEach(t, place.Client, place.Driver, start, grant)
+	middle := inquired(t, place, customer(1))
+	tx := begin(t, place)
+	renewTwiceEach(t, place.Client.WithSQLTx(tx), place.Driver.WithSQLTx(tx), middle, grant)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	end := inquired(t, place, customer(1))
+	for _, lock := range []applock.Lock{middle, end} {
+		if !lock.AcquiredAt.Equal(start.AcquiredAt) || lock.Fence != start.Fence || lock.LockedAt.Sub(start.LockedAt) > time.Minute {
+			t.Errorf("the lock was %+v and is %+v", start, lock)
+		}
+	}
+}
+
+// renewTwiceEach renews by operator and by fence, in turns.
+func renewTwiceEach(t *testing.T, client *applock.Client, driver db.Driver, before applock.Lock, grant applock.Grant) {
+	t.Helper()
+	inquire := func() applock.Lock {
+		lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: grant.Object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lock
+	}
+	for range 2 {
+		if again := mustGet(t, client, grant.Object, "JDOE"); again.Outcome != applock.OutcomeRenewed || again.Left != applock.DefaultTTL {
+			t.Errorf("get: %+v, want RENEWED for seven days", again)
+		}
+		after := inquire()
+		if !after.LockedAt.After(before.LockedAt) {
+			t.Errorf("get: lock_ts was %s and is %s", before.LockedAt, after.LockedAt)
+		}
+		renewed, err := driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{grantOf(grant, applock.DefaultTTL)}})
+		if err != nil || len(renewed) != 1 || renewed[0].Outcome != db.Renewed {
+			t.Errorf("renew: %+v, %v, want RENEWED", renewed, err)
+		}
+		before = inquire()
+		if !before.LockedAt.After(after.LockedAt) {
+			t.Errorf("renew: lock_ts was %s and is %s", after.LockedAt, before.LockedAt)
+		}
+	}
+}
+
+// Goal: a fence never falls, also when the row is purged and the clock is set back before the next grant. Method: a purge must keep the greatest
+// fence that it removes; what the database has stored of fences is put an hour ahead, as the clock that is set back leaves it, and then an
+// object that has no row is got; a purge of a lower fence takes nothing back.
+func fencesAfterPurge(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	ctx := t.Context()
+	purge := func() {
+		t.Helper()
+		if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if purged, err := place.Client.Purge(ctx, applock.PurgeRequest{}); err != nil || purged.Purged == 0 {
+			t.Fatalf("purged %d, %v", purged.Purged, err)
+		}
+	}
+	first := mustGet(t, place.Client, customer(1), "JDOE")
+	mustRelease(t, place.Client, customer(1), "JDOE")
+	purge()
+	const hour = int64(time.Hour / time.Microsecond)
+	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s_fence SET fence = fence + %d", place.Table, hour)); err != nil {
+		t.Fatal(err)
+	}
+	second := mustGet(t, place.Client, customer(1), "JDOE")
+	if int64(second.Fence) <= int64(first.Fence)+hour {
+		t.Errorf("fence %d after a purge, want more than %d, and the hour that the clock was set back", second.Fence, first.Fence)
+	}
+	third := mustGet(t, place.Client, customer(2), "JDOE")
+	if third.Fence <= applock.Fence(hour) || int64(third.Fence) <= int64(first.Fence)+hour {
+		t.Errorf("fence %d of another object, want more than that of any that was purged", third.Fence)
+	}
+	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET fence = %d", place.Table, first.Fence)); err != nil {
+		t.Fatal(err)
+	}
+	purge()
+	if fourth := mustGet(t, place.Client, customer(3), "JDOE"); int64(fourth.Fence) <= int64(first.Fence)+hour {
+		t.Errorf("fence %d after a purge of lower ones, want more than %d and an hour", fourth.Fence, first.Fence)
+	}
+}

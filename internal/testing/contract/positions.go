@@ -1,0 +1,241 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// victim is whose inbox is read, boss who takes what it holds.
+const victim, boss = "JDOE", "BOSS"
+
+// Goal: an inbox tells each event at least once, also one whose transaction commits after a later one was read, and never goes back.
+// Method: one transaction that is open while another commits; many at once, each open for up to 60 ms; the bound where a dialect has one.
+func positions(t *testing.T, backend Backend) {
+	t.Run("OpenTransaction", func(t *testing.T) { openTransaction(t, backend) })
+	t.Run("ManyTransactions", func(t *testing.T) { manyTransactions(t, backend) })
+	t.Run("Bound", func(t *testing.T) { positionBound(t, backend) })
+}
+
+// reader reads an inbox as the contract says, beside a reader that goes on behind the last event that it has seen.
+type reader struct {
+	place       Place
+	after, last int64
+	told        map[int64]int
+	naive       map[int64]bool
+}
+
+func newReader(place Place) *reader {
+	return &reader{place: place, told: map[int64]int{}, naive: map[int64]bool{}}
+}
+
+// read makes one call for each of the two.
+func (r *reader) read(ctx context.Context) error {
+	rows, err := r.call(ctx, r.after)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		r.told[row.EventID]++
+		switch {
+		case row.SafeEventID != rows[0].SafeEventID:
+			return fmt.Errorf("safe_event_id is %d and %d in one answer", rows[0].SafeEventID, row.SafeEventID)
+		case row.SafeEventID < r.after:
+			return fmt.Errorf("safe_event_id %d after %d", row.SafeEventID, r.after)
+		case row.EventID != 0 && row.EventID <= r.after:
+			return fmt.Errorf("event %d after %d", row.EventID, r.after)
+		}
+	}
+	if len(rows) > 0 {
+		r.after = rows[0].SafeEventID
+	}
+	rows, err = r.call(ctx, r.last)
+	for _, row := range rows {
+		r.naive[row.EventID] = true
+		r.last = max(r.last, row.EventID)
+	}
+	return err
+}
+
+func (r *reader) call(ctx context.Context, after int64) ([]db.Notice, error) {
+	const all = 10_000
+	rows, err := r.place.Driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: victim, AfterEventID: after, MaxRows: all})
+	return slices.DeleteFunc(rows, func(row db.Notice) bool { return row.Kind != db.NoticeTaken }), err
+}
+
+// take has the boss take an object in a transaction, and commits it after a pause.
+func take(ctx context.Context, place Place, object applock.Object, pause func()) error {
+	tx, err := place.SQL.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // committed ones say so
+	_, err = place.Client.WithSQLTx(tx).Take(ctx, applock.TakeRequest{Object: object, Owner: applock.Owner{Operator: boss}, Reason: "urgent"})
+	if err != nil {
+		return err
+	}
+	pause()
+	return tx.Commit()
+}
+
+func openTransaction(t *testing.T, backend Backend) {
+	t.Parallel()
+	if backend.OneWriter {
+		return // nobody commits while it is open
+	}
+	place := backend.New(t)
+	reads := newReader(place)
+	for _, id := range []string{"early", "late", "last"} {
+		mustGet(t, place.Client, customer(id), victim)
+	}
+	nothing := func() {}
+	err := take(t.Context(), place, customer("late"), func() { // it has its number, and is not committed
+		if err := take(t.Context(), place, customer("early"), nothing); err != nil {
+			t.Error(err)
+		}
+		for range 3 {
+			if err := reads.read(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(reads.told) != 1 {
+			t.Errorf("told %v, want one event", reads.told)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := take(t.Context(), place, customer("last"), nothing); err != nil {
+		t.Fatal(err)
+	}
+	if err := reads.read(t.Context()); err != nil || len(reads.told) != 3 {
+		t.Errorf("told %v, %v, want three events", reads.told, err)
+	}
+	if len(reads.naive) == 3 {
+		t.Error("the events were numbered as they were committed: nothing was tried")
+	}
+}
+
+func manyTransactions(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	reads := newReader(place)
+	const writers = 8
+	each := 25
+	if backend.OneWriter || place.RepeatsCalls {
+		each = 4
+	}
+	ended := make(chan struct{})
+	var writing, reading sync.WaitGroup
+	for writer := range writers {
+		writing.Go(func() {
+			for i := range each {
+				if err := getAndTake(t.Context(), place, customer(fmt.Sprintf("%d-%d", writer, i))); err != nil {
+					t.Errorf("writer %d: %v", writer, err)
+				}
+			}
+		})
+	}
+	reading.Go(func() {
+		for {
+			if err := reads.read(t.Context()); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-ended:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	})
+	writing.Wait()
+	close(ended)
+	reading.Wait()
+	if err := reads.read(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var missed, events int
+	for event, err := range place.Client.Events(t.Context(), applock.EventsRequest{Operator: victim}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events++
+		if reads.told[event.ID] == 0 {
+			missed++
+		}
+	}
+	if missed > 0 || events != writers*each {
+		t.Errorf("of %d events %d were not told, want none of %d", events, missed, writers*each)
+	}
+	t.Logf("of %d events %d were missed by who goes on behind the last one", events, events-len(reads.naive))
+}
+
+// getAndTake has the victim get an object, and the boss take it in a transaction of up to 60 ms. What the engine refuses is begun again.
+func getAndTake(ctx context.Context, place Place, object applock.Object) error {
+	const longest = 60
+	again := func(err error) bool { return errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrBusy) }
+	get := func() error {
+		_, err := place.Client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: victim}})
+		return err
+	}
+	err := get()
+	for again(err) {
+		err = get()
+	}
+	if err != nil {
+		return err
+	}
+	pause := func() { time.Sleep(time.Duration(rand.IntN(longest)) * time.Millisecond) }
+	err = take(ctx, place, object, pause)
+	for again(err) {
+		err = take(ctx, place, object, pause)
+	}
+	return err
+}
+
+// positionBound has the position reach the last event: at once with one writer, as soon as no older transaction is open on PostgreSQL, and after 15
+// minutes elsewhere, which it does not do before.
+func positionBound(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	mustGet(t, place.Client, customer(1), victim)
+	if err := take(t.Context(), place, customer(1), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	reads := newReader(place)
+	read := func() {
+		t.Helper()
+		if err := reads.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	looksBack := place.dialect() == "mysql" || place.dialect() == "db2"
+	if looksBack && reads.after != 0 {
+		t.Errorf("safe_event_id is %d at once, want 0 for 15 minutes", reads.after)
+	}
+	for _, passed := range []time.Duration{14 * time.Minute, 2 * time.Minute} {
+		if looksBack && reads.after != 0 {
+			t.Errorf("safe_event_id is %d before %s, want 0 for 15 minutes", reads.after, passed)
+		}
+		if err := place.Advance(t.Context(), passed); err != nil {
+			t.Fatal(err)
+		}
+		if looksBack {
+			read()
+		}
+	}
+	for limit := time.Now().Add(stepLimit); reads.after < reads.last; read() {
+		if time.Now().After(limit) {
+			t.Fatalf("safe_event_id is %d, want %d", reads.after, reads.last)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+-- appl_lock_move: hand a held object to an operator, for take_appl_lock and transfer_appl_lock. Internal: nobody is granted it.
+--
+-- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED.
+-- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever.
+-- Out        As the operations.
+-- Raises     As the operations.
+-- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
+-- Race-free  S1 reads the row and locks it, S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes the fence
+--            greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S2 and the event are one transaction: the caller's, or one of
+--            the call's own. Only locking reads, so that a later get is not given an old snapshot.
+-- Differs    No 40001: InnoDB judges the newest row.
+
+DELIMITER $$
+
+CREATE PROCEDURE appl_lock_move(
+    IN p_event VARCHAR(16),
+    IN p_object_type VARCHAR(64),
+    IN p_object_id VARCHAR(255),
+    IN p_from_operator_id VARCHAR(64),
+    IN p_expected_fence BIGINT,
+    IN p_to_operator_id VARCHAR(64),
+    IN p_to_department_id VARCHAR(64),
+    IN p_ttl_seconds BIGINT,
+    IN p_actor_id VARCHAR(64),
+    IN p_reason VARCHAR(255),
+    OUT p_ok_fl CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(64),
+    OUT p_old_department_id VARCHAR(64),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Internal to applock: hands a held object to an operator.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+main: BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_round INT DEFAULT 0;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_default_ttl_seconds BIGINT;
+    DECLARE v_longest_ttl_seconds BIGINT;
+    DECLARE v_all_fl CHAR(1);
+    DECLARE v_take_reason_fl CHAR(1);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
+    IF p_event = 'TAKEN' AND v_take_reason_fl = 'Y' THEN
+        CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 1, 255, p_reason);
+    END IF;
+    REPEAT
+        -- S1: who holds it?
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+        SET v_fence = NULL;
+        SET v_expires_ts = NULL;
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+        SET v_now = UTC_TIMESTAMP(6);
+        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_ok_fl = 'N';
+            SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
+            SET p_fence = 0;
+            SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
+            LEAVE main;
+        END IF;
+
+        -- S2: a new grant, if it is still so.
+        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+        SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
+        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+        CALL appl_lock_begin(v_began);
+        UPDATE appl_lock AS l
+        SET l.operator_id = p_to_operator_id,
+            l.department_id = p_to_department_id,
+            l.fence = p_fence,
+            l.acquired_ts = v_now,
+            l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+            l.ttl_seconds = p_seconds_left,
+            l.expires_ts = p_expires_ts,
+            l.note = ''
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.fence = v_fence
+            AND l.lock_ts = v_lock_ts
+            AND l.expires_ts = v_expires_ts
+            AND l.released_ts IS NULL;
+        IF ROW_COUNT() > 0 THEN
+            CALL appl_lock_record(
+                p_event, p_object_type, p_object_id, p_actor_id, p_old_operator_id, p_old_department_id, v_fence,
+                p_to_operator_id, p_to_department_id, p_fence, p_reason
+            );
+            SET p_outcome = p_event;
+        END IF;
+        IF v_began THEN
+            CALL appl_lock_end(TRUE);
+            SET v_began = FALSE;
+        END IF;
+        IF p_outcome IS NOT NULL THEN
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET p_ok_fl = 'Y';
+            -- A take tells whom it displaced.
+            IF p_event = 'TRANSFERRED' OR p_old_operator_id = p_to_operator_id THEN
+                SET p_old_operator_id = '';
+                SET p_old_department_id = '';
+            END IF;
+            LEAVE main;
+        END IF;
+        SET v_round = v_round + 1;
+    UNTIL v_round >= 30 END REPEAT;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'applock: the object changed hands during the call; call again';
+END$$
+
+DELIMITER ;

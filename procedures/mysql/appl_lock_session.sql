@@ -1,0 +1,138 @@
+-- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call asks of its
+-- session, and transactions of a call's own. Internal: nobody is granted these.
+--
+-- Contract   appl_lock_enter comes first in a verb that writes: time is the server's from then on, whatever SET timestamp said;
+--            a server that is read only, and a session in which a killed call has left its transaction open, are refused.
+--            appl_lock_look does the same and tells whether a transaction is open; if none is, it leaves read_only to appl_lock_begin.
+--            In a function or trigger both answer 1422, because of the COMMIT that they never reach: then call appl_lock_inside, which does
+--            the same there, and take it that a transaction is open.
+--            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
+--            them @appl_lock_own is set. KILL QUERY runs no handler and leaves both: the marker
+--            is how the next call knows.
+-- In         p_commit: FALSE rolls back.
+-- Out        p_open, p_began.
+-- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK.
+-- Locks      Nothing.
+-- Race-free  SET TRANSACTION raises 1568 when a transaction is open. Its READ WRITE is for the next transaction only, so the caller
+--            of appl_lock_look reads before it writes, and appl_lock_begin reads: a session whose transactions are read only
+--            stays so.
+-- Differs    A function or trigger keeps the time of its statement, so appl_lock_inside sets that time from SYSDATE.
+
+DELIMITER $$
+
+CREATE PROCEDURE appl_lock_refuse()
+COMMENT 'Internal to applock: refuses a server or a session that must not write.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        SIGNAL SQLSTATE 'HY000' SET
+            MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'applock: the server is read_only: call the primary, or end read_only there';
+    END IF;
+    BEGIN
+        -- 1305: no such savepoint. The transaction of the killed call has ended, and what is open now is the caller's.
+        DECLARE EXIT HANDLER FOR 1305 BEGIN END;
+        RELEASE SAVEPOINT appl_lock_own;
+        SAVEPOINT appl_lock_own;
+        SIGNAL SQLSTATE '25000' SET
+            MYSQL_ERRNO = 1179, MESSAGE_TEXT = 'applock: a call that was killed has left its transaction open: send ROLLBACK';
+    END;
+    SET @appl_lock_own = NULL;
+END$$
+
+CREATE PROCEDURE appl_lock_enter()
+COMMENT 'Internal to applock: corrects the time, and refuses a server or a session that must not write.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    SET SESSION timestamp = DEFAULT;
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_refuse();
+    END IF;
+    IF FALSE THEN
+        COMMIT;
+    END IF;
+END$$
+
+CREATE PROCEDURE appl_lock_look(
+    OUT p_open BOOLEAN
+)
+COMMENT 'Internal to applock: appl_lock_enter, and tells whether a transaction is open.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE CONTINUE HANDLER FOR 1568 SET p_open = TRUE;
+    SET SESSION timestamp = DEFAULT;
+    SET p_open = TRUE;
+    IF @@SESSION.autocommit THEN
+        SET p_open = FALSE;
+        SET TRANSACTION READ WRITE;
+    END IF;
+    IF p_open AND (CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL) THEN
+        CALL appl_lock_refuse();
+    END IF;
+    IF FALSE THEN
+        COMMIT;
+    END IF;
+END$$
+
+CREATE PROCEDURE appl_lock_inside()
+COMMENT 'Internal to applock: appl_lock_enter for a function or trigger.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_time_zone VARCHAR(64) DEFAULT @@SESSION.time_zone;
+    -- UTC: in another zone SYSDATE is ambiguous for an hour a year.
+    SET SESSION time_zone = '+00:00';
+    SET SESSION timestamp = UNIX_TIMESTAMP(SYSDATE(6));
+    SET SESSION timestamp = DEFAULT;
+    SET SESSION time_zone = v_time_zone;
+    IF @appl_lock_own IS NOT NULL THEN
+        SIGNAL SQLSTATE '25000' SET
+            MYSQL_ERRNO = 1179,
+            MESSAGE_TEXT = 'applock: a call that was killed may have left its transaction open: send ROLLBACK, then call get once by CALL';
+    END IF;
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        CALL appl_lock_refuse();
+    END IF;
+END$$
+
+CREATE PROCEDURE appl_lock_begin(
+    OUT p_began BOOLEAN
+)
+COMMENT 'Internal to applock: begins a transaction, unless there is one.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_slot INT;
+    DECLARE EXIT HANDLER FOR 1568 BEGIN END;
+    SET p_began = FALSE;
+    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        CALL appl_lock_refuse();
+    END IF;
+    IF @@SESSION.autocommit THEN
+        SET TRANSACTION READ WRITE;
+        SELECT s.slot INTO v_slot FROM appl_lock_serialize AS s WHERE s.slot = 0;
+        SET @appl_lock_own = TRUE;
+        START TRANSACTION;
+        SAVEPOINT appl_lock_own;
+        SET p_began = TRUE;
+    END IF;
+END$$
+
+CREATE PROCEDURE appl_lock_end(
+    IN p_commit BOOLEAN
+)
+COMMENT 'Internal to applock: ends a transaction that appl_lock_begin has begun.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    IF p_commit THEN
+        COMMIT AND NO CHAIN NO RELEASE;
+    ELSE
+        ROLLBACK AND NO CHAIN NO RELEASE;
+    END IF;
+    SET @appl_lock_own = NULL;
+END$$
+
+DELIMITER ;

@@ -1,0 +1,69 @@
+-- purge_appl_lock_history: remove old events from the history.
+--
+-- Contract   Deletes at most p_max_rows events that happened p_older_than_seconds ago or longer, oldest first, and no further than the
+--            first that stays. PURGED and HISTORY_PURGED stay for 400 days, whatever the age asked for.
+--            HISTORY_PURGED is an event, if any went: its reason is the number.
+-- In         p_older_than_seconds: NULL = 34560000 (400 days). p_max_rows: 1..10000, NULL = 1000.
+-- Out        p_purged, the number of events removed.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205, 1213 two purges at once.
+-- Locks      The events it removes, to the end of the caller's transaction. Nobody changes an event.
+-- Race-free  The removal and its event are one transaction. Two at once: the second finds the events gone, and counts none.
+-- Differs    Row by row, found by a plain read, which in a transaction fixes the caller's snapshot.
+
+DELIMITER $$
+
+CREATE PROCEDURE purge_appl_lock_history_core(...)
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_older_than_seconds BIGINT DEFAULT COALESCE(p_older_than_seconds, 34560000);
+    DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
+    DECLARE v_before DATETIME(6);
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_stays BOOLEAN;
+    DECLARE v_event_id BIGINT DEFAULT 0;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_number('purge_appl_lock_history', 'p_older_than_seconds', 315360000, v_older_than_seconds);
+    CALL appl_lock_number('purge_appl_lock_history', 'p_max_rows', 10000, v_max_rows);
+    CALL appl_lock_enter();
+    SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
+    SET p_purged = 0;
+    CALL appl_lock_begin(v_began);
+    WHILE v_more AND p_purged < v_max_rows DO
+        -- S1: the next event, and does it stay for longer?
+        SELECT
+            e.event_id,
+            e.event_ts < v_before,
+            e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= UTC_TIMESTAMP(6) - INTERVAL 34560000 SECOND
+        INTO v_event_id, v_more, v_stays
+        FROM appl_lock_event AS e
+        WHERE e.event_id > v_event_id
+        ORDER BY e.event_id
+        LIMIT 1;
+        IF v_more AND NOT v_stays THEN
+            -- S2: remove it.
+            DELETE FROM appl_lock_event
+            WHERE event_id = v_event_id;
+            SET p_purged = p_purged + ROW_COUNT();
+        END IF;
+    END WHILE;
+    IF p_purged > 0 THEN
+        CALL appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+END$$
+
+DELIMITER ;

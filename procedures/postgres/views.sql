@@ -1,0 +1,120 @@
+-- appl_lock_live, appl_lock_waiting, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for everybody who reads.
+--
+-- Contract   A row for each live lock, waiter, event, type with a policy, and type and department. A page is a WHERE on the key behind
+--            the last row, ORDER BY and LIMIT. The columns are in the contract.
+-- Rights     They read with their owner's rights; a reader needs SELECT on the view, and nothing on the tables.
+-- Locks      Nothing; they never wait and never write.
+-- Race-free  One snapshot; now is the start of the reader's statement.
+-- Differs    The clock is statement_timestamp(): with a volatile one a join could not use the key. Whether a lock is live is one
+--            expression, for which the planner has no statistics that could be old.
+
+CREATE OR REPLACE VIEW appl_lock_live AS
+SELECT
+    l.object_type,
+    l.object_id,
+    l.operator_id,
+    l.department_id,
+    l.fence,
+    l.acquired_ts,
+    l.lock_ts,
+    l.expires_ts,
+    greatest(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 1)::bigint AS seconds_left,
+    l.ttl_seconds,
+    l.note
+FROM appl_lock AS l
+WHERE CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp();
+
+CREATE OR REPLACE VIEW appl_lock_waiting AS
+SELECT
+    w.object_type,
+    w.object_id,
+    w.operator_id,
+    w.department_id,
+    w.client_id,
+    w.since_ts,
+    w.until_ts,
+    greatest(floor(extract(epoch FROM statement_timestamp() - w.since_ts)), 0)::bigint AS waited_seconds,
+    coalesce(l.operator_id, '') AS holder_id,
+    coalesce(l.department_id, '') AS holder_department_id,
+    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+FROM appl_lock_waiter AS w
+LEFT JOIN appl_lock AS l
+    ON l.object_type = w.object_type
+    AND l.object_id = w.object_id
+    AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
+WHERE w.expires_ts > statement_timestamp();
+
+CREATE OR REPLACE VIEW appl_lock_history AS
+SELECT
+    e.event_id,
+    e.event_ts,
+    e.object_type,
+    e.object_id,
+    e.event,
+    e.actor_id,
+    e.db_user,
+    e.program,
+    e.from_operator_id,
+    e.from_department_id,
+    e.to_operator_id,
+    e.to_department_id,
+    e.from_fence,
+    e.to_fence,
+    e.reason
+FROM appl_lock_event AS e;
+
+CREATE OR REPLACE VIEW appl_lock_policies AS
+SELECT
+    p.object_type,
+    p.default_ttl_seconds,
+    p.longest_ttl_seconds,
+    p.take_reason_fl,
+    p.history_level
+FROM appl_lock_policy AS p;
+
+CREATE OR REPLACE VIEW appl_lock_stats AS
+SELECT
+    s.object_type,
+    s.department_id,
+    sum(s.live)::bigint AS live,
+    sum(s.expired)::bigint AS expired,
+    greatest(floor(extract(epoch FROM statement_timestamp() - min(s.acquired_ts))), 0)::bigint AS oldest_seconds,
+    greatest(ceil(extract(epoch FROM min(s.expires_ts) - statement_timestamp())), 0)::bigint AS next_expiry_seconds,
+    sum(s.waiters)::bigint AS waiters,
+    greatest(floor(extract(epoch FROM statement_timestamp() - min(s.since_ts))), 0)::bigint AS longest_wait_seconds
+FROM (
+    SELECT
+        l.object_type,
+        l.department_id,
+        count(*) FILTER (WHERE l.is_live) AS live,
+        count(*) FILTER (WHERE NOT l.is_live) AS expired,
+        min(l.acquired_ts) FILTER (WHERE l.is_live) AS acquired_ts,
+        min(l.expires_ts) FILTER (WHERE l.is_live) AS expires_ts,
+        0 AS waiters,
+        NULL::timestamptz AS since_ts
+    FROM (
+        SELECT
+            a.object_type,
+            CASE WHEN a.released_ts IS NULL AND a.expires_ts > statement_timestamp() THEN a.department_id ELSE '' END
+                AS department_id,
+            a.acquired_ts,
+            a.expires_ts,
+            a.released_ts IS NULL AND a.expires_ts > statement_timestamp() AS is_live
+        FROM appl_lock AS a
+    ) AS l
+    GROUP BY l.object_type, l.department_id
+    UNION ALL
+    SELECT
+        w.object_type,
+        w.department_id,
+        0,
+        0,
+        NULL,
+        NULL,
+        count(*),
+        min(w.since_ts)
+    FROM appl_lock_waiter AS w
+    WHERE w.expires_ts > statement_timestamp()
+    GROUP BY w.object_type, w.department_id
+) AS s
+GROUP BY s.object_type, s.department_id;

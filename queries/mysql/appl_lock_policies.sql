@@ -1,0 +1,10 @@
+-- name: ApplLockPolicies :exec
+SELECT
+    p.object_type,
+    p.default_ttl_seconds,
+    p.longest_ttl_seconds,
+    p.take_reason_fl,
+    p.history_level
+FROM appl_lock_policies AS p
+WHERE (sqlc.narg('object_type') IS NULL OR p.object_type = sqlc.narg('object_type'))
+ORDER BY p.object_type;

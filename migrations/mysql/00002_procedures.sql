@@ -38,8 +38,7 @@ BEGIN
             THEN CONCAT(' has ', CHAR_LENGTH(p_text), ' characters, at most ', p_max_length, ' are allowed')
         WHEN p_argument = 'p_object_type' AND LOCATE(':', p_text) > 0
             THEN ' must not contain ":", which ends the type in type:id'
-        -- The UTF-8 of U+0000 to U+001F, U+007F, and U+0080 to U+009F.
-        WHEN p_name_fl = 'Y' AND HEX(p_text) REGEXP '^(..)*([01].|7F|C2[89].)' THEN ' must not contain a control character'
+        WHEN p_name_fl = 'Y' AND p_text REGEXP '[\\x00-\\x1f\\x7f-\\x9f]' THEN ' must not contain a control character'
     END;
     IF v_message IS NOT NULL THEN
         SET v_message = CONCAT(p_routine, ': ', p_argument, v_message);
@@ -659,7 +658,6 @@ BEGIN
         RESIGNAL;
     END;
 
-    CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, NULL);
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
@@ -674,7 +672,7 @@ BEGIN
         object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, history_fl
     )
     VALUES (
-        p_object_type, p_object_id, p_operator_id, COALESCE(p_department_id, ''), LAST_INSERT_ID(p_fence), v_now, v_now,
+        p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), LAST_INSERT_ID(p_fence), v_now, v_now,
         p_seconds_left, p_expires_ts, v_all_fl
     )
     ON DUPLICATE KEY UPDATE fence = fence + LAST_INSERT_ID(0);
@@ -706,7 +704,7 @@ BEGIN
         IF v_all_fl = 'Y' THEN
             CALL appl_lock_record(
                 'ACQUIRED', p_object_type, p_object_id, p_operator_id,
-                '', '', 0, p_operator_id, COALESCE(p_department_id, ''), p_fence, ''
+                '', '', 0, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_fence, ''
             );
         END IF;
     END IF;
@@ -1086,7 +1084,7 @@ DROP PROCEDURE IF EXISTS appl_lock_refuse;
 --            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
 --            them @appl_lock_own is set. KILL QUERY runs no handler and leaves both: the marker
 --            is how the next call knows.
--- In         p_commit: FALSE rolls back.
+-- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
 -- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK.
 -- Locks      Nothing.
@@ -1136,7 +1134,7 @@ END;
 DROP PROCEDURE IF EXISTS appl_lock_look;
 -- +goose StatementBegin
 CREATE PROCEDURE appl_lock_look(
-    OUT p_open BOOLEAN
+    INOUT p_open BOOLEAN
 )
 COMMENT 'Internal to applock: appl_lock_enter, and tells whether a transaction is open.'
 MODIFIES SQL DATA
@@ -1144,7 +1142,6 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR 1568 SET p_open = TRUE;
     SET SESSION timestamp = DEFAULT;
-    SET p_open = TRUE;
     IF @@SESSION.autocommit THEN
         SET p_open = FALSE;
         SET TRANSACTION READ WRITE;
@@ -1515,8 +1512,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
 --            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
--- Race-free  S1 reads the row, S2 decides, S3 changes it. S3 names all that S2 has judged, so it changes nothing if the row is
---            another by then; then the call begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. A grant, a renewal and a transfer make fence or lock_ts greater, and
+--            S3 names both, released_ts and the note: it changes nothing if the row is another than S1 has read; then the call
+--            begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
 --            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
 --            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
@@ -1554,21 +1552,10 @@ main: BEGIN
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_released_ts DATETIME(6);
+    DECLARE v_new_lock_ts DATETIME(6);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
-
-    -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
-    IF (
-        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
-        AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
-        AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
-    ) IS NOT TRUE THEN
-        CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
-    END IF;
 
     CALL appl_lock_look(v_open);
     REPEAT
@@ -1585,11 +1572,25 @@ main: BEGIN
                 AND l.object_id = p_object_id;
         END IF;
         IF v_fence IS NULL THEN
+            CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
                 p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
                 p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
+        ELSEIF (
+            -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
+            -- JSON_QUOTE makes a control character longer. (REGEXP would cost three times as much on MySQL.)
+            (
+                p_operator_id = p_old_operator_id
+                OR LENGTH(JSON_QUOTE(p_operator_id)) = CHAR_LENGTH(p_operator_id) + 2
+                AND CHAR_LENGTH(p_operator_id) <= 64 AND p_operator_id <> '' AND LOCATE(x'7F', p_operator_id) = 0
+            )
+            AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
+            AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+            AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+        ) IS NOT TRUE THEN
+            CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
         END IF;
         SET v_now = UTC_TIMESTAMP(6);
 
@@ -1616,7 +1617,6 @@ main: BEGIN
                 DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
                 DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
                 DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
-                DECLARE v_old_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT p_note;
                 DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
                 DECLARE v_began BOOLEAN DEFAULT FALSE;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -1639,24 +1639,21 @@ main: BEGIN
                     FROM appl_lock_policy AS p
                     WHERE p.object_type = p_object_type;
                 END IF;
+                SET v_new_lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
                     SET p_outcome = 'RENEWED';
                     SET p_fence = v_fence;
                     SET v_event = IF(v_all_fl = 'Y', 'RENEWED', NULL);
+                    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
                 ELSE
                     SET p_outcome = 'ACQUIRED';
-                    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                     SET p_note = '';
-                    SET v_acquired_ts = v_now;
-                    SET v_ttl_seconds = v_default_ttl_seconds;
+                    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                     SET v_event = CASE
                         WHEN v_released_ts IS NULL AND p_old_operator_id <> p_operator_id THEN 'OVERTAKEN'
                         WHEN v_all_fl = 'Y' THEN 'ACQUIRED'
                     END;
-                END IF;
-                SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
-                IF p_old_operator_id <> p_operator_id OR p_old_department_id <> p_department_id THEN
-                    CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+                    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                 END IF;
                 IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
                     CALL appl_lock_begin(v_began);
@@ -1664,27 +1661,42 @@ main: BEGIN
 
                 -- S3: change it, if it is as S1 has read it.
                 SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-                UPDATE appl_lock AS l
-                SET l.operator_id = p_operator_id,
-                    l.department_id = COALESCE(RTRIM(p_department_id), IF(p_outcome = 'RENEWED', p_old_department_id, '')),
-                    l.fence = p_fence,
-                    l.acquired_ts = v_acquired_ts,
-                    l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-                    l.ttl_seconds = p_seconds_left,
-                    l.expires_ts = v_now + INTERVAL p_seconds_left SECOND,
-                    l.note = p_note,
-                    l.history_fl = v_all_fl,
-                    l.released_ts = NULL
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
-                    AND l.fence = v_fence
-                    AND l.lock_ts = v_lock_ts
-                    AND l.expires_ts = p_expires_ts
-                    AND l.released_ts <=> v_released_ts
-                    AND l.note = v_old_note;
-                SET p_outcome = IF(ROW_COUNT() > 0, p_outcome, NULL);
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
                 SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+                IF p_outcome = 'RENEWED' THEN
+                    UPDATE appl_lock AS l
+                    SET l.department_id = COALESCE(RTRIM(p_department_id), l.department_id),
+                        l.lock_ts = v_new_lock_ts,
+                        l.ttl_seconds = p_seconds_left,
+                        l.expires_ts = p_expires_ts,
+                        l.history_fl = v_all_fl
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
+                        AND l.fence = v_fence
+                        AND l.lock_ts = v_lock_ts
+                        AND l.released_ts IS NULL
+                        AND l.note = p_note;
+                ELSE
+                    UPDATE appl_lock AS l
+                    SET l.operator_id = RTRIM(p_operator_id),
+                        l.department_id = COALESCE(RTRIM(p_department_id), ''),
+                        l.fence = p_fence,
+                        l.acquired_ts = v_now,
+                        l.lock_ts = v_new_lock_ts,
+                        l.ttl_seconds = p_seconds_left,
+                        l.expires_ts = p_expires_ts,
+                        l.note = '',
+                        l.history_fl = v_all_fl,
+                        l.released_ts = NULL
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
+                        AND l.fence = v_fence
+                        AND l.lock_ts = v_lock_ts
+                        AND l.released_ts <=> v_released_ts;
+                END IF;
+                IF ROW_COUNT() = 0 THEN
+                    SET p_outcome = NULL;
+                END IF;
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
                 IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
                     CALL get_appl_lock_tell(
                         v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
@@ -1696,8 +1708,7 @@ main: BEGIN
                 END IF;
                 IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
                     CALL get_appl_lock_late(
-                        p_object_type, p_object_id, p_outcome, p_seconds_left, GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-                        NULL, p_fence, p_expires_ts
+                        p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
                     );
                 END IF;
             END;
@@ -1784,24 +1795,12 @@ BEGIN
         DECLARE v_ttl_seconds BIGINT;
         DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
         DECLARE v_released_ts DATETIME(6);
+        DECLARE v_new_lock_ts DATETIME(6);
         DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-
-        -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
-        IF (
-            RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-            AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-            AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-            AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
-            AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
-            AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
-        ) IS NOT TRUE THEN
-            CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
-        END IF;
 
         BEGIN
             DECLARE CONTINUE HANDLER FOR 1568 SET v_open = TRUE;
             SET SESSION timestamp = DEFAULT;
-            SET v_open = TRUE;
             IF @@SESSION.autocommit THEN
                 SET v_open = FALSE;
                 SET TRANSACTION READ WRITE;
@@ -1824,11 +1823,25 @@ BEGIN
                     AND l.object_id = p_object_id;
             END IF;
             IF v_fence IS NULL THEN
+                CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
                 CALL get_appl_lock_insert(
                     p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
                     p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
                     v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
                 );
+            ELSEIF (
+                -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
+                -- JSON_QUOTE makes a control character longer. (REGEXP would cost three times as much on MySQL.)
+                (
+                    p_operator_id = p_old_operator_id
+                    OR LENGTH(JSON_QUOTE(p_operator_id)) = CHAR_LENGTH(p_operator_id) + 2
+                    AND CHAR_LENGTH(p_operator_id) <= 64 AND p_operator_id <> '' AND LOCATE(x'7F', p_operator_id) = 0
+                )
+                AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
+                AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+                AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+            ) IS NOT TRUE THEN
+                CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             END IF;
             SET v_now = UTC_TIMESTAMP(6);
 
@@ -1855,7 +1868,6 @@ BEGIN
                     DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
                     DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
                     DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
-                    DECLARE v_old_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT p_note;
                     DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
                     DECLARE v_began BOOLEAN DEFAULT FALSE;
                     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -1878,24 +1890,21 @@ BEGIN
                         FROM appl_lock_policy AS p
                         WHERE p.object_type = p_object_type;
                     END IF;
+                    SET v_new_lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                     IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
                         SET p_outcome = 'RENEWED';
                         SET p_fence = v_fence;
                         SET v_event = IF(v_all_fl = 'Y', 'RENEWED', NULL);
+                        SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
                     ELSE
                         SET p_outcome = 'ACQUIRED';
-                        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                         SET p_note = '';
-                        SET v_acquired_ts = v_now;
-                        SET v_ttl_seconds = v_default_ttl_seconds;
+                        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                         SET v_event = CASE
                             WHEN v_released_ts IS NULL AND p_old_operator_id <> p_operator_id THEN 'OVERTAKEN'
                             WHEN v_all_fl = 'Y' THEN 'ACQUIRED'
                         END;
-                    END IF;
-                    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
-                    IF p_old_operator_id <> p_operator_id OR p_old_department_id <> p_department_id THEN
-                        CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+                        SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                     END IF;
                     IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
                         CALL appl_lock_begin(v_began);
@@ -1903,27 +1912,42 @@ BEGIN
 
                     -- S3: change it, if it is as S1 has read it.
                     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-                    UPDATE appl_lock AS l
-                    SET l.operator_id = p_operator_id,
-                        l.department_id = COALESCE(RTRIM(p_department_id), IF(p_outcome = 'RENEWED', p_old_department_id, '')),
-                        l.fence = p_fence,
-                        l.acquired_ts = v_acquired_ts,
-                        l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-                        l.ttl_seconds = p_seconds_left,
-                        l.expires_ts = v_now + INTERVAL p_seconds_left SECOND,
-                        l.note = p_note,
-                        l.history_fl = v_all_fl,
-                        l.released_ts = NULL
-                    WHERE l.object_type = p_object_type
-                        AND l.object_id = p_object_id
-                        AND l.fence = v_fence
-                        AND l.lock_ts = v_lock_ts
-                        AND l.expires_ts = p_expires_ts
-                        AND l.released_ts <=> v_released_ts
-                        AND l.note = v_old_note;
-                    SET p_outcome = IF(ROW_COUNT() > 0, p_outcome, NULL);
-                    SET SESSION innodb_lock_wait_timeout = v_timeout;
                     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+                    IF p_outcome = 'RENEWED' THEN
+                        UPDATE appl_lock AS l
+                        SET l.department_id = COALESCE(RTRIM(p_department_id), l.department_id),
+                            l.lock_ts = v_new_lock_ts,
+                            l.ttl_seconds = p_seconds_left,
+                            l.expires_ts = p_expires_ts,
+                            l.history_fl = v_all_fl
+                        WHERE l.object_type = p_object_type
+                            AND l.object_id = p_object_id
+                            AND l.fence = v_fence
+                            AND l.lock_ts = v_lock_ts
+                            AND l.released_ts IS NULL
+                            AND l.note = p_note;
+                    ELSE
+                        UPDATE appl_lock AS l
+                        SET l.operator_id = RTRIM(p_operator_id),
+                            l.department_id = COALESCE(RTRIM(p_department_id), ''),
+                            l.fence = p_fence,
+                            l.acquired_ts = v_now,
+                            l.lock_ts = v_new_lock_ts,
+                            l.ttl_seconds = p_seconds_left,
+                            l.expires_ts = p_expires_ts,
+                            l.note = '',
+                            l.history_fl = v_all_fl,
+                            l.released_ts = NULL
+                        WHERE l.object_type = p_object_type
+                            AND l.object_id = p_object_id
+                            AND l.fence = v_fence
+                            AND l.lock_ts = v_lock_ts
+                            AND l.released_ts <=> v_released_ts;
+                    END IF;
+                    IF ROW_COUNT() = 0 THEN
+                        SET p_outcome = NULL;
+                    END IF;
+                    SET SESSION innodb_lock_wait_timeout = v_timeout;
                     IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
                         CALL get_appl_lock_tell(
                             v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
@@ -1935,8 +1959,7 @@ BEGIN
                     END IF;
                     IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
                         CALL get_appl_lock_late(
-                            p_object_type, p_object_id, p_outcome, p_seconds_left, GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-                            NULL, p_fence, p_expires_ts
+                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
                         );
                     END IF;
                 END;
@@ -3093,7 +3116,6 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_tell BOOLEAN DEFAULT FALSE;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -3102,27 +3124,10 @@ main: BEGIN
         RESIGNAL;
     END;
 
-    -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
-    IF (
-        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND COALESCE(p_fence, 1) >= 1 AND COALESCE(p_actor_id, p_reason) IS NULL
-    ) IS NOT TRUE THEN
-        CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
-        SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
-        SET p_reason = COALESCE(p_reason, '');
-        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
-        SET v_tell = p_actor_id <> p_operator_id OR p_reason <> '';
-    END IF;
-
     CALL appl_lock_enter();
-    IF NOT v_tell THEN
+    IF p_actor_id IS NULL AND p_reason IS NULL THEN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-        -- S1: end a live grant of which no event tells.
+        -- S1: end a live grant of which no event tells. The row vouches for the arguments.
         UPDATE appl_lock AS l
         SET l.released_ts = UTC_TIMESTAMP(6)
         WHERE l.object_type = p_object_type
@@ -3133,17 +3138,25 @@ main: BEGIN
             AND l.released_ts IS NULL
             AND l.history_fl = 'N';
         IF ROW_COUNT() > 0 THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_ok_fl = 'Y';
             SET p_outcome = 'RELEASED';
+        END IF;
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF p_outcome IS NOT NULL THEN
+            SET p_ok_fl = 'Y';
             SET p_old_operator_id = '';
             SET p_old_department_id = '';
             LEAVE main;
         END IF;
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
     END IF;
+    CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+    SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
     CALL appl_lock_release(
-        p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
     );
 END;
@@ -3231,10 +3244,6 @@ main: BEGIN
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
         FOR UPDATE;
-        IF NOT v_own THEN
-            CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-        END IF;
         SET p_outcome = CASE WHEN NOT v_live THEN 'FREE' WHEN v_own THEN 'RELEASED' ELSE 'HELD' END;
         IF v_own THEN
             IF v_live AND v_tell THEN
@@ -3295,29 +3304,11 @@ BEGIN
     DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     main: BEGIN
         DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-        DECLARE v_tell BOOLEAN DEFAULT FALSE;
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             RESIGNAL;
         END;
-
-        -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
-        IF (
-            RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-            AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-            AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-            AND COALESCE(p_fence, 1) >= 1 AND COALESCE(p_actor_id, p_reason) IS NULL
-        ) IS NOT TRUE THEN
-            CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-            CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
-            SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
-            SET p_reason = COALESCE(p_reason, '');
-            CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-            CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
-            SET v_tell = p_actor_id <> p_operator_id OR p_reason <> '';
-        END IF;
 
         BEGIN
             SET SESSION timestamp = DEFAULT;
@@ -3325,9 +3316,9 @@ BEGIN
                 CALL appl_lock_refuse();
             END IF;
         END;
-        IF NOT v_tell THEN
+        IF p_actor_id IS NULL AND p_reason IS NULL THEN
             SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-            -- S1: end a live grant of which no event tells.
+            -- S1: end a live grant of which no event tells. The row vouches for the arguments.
             UPDATE appl_lock AS l
             SET l.released_ts = UTC_TIMESTAMP(6)
             WHERE l.object_type = p_object_type
@@ -3338,17 +3329,25 @@ BEGIN
                 AND l.released_ts IS NULL
                 AND l.history_fl = 'N';
             IF ROW_COUNT() > 0 THEN
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
-                SET p_ok_fl = 'Y';
                 SET p_outcome = 'RELEASED';
+            END IF;
+            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            IF p_outcome IS NOT NULL THEN
+                SET p_ok_fl = 'Y';
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
                 LEAVE main;
             END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
         END IF;
+        CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
+        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+        SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
+        SET p_reason = COALESCE(p_reason, '');
+        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
         CALL appl_lock_release(
-            p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
+            p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
             p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
         );
     END;

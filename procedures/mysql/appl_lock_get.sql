@@ -107,7 +107,6 @@ BEGIN
         RESIGNAL;
     END;
 
-    CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, NULL);
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
@@ -122,7 +121,7 @@ BEGIN
         object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, history_fl
     )
     VALUES (
-        p_object_type, p_object_id, p_operator_id, COALESCE(p_department_id, ''), LAST_INSERT_ID(p_fence), v_now, v_now,
+        p_object_type, p_object_id, p_operator_id, COALESCE(RTRIM(p_department_id), ''), LAST_INSERT_ID(p_fence), v_now, v_now,
         p_seconds_left, p_expires_ts, v_all_fl
     )
     ON DUPLICATE KEY UPDATE fence = fence + LAST_INSERT_ID(0);
@@ -154,7 +153,7 @@ BEGIN
         IF v_all_fl = 'Y' THEN
             CALL appl_lock_record(
                 'ACQUIRED', p_object_type, p_object_id, p_operator_id,
-                '', '', 0, p_operator_id, COALESCE(p_department_id, ''), p_fence, ''
+                '', '', 0, p_operator_id, COALESCE(RTRIM(p_department_id), ''), p_fence, ''
             );
         END IF;
     END IF;

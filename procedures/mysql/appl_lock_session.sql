@@ -9,7 +9,7 @@
 --            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
 --            them @appl_lock_own is set. KILL QUERY runs no handler and leaves both: the marker
 --            is how the next call knows.
--- In         p_commit: FALSE rolls back.
+-- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
 -- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK.
 -- Locks      Nothing.
@@ -55,7 +55,7 @@ BEGIN
 END$$
 
 CREATE PROCEDURE appl_lock_look(
-    OUT p_open BOOLEAN
+    INOUT p_open BOOLEAN
 )
 COMMENT 'Internal to applock: appl_lock_enter, and tells whether a transaction is open.'
 MODIFIES SQL DATA
@@ -63,7 +63,6 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR 1568 SET p_open = TRUE;
     SET SESSION timestamp = DEFAULT;
-    SET p_open = TRUE;
     IF @@SESSION.autocommit THEN
         SET p_open = FALSE;
         SET TRANSACTION READ WRITE;

@@ -10,8 +10,9 @@
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
 --            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
--- Race-free  S1 reads the row, S2 decides, S3 changes it. S3 names all that S2 has judged, so it changes nothing if the row is
---            another by then; then the call begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. A grant, a renewal and a transfer make fence or lock_ts greater, and
+--            S3 names both, released_ts and the note: it changes nothing if the row is another than S1 has read; then the call
+--            begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
 --            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
 --            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
@@ -35,21 +36,10 @@ main: BEGIN
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_history_fl CHAR(1);
     DECLARE v_released_ts DATETIME(6);
+    DECLARE v_new_lock_ts DATETIME(6);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
-
-    -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
-    IF (
-        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND (p_department_id IS NULL OR CHAR_LENGTH(p_department_id) <= 64)
-        AND COALESCE(p_ttl_seconds, 1) BETWEEN 1 AND 315360000
-        AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
-    ) IS NOT TRUE THEN
-        CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
-    END IF;
 
     CALL appl_lock_look(v_open);
     REPEAT
@@ -66,11 +56,25 @@ main: BEGIN
                 AND l.object_id = p_object_id;
         END IF;
         IF v_fence IS NULL THEN
+            CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
                 p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
                 p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
+        ELSEIF (
+            -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
+            -- JSON_QUOTE makes a control character longer. (REGEXP would cost three times as much on MySQL.)
+            (
+                p_operator_id = p_old_operator_id
+                OR LENGTH(JSON_QUOTE(p_operator_id)) = CHAR_LENGTH(p_operator_id) + 2
+                AND CHAR_LENGTH(p_operator_id) <= 64 AND p_operator_id <> '' AND LOCATE(x'7F', p_operator_id) = 0
+            )
+            AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
+            AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+            AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+        ) IS NOT TRUE THEN
+            CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
         END IF;
         SET v_now = UTC_TIMESTAMP(6);
 
@@ -97,7 +101,6 @@ main: BEGIN
                 DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
                 DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
                 DECLARE v_all_fl CHAR(1) DEFAULT 'N';
-                DECLARE v_old_note VARCHAR(255) DEFAULT p_note;
                 DECLARE v_event VARCHAR(16);
                 DECLARE v_began BOOLEAN DEFAULT FALSE;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -120,24 +123,21 @@ main: BEGIN
                     FROM appl_lock_policy AS p
                     WHERE p.object_type = p_object_type;
                 END IF;
+                SET v_new_lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
                     SET p_outcome = 'RENEWED';
                     SET p_fence = v_fence;
                     SET v_event = IF(v_all_fl = 'Y', 'RENEWED', NULL);
+                    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
                 ELSE
                     SET p_outcome = 'ACQUIRED';
-                    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                     SET p_note = '';
-                    SET v_acquired_ts = v_now;
-                    SET v_ttl_seconds = v_default_ttl_seconds;
+                    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                     SET v_event = CASE
                         WHEN v_released_ts IS NULL AND p_old_operator_id <> p_operator_id THEN 'OVERTAKEN'
                         WHEN v_all_fl = 'Y' THEN 'ACQUIRED'
                     END;
-                END IF;
-                SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
-                IF p_old_operator_id <> p_operator_id OR p_old_department_id <> p_department_id THEN
-                    CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
+                    SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                 END IF;
                 IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
                     CALL appl_lock_begin(v_began);
@@ -145,27 +145,42 @@ main: BEGIN
 
                 -- S3: change it, if it is as S1 has read it.
                 SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-                UPDATE appl_lock AS l
-                SET l.operator_id = p_operator_id,
-                    l.department_id = COALESCE(RTRIM(p_department_id), IF(p_outcome = 'RENEWED', p_old_department_id, '')),
-                    l.fence = p_fence,
-                    l.acquired_ts = v_acquired_ts,
-                    l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-                    l.ttl_seconds = p_seconds_left,
-                    l.expires_ts = v_now + INTERVAL p_seconds_left SECOND,
-                    l.note = p_note,
-                    l.history_fl = v_all_fl,
-                    l.released_ts = NULL
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
-                    AND l.fence = v_fence
-                    AND l.lock_ts = v_lock_ts
-                    AND l.expires_ts = p_expires_ts
-                    AND l.released_ts <=> v_released_ts
-                    AND l.note = v_old_note;
-                SET p_outcome = IF(ROW_COUNT() > 0, p_outcome, NULL);
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
                 SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+                IF p_outcome = 'RENEWED' THEN
+                    UPDATE appl_lock AS l
+                    SET l.department_id = COALESCE(RTRIM(p_department_id), l.department_id),
+                        l.lock_ts = v_new_lock_ts,
+                        l.ttl_seconds = p_seconds_left,
+                        l.expires_ts = p_expires_ts,
+                        l.history_fl = v_all_fl
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
+                        AND l.fence = v_fence
+                        AND l.lock_ts = v_lock_ts
+                        AND l.released_ts IS NULL
+                        AND l.note = p_note;
+                ELSE
+                    UPDATE appl_lock AS l
+                    SET l.operator_id = RTRIM(p_operator_id),
+                        l.department_id = COALESCE(RTRIM(p_department_id), ''),
+                        l.fence = p_fence,
+                        l.acquired_ts = v_now,
+                        l.lock_ts = v_new_lock_ts,
+                        l.ttl_seconds = p_seconds_left,
+                        l.expires_ts = p_expires_ts,
+                        l.note = '',
+                        l.history_fl = v_all_fl,
+                        l.released_ts = NULL
+                    WHERE l.object_type = p_object_type
+                        AND l.object_id = p_object_id
+                        AND l.fence = v_fence
+                        AND l.lock_ts = v_lock_ts
+                        AND l.released_ts <=> v_released_ts;
+                END IF;
+                IF ROW_COUNT() = 0 THEN
+                    SET p_outcome = NULL;
+                END IF;
+                SET SESSION innodb_lock_wait_timeout = v_timeout;
                 IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
                     CALL get_appl_lock_tell(
                         v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
@@ -177,8 +192,7 @@ main: BEGIN
                 END IF;
                 IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
                     CALL get_appl_lock_late(
-                        p_object_type, p_object_id, p_outcome, p_seconds_left, GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-                        NULL, p_fence, p_expires_ts
+                        p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
                     );
                 END IF;
             END;

@@ -23,7 +23,6 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_tell BOOLEAN DEFAULT FALSE;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -32,27 +31,10 @@ main: BEGIN
         RESIGNAL;
     END;
 
-    -- Arguments that are as they are stored pass in one expression. (A blank equals an empty text.)
-    IF (
-        RIGHT(p_object_type, 1) <> ' ' AND CHAR_LENGTH(p_object_type) <= 64 AND LOCATE(':', p_object_type) = 0
-        AND RIGHT(p_object_id, 1) <> ' ' AND CHAR_LENGTH(p_object_id) <= 255
-        AND RIGHT(p_operator_id, 1) <> ' ' AND CHAR_LENGTH(p_operator_id) <= 64
-        AND COALESCE(p_fence, 1) >= 1 AND COALESCE(p_actor_id, p_reason) IS NULL
-    ) IS NOT TRUE THEN
-        CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
-        SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
-        SET p_reason = COALESCE(p_reason, '');
-        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
-        SET v_tell = p_actor_id <> p_operator_id OR p_reason <> '';
-    END IF;
-
     CALL appl_lock_enter();
-    IF NOT v_tell THEN
+    IF p_actor_id IS NULL AND p_reason IS NULL THEN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-        -- S1: end a live grant of which no event tells.
+        -- S1: end a live grant of which no event tells. The row vouches for the arguments.
         UPDATE appl_lock AS l
         SET l.released_ts = UTC_TIMESTAMP(6)
         WHERE l.object_type = p_object_type
@@ -63,17 +45,25 @@ main: BEGIN
             AND l.released_ts IS NULL
             AND l.history_fl = 'N';
         IF ROW_COUNT() > 0 THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_ok_fl = 'Y';
             SET p_outcome = 'RELEASED';
+        END IF;
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF p_outcome IS NOT NULL THEN
+            SET p_ok_fl = 'Y';
             SET p_old_operator_id = '';
             SET p_old_department_id = '';
             LEAVE main;
         END IF;
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
     END IF;
+    CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+    SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
     CALL appl_lock_release(
-        p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
+        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
     );
 END$$
@@ -130,10 +120,6 @@ main: BEGIN
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
         FOR UPDATE;
-        IF NOT v_own THEN
-            CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-        END IF;
         SET p_outcome = CASE WHEN NOT v_live THEN 'FREE' WHEN v_own THEN 'RELEASED' ELSE 'HELD' END;
         IF v_own THEN
             IF v_live AND v_tell THEN

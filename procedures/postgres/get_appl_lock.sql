@@ -53,28 +53,6 @@ DECLARE
     v_ttl_seconds bigint;
     v_round integer;
 BEGIN
-    -- Fast path: valid arguments pass in one expression. Anything else goes to the full checks, which raise LK001.
-    IF (
-        p_operator_id NOT LIKE '% '
-        AND char_length(p_operator_id) BETWEEN 1 AND 64
-        AND p_operator_id !~ '[\x01-\x1f\x7f-\u009f]'
-        AND (
-            p_department_id IS NULL
-            OR p_department_id NOT LIKE '% ' AND char_length(p_department_id) <= 64
-            AND p_department_id !~ '[\x01-\x1f\x7f-\u009f]'
-        )
-        AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
-        AND (p_new_fl IS NULL OR p_new_fl = 'Y')
-    ) IS NOT TRUE THEN
-        p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
-        p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-        p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-        IF p_department_id IS NOT NULL THEN
-            p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
-        END IF;
-        PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
-        p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
-    END IF;
     LOOP
         -- S1: the row.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
@@ -84,6 +62,32 @@ BEGIN
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id;
+        -- Valid arguments pass in one expression. The row vouches for what is equal in it.
+        IF (
+            (
+                p_operator_id = v_holder_id
+                OR p_operator_id NOT LIKE '% ' AND char_length(p_operator_id) BETWEEN 1 AND 64
+                AND p_operator_id !~ '[\x01-\x1f\x7f-\u009f]'
+            )
+            AND (
+                p_department_id IS NULL
+                OR p_department_id = v_holder_department_id
+                OR p_department_id NOT LIKE '% ' AND char_length(p_department_id) <= 64
+                AND p_department_id !~ '[\x01-\x1f\x7f-\u009f]'
+            )
+            AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+            AND (p_new_fl IS NULL OR p_new_fl = 'Y')
+        ) IS NOT TRUE THEN
+            p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+            p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+            p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            IF p_department_id IS NOT NULL THEN
+                p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+            END IF;
+            PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
+            p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
+            CONTINUE;
+        END IF;
         v_renews := FOUND AND v_released_ts IS NULL AND v_expires_ts > v_now;
         IF v_renews AND (v_holder_id <> p_operator_id OR p_new_fl = 'Y') THEN
             IF v_history_fl THEN
@@ -125,7 +129,6 @@ BEGIN
                 AND l.object_id = p_object_id
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts
-                AND l.expires_ts = v_expires_ts
                 AND l.released_ts IS NOT DISTINCT FROM v_released_ts
             RETURNING l.fence, l.expires_ts, l.note
             INTO v_fence, v_expires_ts, v_note;

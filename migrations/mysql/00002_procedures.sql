@@ -38,7 +38,8 @@ BEGIN
             THEN CONCAT(' has ', CHAR_LENGTH(p_text), ' characters, at most ', p_max_length, ' are allowed')
         WHEN p_argument = 'p_object_type' AND LOCATE(':', p_text) > 0
             THEN ' must not contain ":", which ends the type in type:id'
-        WHEN p_name_fl = 'Y' AND p_text REGEXP '[\\x00-\\x1f\\x7f-\\x9f]' THEN ' must not contain a control character'
+        -- The UTF-8 of U+0000 to U+001F, U+007F, and U+0080 to U+009F.
+        WHEN p_name_fl = 'Y' AND HEX(p_text) REGEXP '^(..)*([01].|7F|C2[89].)' THEN ' must not contain a control character'
     END;
     IF v_message IS NOT NULL THEN
         SET v_message = CONCAT(p_routine, ': ', p_argument, v_message);
@@ -3125,7 +3126,7 @@ main: BEGIN
     END;
 
     CALL appl_lock_enter();
-    IF p_actor_id IS NULL AND p_reason IS NULL THEN
+    IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
         -- S1: end a live grant of which no event tells. The row vouches for the arguments.
         UPDATE appl_lock AS l
@@ -3150,13 +3151,17 @@ main: BEGIN
     END IF;
     CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
     CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
-    SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
-    SET p_reason = COALESCE(p_reason, '');
-    CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    IF p_fence < 1 THEN
+        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+    END IF;
+    IF p_actor_id IS NOT NULL THEN
+        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    END IF;
+    IF p_reason IS NOT NULL THEN
+        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    END IF;
     CALL appl_lock_release(
-        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
+        p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
     );
 END;
@@ -3316,7 +3321,7 @@ BEGIN
                 CALL appl_lock_refuse();
             END IF;
         END;
-        IF p_actor_id IS NULL AND p_reason IS NULL THEN
+        IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
             SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
             -- S1: end a live grant of which no event tells. The row vouches for the arguments.
             UPDATE appl_lock AS l
@@ -3341,13 +3346,17 @@ BEGIN
         END IF;
         CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
         CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
-        SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
-        SET p_reason = COALESCE(p_reason, '');
-        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+        IF p_fence < 1 THEN
+            CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+        END IF;
+        IF p_actor_id IS NOT NULL THEN
+            CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+        END IF;
+        IF p_reason IS NOT NULL THEN
+            CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+        END IF;
         CALL appl_lock_release(
-            p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
+            p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
             p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
         );
     END;

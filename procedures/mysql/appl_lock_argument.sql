@@ -31,7 +31,8 @@ BEGIN
             THEN CONCAT(' has ', CHAR_LENGTH(p_text), ' characters, at most ', p_max_length, ' are allowed')
         WHEN p_argument = 'p_object_type' AND LOCATE(':', p_text) > 0
             THEN ' must not contain ":", which ends the type in type:id'
-        WHEN p_name_fl = 'Y' AND p_text REGEXP '[\\x00-\\x1f\\x7f-\\x9f]' THEN ' must not contain a control character'
+        -- The UTF-8 of U+0000 to U+001F, U+007F, and U+0080 to U+009F.
+        WHEN p_name_fl = 'Y' AND HEX(p_text) REGEXP '^(..)*([01].|7F|C2[89].)' THEN ' must not contain a control character'
     END;
     IF v_message IS NOT NULL THEN
         SET v_message = CONCAT(p_routine, ': ', p_argument, v_message);

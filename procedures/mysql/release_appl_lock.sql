@@ -32,7 +32,7 @@ main: BEGIN
     END;
 
     CALL appl_lock_enter();
-    IF p_actor_id IS NULL AND p_reason IS NULL THEN
+    IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
         -- S1: end a live grant of which no event tells. The row vouches for the arguments.
         UPDATE appl_lock AS l
@@ -57,13 +57,17 @@ main: BEGIN
     END IF;
     CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
     CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
-    SET p_actor_id = COALESCE(p_actor_id, p_operator_id);
-    SET p_reason = COALESCE(p_reason, '');
-    CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    IF p_fence < 1 THEN
+        CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
+    END IF;
+    IF p_actor_id IS NOT NULL THEN
+        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    END IF;
+    IF p_reason IS NOT NULL THEN
+        CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    END IF;
     CALL appl_lock_release(
-        p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
+        p_object_type, p_object_id, p_operator_id, p_fence, COALESCE(p_actor_id, p_operator_id), COALESCE(p_reason, ''),
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id
     );
 END$$

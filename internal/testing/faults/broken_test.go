@@ -246,7 +246,7 @@ const (
 	stemInquire  = "inquire_appl_lock"
 	stemMove     = "appl_lock_move"
 
-	sameRow = "                AND l.fence = v_old_fence\n                AND l.lock_ts = v_lock_ts\n                AND l.expires_ts = v_expires_ts\n" +
+	sameRow = "                AND l.fence = v_old_fence\n                AND l.lock_ts = v_lock_ts\n" +
 		"                AND l.released_ts IS NOT DISTINCT FROM v_released_ts\n"
 	sameGrant  = "            AND l.fence = v_fence\n            AND l.lock_ts = v_lock_ts\n            AND l.expires_ts = p_expires_ts\n"
 	fenceRule  = "appl_lock_next_fence(l.fence, v_now)"

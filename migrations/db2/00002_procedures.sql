@@ -761,10 +761,11 @@ BEGIN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
-        v_object_type, ' ',
+        v_object_type || v_actor_id, ' ',
         '0123456789abcdefghijklmnopqrstuvwxyz'
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('drop_appl_lock_policy', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('drop_appl_lock_policy', 'p_actor_id', v_actor_id);
     END IF;
 
     IF v_reason <> '' THEN
@@ -2061,12 +2062,13 @@ main: BEGIN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
-        v_object_type || v_object_id || v_operator_id, ' ',
+        v_object_type || v_object_id || v_operator_id || v_actor_id, ' ',
         '0123456789abcdefghijklmnopqrstuvwxyz'
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('release_appl_lock', 'p_object_type', v_object_type);
         CALL appl_lock_check_text('release_appl_lock', 'p_object_id', v_object_id);
         CALL appl_lock_check_text('release_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('release_appl_lock', 'p_actor_id', v_actor_id);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
@@ -2302,11 +2304,12 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'release_appl_locks: p_dry_run_fl must be Y or N';
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
-        v_operator_id || COALESCE(v_object_type, ''), ' ',
+        v_operator_id || COALESCE(v_object_type, '') || v_actor_id, ' ',
         '0123456789abcdefghijklmnopqrstuvwxyz'
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('release_appl_locks', 'p_operator_id', v_operator_id);
         CALL appl_lock_check_text('release_appl_locks', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('release_appl_locks', 'p_actor_id', v_actor_id);
     END IF;
 
     CALL appl_lock_move_page(
@@ -2818,10 +2821,11 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
-        v_object_type, ' ',
+        v_object_type || v_actor_id, ' ',
         '0123456789abcdefghijklmnopqrstuvwxyz'
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('set_appl_lock_policy', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('set_appl_lock_policy', 'p_actor_id', v_actor_id);
     END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
@@ -3113,7 +3117,7 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
-        v_object_type || v_object_id || v_from_operator_id || v_to_operator_id || v_to_department_id, ' ',
+        v_object_type || v_object_id || v_from_operator_id || v_to_operator_id || v_to_department_id || COALESCE(v_actor_id, ''), ' ',
         '0123456789abcdefghijklmnopqrstuvwxyz'
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('transfer_appl_lock', 'p_object_type', v_object_type);
@@ -3121,6 +3125,7 @@ main: BEGIN
         CALL appl_lock_check_text('transfer_appl_lock', 'p_from_operator_id', v_from_operator_id);
         CALL appl_lock_check_text('transfer_appl_lock', 'p_to_operator_id', v_to_operator_id);
         CALL appl_lock_check_text('transfer_appl_lock', 'p_to_department_id', v_to_department_id);
+        CALL appl_lock_check_text('transfer_appl_lock', 'p_actor_id', v_actor_id);
     END IF;
 
     CALL appl_lock_move(
@@ -3255,13 +3260,14 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_dry_run_fl must be Y or N';
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
-        v_from_operator_id || COALESCE(v_object_type, '') || v_to_operator_id || v_to_department_id, ' ',
+        v_from_operator_id || COALESCE(v_object_type, '') || v_to_operator_id || v_to_department_id || COALESCE(v_actor_id, ''), ' ',
         '0123456789abcdefghijklmnopqrstuvwxyz'
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('transfer_appl_locks', 'p_from_operator_id', v_from_operator_id);
         CALL appl_lock_check_text('transfer_appl_locks', 'p_object_type', v_object_type);
         CALL appl_lock_check_text('transfer_appl_locks', 'p_to_operator_id', v_to_operator_id);
         CALL appl_lock_check_text('transfer_appl_locks', 'p_to_department_id', v_to_department_id);
+        CALL appl_lock_check_text('transfer_appl_locks', 'p_actor_id', v_actor_id);
     END IF;
 
     CALL appl_lock_move_page(

@@ -36,8 +36,9 @@ BEGIN
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
     END IF;
-    IF NOT_PLAIN(v_object_type) THEN
+    IF NOT_PLAIN(v_object_type || v_actor_id) THEN
         CALL appl_lock_check_text('drop_appl_lock_policy', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('drop_appl_lock_policy', 'p_actor_id', v_actor_id);
     END IF;
 
     IF v_reason <> '' THEN

@@ -55,10 +55,11 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
-    IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id) THEN
+    IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id || v_actor_id) THEN
         CALL appl_lock_check_text('release_appl_lock', 'p_object_type', v_object_type);
         CALL appl_lock_check_text('release_appl_lock', 'p_object_id', v_object_id);
         CALL appl_lock_check_text('release_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('release_appl_lock', 'p_actor_id', v_actor_id);
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;

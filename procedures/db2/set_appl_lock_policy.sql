@@ -59,8 +59,9 @@ main: BEGIN
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
     END IF;
-    IF NOT_PLAIN(v_object_type) THEN
+    IF NOT_PLAIN(v_object_type || v_actor_id) THEN
         CALL appl_lock_check_text('set_appl_lock_policy', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('set_appl_lock_policy', 'p_actor_id', v_actor_id);
     END IF;
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')

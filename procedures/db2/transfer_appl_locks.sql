@@ -70,11 +70,12 @@ BEGIN
     ELSEIF v_dry_run_fl NOT IN ('Y', 'N', '') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_dry_run_fl must be Y or N';
     END IF;
-    IF NOT_PLAIN(v_from_operator_id || COALESCE(v_object_type, '') || v_to_operator_id || v_to_department_id) THEN
+    IF NOT_PLAIN(v_from_operator_id || COALESCE(v_object_type, '') || v_to_operator_id || v_to_department_id || COALESCE(v_actor_id, '')) THEN
         CALL appl_lock_check_text('transfer_appl_locks', 'p_from_operator_id', v_from_operator_id);
         CALL appl_lock_check_text('transfer_appl_locks', 'p_object_type', v_object_type);
         CALL appl_lock_check_text('transfer_appl_locks', 'p_to_operator_id', v_to_operator_id);
         CALL appl_lock_check_text('transfer_appl_locks', 'p_to_department_id', v_to_department_id);
+        CALL appl_lock_check_text('transfer_appl_locks', 'p_actor_id', v_actor_id);
     END IF;
 
     CALL appl_lock_move_page(

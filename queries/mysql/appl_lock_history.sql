@@ -69,36 +69,39 @@ FROM (
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.actor_id = sqlc.arg('operator_id')
+        WHERE e.actor_id >= sqlc.arg('operator_id')
+            AND e.actor_id <= sqlc.arg('operator_id')
             AND e.event_id > sqlc.arg('after_event_id')
             AND (sqlc.narg('object_type') IS NULL OR e.object_type = sqlc.narg('object_type'))
             AND (sqlc.narg('object_id') IS NULL OR e.object_id = sqlc.narg('object_id'))
             AND (CAST(sqlc.narg('since_seconds') AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(sqlc.narg('since_seconds') AS SIGNED))
-        ORDER BY e.event_id
+        ORDER BY e.actor_id, e.event_id
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.from_operator_id = sqlc.arg('operator_id')
+        WHERE e.from_operator_id >= sqlc.arg('operator_id')
+            AND e.from_operator_id <= sqlc.arg('operator_id')
             AND e.event_id > sqlc.arg('after_event_id')
             AND (sqlc.narg('object_type') IS NULL OR e.object_type = sqlc.narg('object_type'))
             AND (sqlc.narg('object_id') IS NULL OR e.object_id = sqlc.narg('object_id'))
             AND (CAST(sqlc.narg('since_seconds') AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(sqlc.narg('since_seconds') AS SIGNED))
-        ORDER BY e.event_id
+        ORDER BY e.from_operator_id, e.event_id
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.to_operator_id = sqlc.arg('operator_id')
+        WHERE e.to_operator_id >= sqlc.arg('operator_id')
+            AND e.to_operator_id <= sqlc.arg('operator_id')
             AND e.event_id > sqlc.arg('after_event_id')
             AND (sqlc.narg('object_type') IS NULL OR e.object_type = sqlc.narg('object_type'))
             AND (sqlc.narg('object_id') IS NULL OR e.object_id = sqlc.narg('object_id'))
             AND (CAST(sqlc.narg('since_seconds') AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(sqlc.narg('since_seconds') AS SIGNED))
-        ORDER BY e.event_id
+        ORDER BY e.to_operator_id, e.event_id
         LIMIT ?
     )
 ) AS p
@@ -108,6 +111,7 @@ ORDER BY h.event_id
 LIMIT ?;
 
 -- name: ApplLockHistoryOfNewest :exec
+-- An operator between itself and itself, not equal to itself: MariaDB would read its events from the newest one down to the page.
 SELECT
     h.event_id,
     h.event_ts,
@@ -128,36 +132,39 @@ FROM (
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.actor_id = sqlc.arg('operator_id')
+        WHERE e.actor_id >= sqlc.arg('operator_id')
+            AND e.actor_id <= sqlc.arg('operator_id')
             AND e.event_id < sqlc.arg('after_event_id')
             AND (sqlc.narg('object_type') IS NULL OR e.object_type = sqlc.narg('object_type'))
             AND (sqlc.narg('object_id') IS NULL OR e.object_id = sqlc.narg('object_id'))
             AND (CAST(sqlc.narg('since_seconds') AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(sqlc.narg('since_seconds') AS SIGNED))
-        ORDER BY e.event_id DESC
+        ORDER BY e.actor_id DESC, e.event_id DESC
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.from_operator_id = sqlc.arg('operator_id')
+        WHERE e.from_operator_id >= sqlc.arg('operator_id')
+            AND e.from_operator_id <= sqlc.arg('operator_id')
             AND e.event_id < sqlc.arg('after_event_id')
             AND (sqlc.narg('object_type') IS NULL OR e.object_type = sqlc.narg('object_type'))
             AND (sqlc.narg('object_id') IS NULL OR e.object_id = sqlc.narg('object_id'))
             AND (CAST(sqlc.narg('since_seconds') AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(sqlc.narg('since_seconds') AS SIGNED))
-        ORDER BY e.event_id DESC
+        ORDER BY e.from_operator_id DESC, e.event_id DESC
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.to_operator_id = sqlc.arg('operator_id')
+        WHERE e.to_operator_id >= sqlc.arg('operator_id')
+            AND e.to_operator_id <= sqlc.arg('operator_id')
             AND e.event_id < sqlc.arg('after_event_id')
             AND (sqlc.narg('object_type') IS NULL OR e.object_type = sqlc.narg('object_type'))
             AND (sqlc.narg('object_id') IS NULL OR e.object_id = sqlc.narg('object_id'))
             AND (CAST(sqlc.narg('since_seconds') AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(sqlc.narg('since_seconds') AS SIGNED))
-        ORDER BY e.event_id DESC
+        ORDER BY e.to_operator_id DESC, e.event_id DESC
         LIMIT ?
     )
 ) AS p

@@ -127,36 +127,39 @@ FROM (
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.actor_id = ?
+        WHERE e.actor_id >= ?
+            AND e.actor_id <= ?
             AND e.event_id > ?
             AND (? IS NULL OR e.object_type = ?)
             AND (? IS NULL OR e.object_id = ?)
             AND (CAST(? AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(? AS SIGNED))
-        ORDER BY e.event_id
+        ORDER BY e.actor_id, e.event_id
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.from_operator_id = ?
+        WHERE e.from_operator_id >= ?
+            AND e.from_operator_id <= ?
             AND e.event_id > ?
             AND (? IS NULL OR e.object_type = ?)
             AND (? IS NULL OR e.object_id = ?)
             AND (CAST(? AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(? AS SIGNED))
-        ORDER BY e.event_id
+        ORDER BY e.from_operator_id, e.event_id
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.to_operator_id = ?
+        WHERE e.to_operator_id >= ?
+            AND e.to_operator_id <= ?
             AND e.event_id > ?
             AND (? IS NULL OR e.object_type = ?)
             AND (? IS NULL OR e.object_id = ?)
             AND (CAST(? AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(? AS SIGNED))
-        ORDER BY e.event_id
+        ORDER BY e.to_operator_id, e.event_id
         LIMIT ?
     )
 ) AS p
@@ -181,6 +184,7 @@ type ApplLockHistoryOfParams struct {
 func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfParams) error {
 	_, err := q.db.ExecContext(ctx, applLockHistoryOf,
 		arg.OperatorID,
+		arg.OperatorID,
 		arg.AfterEventID,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -190,6 +194,7 @@ func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfPa
 		arg.SinceSeconds,
 		arg.Limit,
 		arg.OperatorID,
+		arg.OperatorID,
 		arg.AfterEventID,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -198,6 +203,7 @@ func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfPa
 		arg.SinceSeconds,
 		arg.SinceSeconds,
 		arg.Limit_2,
+		arg.OperatorID,
 		arg.OperatorID,
 		arg.AfterEventID,
 		arg.ObjectType,
@@ -233,36 +239,39 @@ FROM (
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.actor_id = ?
+        WHERE e.actor_id >= ?
+            AND e.actor_id <= ?
             AND e.event_id < ?
             AND (? IS NULL OR e.object_type = ?)
             AND (? IS NULL OR e.object_id = ?)
             AND (CAST(? AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(? AS SIGNED))
-        ORDER BY e.event_id DESC
+        ORDER BY e.actor_id DESC, e.event_id DESC
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.from_operator_id = ?
+        WHERE e.from_operator_id >= ?
+            AND e.from_operator_id <= ?
             AND e.event_id < ?
             AND (? IS NULL OR e.object_type = ?)
             AND (? IS NULL OR e.object_id = ?)
             AND (CAST(? AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(? AS SIGNED))
-        ORDER BY e.event_id DESC
+        ORDER BY e.from_operator_id DESC, e.event_id DESC
         LIMIT ?
     )
     UNION
     (
         SELECT e.event_id
         FROM appl_lock_history AS e
-        WHERE e.to_operator_id = ?
+        WHERE e.to_operator_id >= ?
+            AND e.to_operator_id <= ?
             AND e.event_id < ?
             AND (? IS NULL OR e.object_type = ?)
             AND (? IS NULL OR e.object_id = ?)
             AND (CAST(? AS SIGNED) IS NULL OR TIMESTAMPDIFF(SECOND, e.event_ts, UTC_TIMESTAMP()) <= CAST(? AS SIGNED))
-        ORDER BY e.event_id DESC
+        ORDER BY e.to_operator_id DESC, e.event_id DESC
         LIMIT ?
     )
 ) AS p
@@ -284,8 +293,10 @@ type ApplLockHistoryOfNewestParams struct {
 	Limit_4      int32
 }
 
+// An operator between itself and itself, not equal to itself: MariaDB would read its events from the newest one down to the page.
 func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHistoryOfNewestParams) error {
 	_, err := q.db.ExecContext(ctx, applLockHistoryOfNewest,
+		arg.OperatorID,
 		arg.OperatorID,
 		arg.AfterEventID,
 		arg.ObjectType,
@@ -296,6 +307,7 @@ func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHisto
 		arg.SinceSeconds,
 		arg.Limit,
 		arg.OperatorID,
+		arg.OperatorID,
 		arg.AfterEventID,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -304,6 +316,7 @@ func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHisto
 		arg.SinceSeconds,
 		arg.SinceSeconds,
 		arg.Limit_2,
+		arg.OperatorID,
 		arg.OperatorID,
 		arg.AfterEventID,
 		arg.ObjectType,

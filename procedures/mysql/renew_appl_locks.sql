@@ -16,9 +16,10 @@
 --            whichever call did it; what another call has made shorter since has no row.
 --            A grant that ends between v_now and S1 is renewed as of v_now: nobody can have held the object meanwhile, since then
 --            the fence would be another one.
+--            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in between.
 -- Differs    A refused get in a transaction locks the row: S1 tries again what it has passed over, up to a hundred grants, for some 30 ms.
---            S0, S2 and S3 are plain reads. Outside a transaction S1 is committed before the answer: a release or take-over in
---            between makes it FREE or HELD. In the case of a clock that was set back, what is passed over is not tried again.
+--            S0, S2 and S3 are plain reads. If S1 has not renewed all at once, what is released or taken before S3 is FREE or HELD. In the
+--            case of a clock that was set back, what is passed over is not tried again.
 
 DELIMITER $$
 
@@ -30,6 +31,7 @@ BEGIN
     DECLARE v_grants JSON;
     DECLARE v_left JSON;
     DECLARE v_round INT DEFAULT 0;
+    DECLARE v_all BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
@@ -181,6 +183,7 @@ BEGIN
         SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
             l.ttl_seconds = k.ttl_seconds,
             l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
+        SET v_all = v_all OR v_round = 1 AND ROW_COUNT() = JSON_LENGTH(v_grants);
 
         IF v_policies & 2 THEN
             CALL renew_appl_locks_tell(v_left, v_now);
@@ -227,47 +230,56 @@ BEGIN
 
     -- S3: what has become of each?
     SELECT
-        g.object_type,
-        g.object_id,
+        s.object_type,
+        s.object_id,
+        CASE WHEN s.renewed THEN 'RENEWED' WHEN s.live THEN 'HELD' ELSE 'FREE' END AS outcome,
+        IF(s.live AND NOT s.renewed, s.operator_id, '') AS old_operator_id,
+        IF(s.live AND NOT s.renewed, s.department_id, '') AS old_department_id,
+        CASE WHEN s.own AND (s.live OR s.renewed) THEN s.expires_ts WHEN s.renewed THEN s.until_ts WHEN s.live THEN s.expires_ts END
+            AS expires_ts,
         CASE
-            WHEN l.operator_id IS NULL THEN 'FREE'
-            WHEN l.operator_id = g.operator_id AND l.fence = g.fence THEN 'RENEWED'
-            ELSE 'HELD'
-        END AS outcome,
-        IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.operator_id, '')) AS old_operator_id,
-        IF(l.operator_id = g.operator_id AND l.fence = g.fence, '', COALESCE(l.department_id, '')) AS old_department_id,
-        l.expires_ts,
-        COALESCE((TIMESTAMPDIFF(
-            MICROSECOND,
-            IF(l.operator_id = g.operator_id AND l.fence = g.fence, v_now, UTC_TIMESTAMP(6)),
-            l.expires_ts
-        ) + 999999) DIV 1000000, 0) AS seconds_left
+            WHEN s.renewed THEN (TIMESTAMPDIFF(MICROSECOND, v_now, IF(s.own, s.expires_ts, s.until_ts)) + 999999) DIV 1000000
+            WHEN s.live THEN (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), s.expires_ts) + 999999) DIV 1000000
+            ELSE 0
+        END AS seconds_left
     FROM (
         SELECT
-            RTRIM(j.object_type) AS object_type,
-            RTRIM(j.object_id) AS object_id,
-            j.operator_id,
-            j.fence,
-            j.ttl_seconds
-        FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
-            object_type VARCHAR(64) PATH '$.object_type',
-            object_id VARCHAR(255) PATH '$.object_id',
-            operator_id VARCHAR(64) PATH '$.operator_id',
-            fence BIGINT PATH '$.fence',
-            ttl_seconds BIGINT PATH '$.ttl_seconds'
-        )) AS j
-    ) AS g
-    LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-        ON l.object_type = g.object_type
-        AND l.object_id = g.object_id
-        AND l.released_ts IS NULL
-        AND l.expires_ts > UTC_TIMESTAMP(6)
-    WHERE l.operator_id IS NULL
-        OR l.operator_id <> g.operator_id
-        OR l.fence <> g.fence
-        OR l.lock_ts >= v_now
-        AND l.expires_ts >= v_now + INTERVAL g.ttl_seconds SECOND
-    ORDER BY g.object_type, g.object_id;
+            g.object_type,
+            g.object_id,
+            g.until_ts,
+            l.operator_id,
+            l.department_id,
+            l.expires_ts,
+            IFNULL(l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6), FALSE) AS live,
+            IFNULL(l.operator_id = g.operator_id AND l.fence = g.fence, FALSE) AS own,
+            -- By S1, whatever came after that, or live and renewed by any call since v_now.
+            g.until_ts > UTC_TIMESTAMP(6) AND (v_all OR IFNULL(
+                l.operator_id = g.operator_id AND l.fence = g.fence AND l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6)
+                AND l.lock_ts >= v_now AND l.expires_ts >= g.until_ts, FALSE
+            )) AS renewed
+        FROM (
+            SELECT
+                RTRIM(j.object_type) AS object_type,
+                RTRIM(j.object_id) AS object_id,
+                j.operator_id,
+                j.fence,
+                v_now + INTERVAL j.ttl_seconds SECOND AS until_ts
+            FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
+                object_type VARCHAR(64) PATH '$.object_type',
+                object_id VARCHAR(255) PATH '$.object_id',
+                operator_id VARCHAR(64) PATH '$.operator_id',
+                fence BIGINT PATH '$.fence',
+                ttl_seconds BIGINT PATH '$.ttl_seconds'
+            )) AS j
+        ) AS g
+        LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = g.object_type
+            AND l.object_id = g.object_id
+    ) AS s
+    WHERE s.renewed
+        OR NOT s.own
+        OR NOT s.live
+    ORDER BY s.object_type, s.object_id;
 END$$
 
 CREATE PROCEDURE renew_appl_locks_tell(

@@ -591,3 +591,51 @@ func TestRenewalHasOneEffect(t *testing.T) {
 		}
 	})
 }
+
+// Goal: what a renewal has renewed is RENEWED, also if it was released or taken before the answer (Q6). Method: a trigger keeps the
+// renewal inside its UPDATE until LOCK TABLES waits, which then comes before the renewal's next read, and ends the grant.
+func TestRenewedStaysRenewed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for _, end := range []string{
+			"UPDATE appl_lock SET released_ts = UTC_TIMESTAMP(6)",
+			"UPDATE appl_lock SET operator_id = 'BOSS', fence = fence + 1, ttl_seconds = 999",
+			"DELETE FROM appl_lock",
+		} {
+			place := newPlace(t, product)
+			mustQuery(t, place.SQL, getCall, "1", "JDOE")
+			fence := value(t, place.SQL, "SELECT fence FROM appl_lock")
+			mustQuery(t, place.SQL, "CREATE TRIGGER slow BEFORE UPDATE ON appl_lock FOR EACH ROW "+
+				"SET @slept = IF(NEW.released_ts IS NULL AND NEW.ttl_seconds = 77, SLEEP(2), 0)")
+			locker, err := place.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := make(chan string, 1)
+			go func() {
+				rows, err := contract.RowsByColumn(context.WithoutCancel(t.Context()), place.SQL, renewCall, `[{"object_type": "customer", "object_id": "1", `+
+					`"operator_id": "JDOE", "fence": `+fence+`, "ttl_seconds": 77}]`)
+				if err != nil || len(rows) != 1 {
+					answer <- fmt.Sprint(rows, err)
+					return
+				}
+				answer <- fmt.Sprint(rows[0]["outcome"])
+			}()
+			for value(t, place.SQL, "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'User sleep' AND db = DATABASE()") == "0" {
+				if len(answer) > 0 {
+					t.Fatalf("the renewal does not sleep: %s", <-answer)
+				}
+			}
+			mustQuery(t, locker, "LOCK TABLES appl_lock WRITE")
+			mustQuery(t, locker, end)
+			mustQuery(t, locker, "UNLOCK TABLES")
+			if err := locker.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := <-answer; got != "RENEWED" {
+				t.Errorf("%s: %s, want RENEWED", end, got)
+			}
+		}
+	})
+}

@@ -22,6 +22,8 @@ CONCURRENT := ./applock/... ./internal/db/...
 # What reads text, counts statements or plays on HSQLDB there has one goroutine; with the race detector it would take half of the time. With
 # -short ten thousand leases are one thousand.
 SINGLE := ^Test(Lint.*|.*OnHSQLDB|EachStatementIsOneProbe)$$
+# What has a tenth of its size with -short.
+LONG := ^Test(TenThousandLocks|Many.*|AShortTTLHarmsNobody)$$
 # Each is a module of its own, so that what it adapts is no business of other users.
 ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
@@ -33,7 +35,10 @@ COMPARED := ./internal/build/... ./internal/db ./internal/db/db2 ./internal/test
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ /{print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+
+##@ Try and build
 
 .PHONY: demo
 demo: ## Tell the whole story on a throw-away SQLite file; no server needed.
@@ -51,14 +56,24 @@ build: ## Build bin/applockctl.
 build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME or pip has IBM's driver.
 	$(WITH_IBM_DRIVER) go build -tags db2 -o applockctl-db2 ./cmd/applockctl
 
+##@ Test
+
+# CI runs the concurrent packages with the race detector, and so without it only what the detector would just slow down.
+DETECT = $(REPORT) $(RACE) -short -timeout=40m -skip="$(SINGLE)" -- $(CONCURRENT)
+TESTS = $(REPORT) -timeout=15m -- $(TESTED)
+ifneq ($(and $(CI),$(RACE)),)
+TESTS = $(REPORT) -timeout=15m -- $(filter-out $(shell go list $(CONCURRENT)),$(TESTED)); \
+	$(REPORT) -timeout=15m -run="$(SINGLE)|$(LONG)" -- $(CONCURRENT); $(DETECT)
+endif
+
 .PHONY: test
 test: ## Run all tests, on SQLite and on private servers that are started and stopped.
-	$(WITH_SERVERS) sh -ec '$(REPORT) -timeout=15m -- $(TESTED); $(TEST_ADAPTERS)'
+	$(WITH_SERVERS) sh -ec '$(TESTS); $(TEST_ADAPTERS)'
 
 .PHONY: test-race
 test-race: ## Run the tests of all that is concurrent with the race detector, on the same servers.
 	@test -n "$(RACE)" || { echo "the race detector needs a C compiler" >&2; exit 1; }
-	$(WITH_SERVERS) $(REPORT) $(RACE) -short -timeout=40m -skip='$(SINGLE)' -- $(CONCURRENT)
+	$(WITH_SERVERS) sh -ec '$(DETECT)'
 
 # What the servers of make test are not: the oldest, a middle and the newest PostgreSQL, and a newer MariaDB.
 POSTGRES_VERSIONS := 14.20.0 16.11.0 18.1.0
@@ -76,11 +91,15 @@ test-mariadb-%:
 	APPLOCK_TEST_MARIADB_VERSION=$* APPLOCK_TEST_REQUIRE=mariadb go run ./internal/testing/testserver --only mariadb -- \
 		$(REPORT) -timeout=10m -run='^TestContract$$/^mariadb$$' -- ./internal/db/mysql
 
+# Those that are tested, such as python,php; empty is all.
+LANGUAGES :=
+
 .PHONY: test-clients
-test-clients: ## Play the scenarios in other languages, whose drivers it installs, and run their pages.
+test-clients: ## Play the scenarios in other languages, whose drivers it installs, and run their pages: LANGUAGES.
 	@rm -f bin/clients.md; mkdir -p bin
-	APPLOCK_TEST_REQUIRE=postgres,mariadb,mysql,clients APPLOCK_TEST_CLIENTS_TABLE=$(CURDIR)/bin/clients.md clients/install \
-		go run ./internal/testing/testserver --only postgres,mariadb,mysql -- $(REPORT) -timeout=15m -- ./clients
+	APPLOCK_TEST_LANGUAGES=$(LANGUAGES) APPLOCK_TEST_REQUIRE=postgres,mariadb,mysql,clients APPLOCK_TEST_CLIENTS_TABLE=$(CURDIR)/bin/clients.md \
+		clients/install go run ./internal/testing/testserver --only postgres,mariadb,mysql -- \
+		$(REPORT) -timeout=15m $(if $(LANGUAGES),-skip='^Test(Java|Derby|COBOL)') -- ./clients
 	@cat bin/clients.md
 
 .PHONY: test-db2
@@ -112,6 +131,8 @@ test-console: build ## Play a supervisor's day at the console in Debian's chromi
 	APPLOCK_TEST_REQUIRE=postgres APPLOCK_TEST_PICTURES=$(PICTURES) APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
 		go run ./internal/testing/testserver --only postgres -- \
 		sh -ec 'cd tools/browser && exec ../../bin/report -shuffle=on -count=1 -parallel=2 -timeout=30m -- .'
+
+##@ Test for long
 
 # Of each of three phases of each backend, and of its many leases: an hour and a half for all.
 SOAK_SECONDS := 150
@@ -193,6 +214,8 @@ test-schedules: ## Simulate SCHEDULES schedules of the leases in virtual time, a
 test-mutants: ## See that the tests of the leases notice mistakes in the engine: a minute.
 	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock
 
+##@ Measure
+
 .PHONY: bench
 bench: ## Measure all beside the same by hand and by others, in half an hour; ARGS="-report docs/performance.md" for the page.
 	go -C bench build -o ../bin/bench .
@@ -202,12 +225,19 @@ bench: ## Measure all beside the same by hand and by others, in half an hour; AR
 bench-smoke: ## Test the bench, and measure everything once, in a minute.
 	$(WITH_SERVERS) go -C bench run github.com/applock/applock/internal/testing/report -count=1 -timeout=10m -- ./...
 
+##@ Check
+
 .PHONY: model
 model: ## Check the model of a lock (internal/model), and that each broken variant of it fails. Needs spin and cc.
 	go run ./internal/testing/report -tags=spin -count=1 -timeout=20m -- ./internal/model
 
 .PHONY: verify
-verify: ## Check what is generated, frozen or documented against its source. What needs a server for that is in make test.
+verify: diff ## Check what is generated, frozen or documented against its source. What needs a server for that is in make test.
+	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
+
+# The part of verify that is not in make test.
+.PHONY: diff
+diff:
 	$(TOOL) sqlc diff
 	go mod tidy -diff
 	go -C bench mod tidy -diff
@@ -218,7 +248,6 @@ verify: ## Check what is generated, frozen or documented against its source. Wha
 	go -C internal/testing/faults mod tidy -diff
 	go -C internal/testing/faults vet .
 	$(foreach module,$(ADAPTERS),go -C $(module) mod tidy -diff &&) true
-	APPLOCK_TEST_REQUIRE= go test -count=1 $(COMPARED)
 
 # With --quiet nothing would be a warning, and so nothing be refused.
 .PHONY: docs
@@ -233,6 +262,8 @@ lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is n
 	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then echo golangci-lint run; $(GOLANGCI_LINT) run && \
 		for module in $(ADAPTERS); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml) || exit; done; \
 	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; fi >&2
+
+##@ Make from sources
 
 .PHONY: generate
 generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
@@ -249,5 +280,17 @@ GOLDEN := Golden|EqualsContract|CommandTree
 golden: ## Rewrite the golden files and the generated documentation; review the difference.
 	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run '$(GOLDEN)' $(PACKAGES)
 
+##@ All
+
 .PHONY: all
-all: demo verify lint test ## What to run before a change is handed in; CI also runs docs, test-race, test-versions and test-db2.
+all: demo diff lint test ## What to run before a change is handed in; CI also runs what the table in CONTRIBUTING.md says.
+
+.PHONY: nightly
+nightly: ## What is too long for CI: other versions, all languages, the console's pictures, clusters, half an hour of faults, soak. Five hours.
+	$(MAKE) test-versions
+	$(MAKE) test-clients
+	$(MAKE) test-console
+	$(MAKE) test-clusters
+	$(MAKE) test-faults FAULT_MINUTES=30
+	$(MAKE) test-schedules
+	$(MAKE) soak

@@ -42,6 +42,9 @@ type driver struct {
 	pageOnly bool
 }
 
+// languagesVariable names the folders of the languages that are tested, with commas between them; empty is all.
+const languagesVariable = "APPLOCK_TEST_LANGUAGES"
+
 // languages is the register.
 func languages() []*language {
 	mysqlAndMariaDB := []string{onMariaDB, onMySQL}
@@ -125,6 +128,9 @@ func languages() []*language {
 		for i := range l.drivers {
 			l.drivers[i].language = l
 		}
+	}
+	if only := os.Getenv(languagesVariable); only != "" {
+		return slices.DeleteFunc(all, func(l *language) bool { return !slices.Contains(strings.Split(only, ","), l.folder) })
 	}
 	return all
 }

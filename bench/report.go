@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -102,13 +101,12 @@ func readJSON(path string) (*report, error) {
 }
 
 func (r *report) writeJSON(path string) error {
-	text, err := json.MarshalIndent(r, "", " ")
+	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	numbers := regexp.MustCompile(`\[[-\d.,\s]*\]`)
-	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte { return bytes.Join(bytes.Fields(list), nil) }) // on one line
-	return os.WriteFile(path, append(text, '\n'), 0o644)                                                         //nolint:gosec // for all to read
+	text = append(bytes.ReplaceAll(text, []byte("},{"), []byte("},\n{")), '\n') // a figure a line
+	return os.WriteFile(path, text, 0o644)                                      //nolint:gosec // for all to read
 }
 
 // ratio is the median of the rounds' own ratios, because what disturbs a round disturbs both sides. Of samples it is that of

@@ -4,6 +4,7 @@ package faults_test
 
 import (
 	"bufio"
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -532,14 +533,16 @@ func keep(t *testing.T, name string, r rules, history []operation) string {
 	if folder == "" {
 		folder = os.TempDir()
 	}
+	text, err := json.Marshal(kept{r.slack, r.split, history})
+	if err != nil {
+		t.Fatal(err)
+	}
 	file, err := os.CreateTemp(folder, "applock-history-"+strings.ReplaceAll(name, "/", "-")+"-*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	encoder := json.NewEncoder(file)
-	encoder.SetIndent("", " ")
-	if err := encoder.Encode(kept{r.slack, r.split, history}); err != nil {
+	if _, err := file.Write(bytes.ReplaceAll(text, []byte("},{"), []byte("},\n{"))); err != nil { // an operation a line
 		t.Fatal(err)
 	}
 	return file.Name()

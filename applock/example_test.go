@@ -146,15 +146,19 @@ func ExampleClient_TransferAll() {
 		From: "JDOE", To: applock.Owner{Operator: "ASMITH"}, Actor: "MLEE", Reason: "JDOE has left",
 	}
 	for _, request.DryRun = range []bool{true, false} {
-		for change, err := range client.TransferAll(ctx, request) {
-			fmt.Println(change.Object, change.Outcome, err)
+		changes, err := client.TransferAll(ctx, request)
+		if err != nil {
+			fmt.Println(err) // changes has what was done before
+		}
+		for _, change := range changes {
+			fmt.Println(change.Object, change.Outcome)
 		}
 	}
 	// Output:
-	// order:1 WOULD_TRANSFER <nil>
-	// order:2 WOULD_TRANSFER <nil>
-	// order:1 TRANSFERRED <nil>
-	// order:2 TRANSFERRED <nil>
+	// order:1 WOULD_TRANSFER
+	// order:2 WOULD_TRANSFER
+	// order:1 TRANSFERRED
+	// order:2 TRANSFERRED
 }
 
 // What is left on a desk that is closed becomes free. The objects that another transaction is changing are told, and left.
@@ -166,13 +170,17 @@ func ExampleClient_ReleaseAll() {
 	if _, err := client.Get(ctx, applock.GetRequest{Object: order, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
 		fmt.Println(err)
 	}
-	for change, err := range client.ReleaseAll(ctx, applock.ReleaseAllRequest{Operator: "JDOE", Actor: "MLEE", Reason: "closed"}) {
-		fmt.Println(change.Object, change.Outcome, err)
+	changes, err := client.ReleaseAll(ctx, applock.ReleaseAllRequest{Operator: "JDOE", Actor: "MLEE", Reason: "closed"})
+	if err != nil {
+		fmt.Println(err) // changes has what was done before
 	}
-	_, err := client.Inquire(ctx, applock.InquireRequest{Object: order})
+	for _, change := range changes {
+		fmt.Println(change.Object, change.Outcome)
+	}
+	_, err = client.Inquire(ctx, applock.InquireRequest{Object: order})
 	fmt.Println(errors.Is(err, applock.ErrNotHeld))
 	// Output:
-	// order:1 RELEASED <nil>
+	// order:1 RELEASED
 	// true
 }
 

@@ -2,7 +2,7 @@ package applock
 
 import (
 	"context"
-	"iter"
+	"fmt"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -20,22 +20,32 @@ type ReleaseAllRequest struct {
 	DryRun bool
 	// After goes on behind this object, the last one of an earlier call.
 	After Object
-	// PageSize is that of TransferAllRequest.
+	// Limit and PageSize are those of TransferAllRequest.
+	Limit    int
 	PageSize int
 }
 
-// ReleaseAll ends the grants of an operator, whichever they are, and yields what became of each. It works page by page and may be
+// ReleaseAll ends the grants of an operator, whichever they are, and returns what became of each. It works page by page and may be
 // begun again as TransferAll, with the same errors.
-func (c *Client) ReleaseAll(ctx context.Context, request ReleaseAllRequest) iter.Seq2[LockChange, error] {
+func (c *Client) ReleaseAll(ctx context.Context, request ReleaseAllRequest) ([]LockChange, error) {
 	o := c.operations
 	params, err := request.params()
-	return o.changeAll(ctx, "release_appl_locks", "release all", err, params.MaxRows, func(after db.ChangedLock) ([]db.ChangedLock, error) {
+	if err != nil {
+		return nil, fmt.Errorf("release all: %w", err)
+	}
+	pages := changedPages{limit: request.Limit, size: int(params.MaxRows)}
+	changes, err := o.changeAll(ctx, "release_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
 		next := params
 		if after.ObjectType != "" {
 			next.AfterType, next.AfterID = after.ObjectType, after.ObjectID
 		}
+		next.MaxRows = int64(rows)
 		return o.driver.ReleaseApplLocks(ctx, next)
 	})
+	if err != nil {
+		return changes, fmt.Errorf("release all: %w", err)
+	}
+	return changes, nil
 }
 
 func (r ReleaseAllRequest) params() (db.ReleaseApplLocksParams, error) {
@@ -53,6 +63,6 @@ func (r ReleaseAllRequest) params() (db.ReleaseApplLocksParams, error) {
 	if params.AfterType, params.AfterID, err = checkAfter(r.After); err != nil {
 		return params, err
 	}
-	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	params.MaxRows, err = checkPages(r.Limit, r.PageSize)
 	return params, err
 }

@@ -3,7 +3,6 @@ package applock
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"time"
 
@@ -27,8 +26,9 @@ type TransferAllRequest struct {
 	DryRun bool
 	// After goes on behind this object, the last one of an earlier call.
 	After Object
-	// PageSize is how many locks one call to the database changes: 1 to MaxPageSize, zero is DefaultPageSize. It does not limit
-	// what is changed in all.
+	// Limit is how many locks are changed in all; zero is no limit.
+	Limit int
+	// PageSize is how many locks one call to the database changes: 1 to MaxPageSize, zero is DefaultPageSize.
 	PageSize int
 }
 
@@ -49,24 +49,33 @@ type LockChange struct {
 	Left      time.Duration
 }
 
-// TransferAll hands over what an operator holds, in the order of the objects' bytes, and yields what became of each. It calls the
-// database page by page while the caller iterates, and holds no connection in between.
+// TransferAll hands over what an operator holds, in the order of the objects' bytes, and returns what became of each. It calls the
+// database page by page and holds no connection in between.
 //
-// Each page is one transaction, done when its first lock is yielded; on a client that is made by WithTx or its like all are in the
-// caller's. An object that cannot be handed over stops nothing and is yielded with its outcome. An error ends the iteration and comes
-// with a zero LockChange: what was yielded before is done. Then, or when the caller stops, begin again, which does nothing twice,
-// or go on with After. ErrOutcomeUnknown: the page may be done; begin again behind the last object that was yielded.
+// Each page is one transaction; on a client that is made by WithTx or its like all are in the caller's. An object that cannot be handed
+// over stops nothing and is returned with its outcome. With an error comes what was done before it: begin again, which does nothing
+// twice, or go on with After. ErrOutcomeUnknown: one more page may be done; begin again behind the last object that was returned.
+// A cancelled context ends it at the page that is under way.
 // On Db2 there is no OutcomeBusy: an object that is locked for more than 1 s is ErrBusy or ErrRetry, and its page is not done.
-func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) iter.Seq2[LockChange, error] {
+func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) ([]LockChange, error) {
 	o := c.operations
 	params, err := request.params()
-	return o.changeAll(ctx, "transfer_appl_locks", "transfer all", err, params.MaxRows, func(after db.ChangedLock) ([]db.ChangedLock, error) {
+	if err != nil {
+		return nil, fmt.Errorf("transfer all: %w", err)
+	}
+	pages := changedPages{limit: request.Limit, size: int(params.MaxRows)}
+	changes, err := o.changeAll(ctx, "transfer_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
 		next := params
 		if after.ObjectType != "" {
 			next.AfterType, next.AfterID = after.ObjectType, after.ObjectID
 		}
+		next.MaxRows = int64(rows)
 		return o.driver.TransferApplLocks(ctx, next)
 	})
+	if err != nil {
+		return changes, fmt.Errorf("transfer all: %w", err)
+	}
+	return changes, nil
 }
 
 func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
@@ -92,37 +101,45 @@ func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
 	if params.AfterType, params.AfterID, err = checkAfter(r.After); err != nil {
 		return params, err
 	}
-	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	params.MaxRows, err = checkPages(r.Limit, r.PageSize)
 	return params, err
 }
 
-// changeAll yields the rows of page after page. The call is told the last row of the page before, none for the first page.
+// changedPages is how many locks are changed in all, zero for any number, and by one call.
+type changedPages struct{ limit, size int }
+
+// checkPages returns the size of a page.
+func checkPages(limit, size int) (int64, error) {
+	if limit < 0 {
+		return 0, &InvalidError{Argument: "Limit", Reason: "must not be negative"}
+	}
+	return checkRows("PageSize", size)
+}
+
+// changeAll returns the rows of page after page. The call is told the last row of the page before, none for the first page, and how many
+// rows it may change.
 func (o operations) changeAll(
-	ctx context.Context, operation, what string, invalid error, maxRows int64, page func(after db.ChangedLock) ([]db.ChangedLock, error),
-) iter.Seq2[LockChange, error] {
-	return func(yield func(LockChange, error) bool) {
-		if invalid != nil {
-			yield(LockChange{}, fmt.Errorf("%s: %w", what, invalid))
-			return
+	ctx context.Context, operation string, pages changedPages, page func(after db.ChangedLock, rows int) ([]db.ChangedLock, error),
+) ([]LockChange, error) {
+	var changes []LockChange
+	var last db.ChangedLock
+	for {
+		size := pages.size
+		if pages.limit > 0 {
+			size = min(size, pages.limit-len(changes))
 		}
-		var last db.ChangedLock
-		for {
-			rows, err := retryIfUnchanged(ctx, o, func() ([]db.ChangedLock, error) { return page(last) })
-			if err != nil {
-				yield(LockChange{}, fmt.Errorf("%s: %w", what, o.changeError(err)))
-				return
-			}
-			o.log(ctx, operation, slog.Int("rows", len(rows)))
-			for _, row := range rows {
-				if !yield(lockChangeOf(row), nil) {
-					return
-				}
-			}
-			if int64(len(rows)) < maxRows {
-				return
-			}
-			last = rows[len(rows)-1]
+		rows, err := retryIfUnchanged(ctx, o, func() ([]db.ChangedLock, error) { return page(last, size) })
+		if err != nil {
+			return changes, o.changeError(err)
 		}
+		o.log(ctx, operation, slog.Int("rows", len(rows)))
+		for _, row := range rows {
+			changes = append(changes, lockChangeOf(row))
+		}
+		if len(rows) < size || len(changes) == pages.limit {
+			return changes, nil
+		}
+		last = rows[len(rows)-1]
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -32,7 +31,8 @@ type deskVerb struct {
 	name string
 	// hands is true where the form asks to whom.
 	hands bool
-	do    func(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) iter.Seq2[applock.LockChange, error]
+	// do makes one call, which is one transaction, of so many rows at most.
+	do func(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) ([]applock.LockChange, error)
 }
 
 func deskVerbs() []deskVerb {
@@ -42,30 +42,16 @@ func deskVerbs() []deskVerb {
 	}
 }
 
-func transferDesk(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) iter.Seq2[applock.LockChange, error] {
+func transferDesk(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) ([]applock.LockChange, error) {
 	return client.TransferAll(ctx, applock.TransferAllRequest{
-		From: d.holder, ObjectType: d.objectType, To: d.to, Actor: d.by, Reason: d.reason, DryRun: dryRun, After: d.after, PageSize: rows,
+		From: d.holder, ObjectType: d.objectType, To: d.to, Actor: d.by, Reason: d.reason, DryRun: dryRun, After: d.after, Limit: rows, PageSize: rows,
 	})
 }
 
-func releaseDesk(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) iter.Seq2[applock.LockChange, error] {
+func releaseDesk(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) ([]applock.LockChange, error) {
 	return client.ReleaseAll(ctx, applock.ReleaseAllRequest{
-		Operator: d.holder, ObjectType: d.objectType, Actor: d.by, Reason: d.reason, DryRun: dryRun, After: d.after, PageSize: rows,
+		Operator: d.holder, ObjectType: d.objectType, Actor: d.by, Reason: d.reason, DryRun: dryRun, After: d.after, Limit: rows, PageSize: rows,
 	})
-}
-
-// change makes one call, which is one transaction, of so many rows at most.
-func (v deskVerb) change(ctx context.Context, client *applock.Client, d deskDeed, dryRun bool, rows int) ([]applock.LockChange, error) {
-	var changes []applock.LockChange
-	for change, err := range v.do(ctx, client, d, dryRun, rows) {
-		if err != nil {
-			return nil, err
-		}
-		if changes = append(changes, change); len(changes) == rows {
-			break
-		}
-	}
-	return changes, nil
 }
 
 // sumOf is one word for the grants of a plan. After any of them has ended, or another has begun, it is another word.
@@ -224,7 +210,7 @@ func deskDeedOf(r *http.Request) (d deskDeed, confirmed bool, err error) {
 // deskPlan says by a dry run what would be done. It reads one row more, to know whether there is a next page.
 func (c *console) deskPlan(ctx context.Context, v deskVerb, d deskDeed) (deskDeedShown, error) {
 	data := v.shown(d)
-	changes, err := v.change(ctx, clientOf(ctx), d, true, rowsOfDesk+1)
+	changes, err := v.do(ctx, clientOf(ctx), d, true, rowsOfDesk+1)
 	if err != nil {
 		return data, err
 	}
@@ -250,7 +236,7 @@ func (c *console) doDesk(r *http.Request, v deskVerb, d deskDeed, plan deskDeedS
 	// It goes on when the browser has gone: half a change would be an unknown one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.config.Timeout)
 	defer cancel()
-	changes, err := v.change(ctx, clientOf(ctx), d, false, rowsOfDesk)
+	changes, err := v.do(ctx, clientOf(ctx), d, false, rowsOfDesk)
 	answer := deskAnswer{deskDeedShown: v.shown(d)}
 	answer.add(changes, nil, len(changes) == rowsOfDesk)
 	answer.markBeyond(plan)

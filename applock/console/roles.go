@@ -143,7 +143,7 @@ func tries() map[string]func(ctx context.Context, client *applock.Client, d deed
 	}
 	for _, v := range deskVerbs() {
 		all[v.name] = func(ctx context.Context, client *applock.Client, d deed) error {
-			_, err := v.change(ctx, client, deskDeed{holder: d.holder, to: d.to, reason: d.reason, by: d.by}, true, 1)
+			_, err := v.do(ctx, client, deskDeed{holder: d.holder, to: d.to, reason: d.reason, by: d.by}, true, 1)
 			return err
 		}
 	}

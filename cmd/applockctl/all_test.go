@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -140,12 +139,11 @@ func TestAllTellsWhatIsLeft(t *testing.T) {
 		a.rootCommand()
 		err := a.changeAll(t.Context(), "release --all", "released", lockAnswer{},
 			func(change applock.LockChange) record { return changedLock(change, jdoe, jdoe) },
-			func(context.Context, session) iter.Seq2[applock.LockChange, error] {
-				return func(yield func(applock.LockChange, error) bool) {
-					for _, outcome := range test.outcomes {
-						yield(applock.LockChange{Object: applock.Object{Type: "order", ID: "1"}, Outcome: outcome}, nil)
-					}
+			func(context.Context, session, applock.Object) (changes []applock.LockChange, err error) {
+				for _, outcome := range test.outcomes {
+					changes = append(changes, applock.LockChange{Object: applock.Object{Type: "order", ID: "1"}, Outcome: outcome})
 				}
+				return changes, nil
 			})
 		if !errors.Is(err, test.err) || stderr.String() != test.want {
 			t.Errorf("%s: %v, %q", name, err, stderr.String())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"iter"
 
 	"github.com/applock/applock/applock"
 )
@@ -12,13 +11,15 @@ func (a *app) releaseAll(ctx context.Context, flags allFlags, request applock.Re
 	operator := applock.Owner{Operator: request.Operator}
 	return a.changeAll(ctx, "release --all", whatIsDone(flags, "released"), lockAnswer{},
 		func(change applock.LockChange) record { return changedLock(change, operator, operator) },
-		func(ctx context.Context, s session) iter.Seq2[applock.LockChange, error] {
+		func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error) {
 			return s.ReleaseAll(ctx, applock.ReleaseAllRequest{
 				Operator:   request.Operator,
 				ObjectType: flags.objectType,
 				Actor:      request.Actor,
 				Reason:     request.Reason,
 				DryRun:     flags.dryRun,
+				After:      after,
+				Limit:      applock.DefaultPageSize,
 			})
 		})
 }

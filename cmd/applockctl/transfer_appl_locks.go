@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -42,35 +41,33 @@ func (f *allFlags) add(command *cobra.Command, by, reason *string) {
 	}
 }
 
-// changeAll prints what became of all that an operator holds, and how many that were. A signal ends it between two pages, so that
-// what is done is known.
+// changeAll prints what became of all that an operator holds, and how many that were, page by page: a call returns those behind an object,
+// DefaultPageSize at most. A signal ends it between two pages, so that what is done is known.
 func (a *app) changeAll(
 	ctx context.Context, operation, done string, like record, answer func(applock.LockChange) record,
-	changes func(context.Context, session) iter.Seq2[applock.LockChange, error],
+	page func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error),
 ) error {
 	var counted tally
 	err := a.call(ctx, operation, func(limited context.Context, s session) error {
 		printer := a.newPrinter(like)
 		whole, cancel := withoutSignals(limited)
 		defer cancel()
-		shown := 0
-		for change, err := range changes(whole, s) {
-			a.eraseProgress(shown)
-			shown = 0
+		for {
+			changes, err := page(whole, s, counted.last)
 			if err != nil {
-				_ = printer.flush() // what is done is worth printing, but the error is the one to tell
 				return err
 			}
-			counted.add(change)
-			if !a.quiet || counted.left[change.Outcome] > 0 { // quiet prints no yes
-				s.pause()
-				if err := printer.print(answer(change)); err != nil {
-					return err
+			s.pause()
+			for _, change := range changes {
+				counted.add(change)
+				if !a.quiet || counted.left[change.Outcome] > 0 { // quiet prints no yes
+					if err := printer.print(answer(change)); err != nil {
+						return err
+					}
 				}
 			}
-			s.restart()
-			if counted.rows%applock.DefaultPageSize > 0 {
-				continue
+			if len(changes) < applock.DefaultPageSize {
+				return printer.end()
 			}
 			if err := printer.flush(); err != nil {
 				return err
@@ -78,10 +75,9 @@ func (a *app) changeAll(
 			if limited.Err() != nil {
 				return context.Cause(limited)
 			}
-			shown = a.progress(fmt.Sprintf("%d locks %s...", counted.changed, done))
+			a.eraseProgress(a.progress(fmt.Sprintf("%d locks %s...", counted.changed, done)))
+			s.restart()
 		}
-		a.eraseProgress(shown)
-		return printer.end()
 	})
 	if err != nil {
 		if counted.rows > 0 {
@@ -177,7 +173,7 @@ func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.T
 			}
 			return answer
 		},
-		func(ctx context.Context, s session) iter.Seq2[applock.LockChange, error] {
+		func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error) {
 			return s.TransferAll(ctx, applock.TransferAllRequest{
 				From:       request.From,
 				ObjectType: flags.objectType,
@@ -186,6 +182,8 @@ func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.T
 				Actor:      request.Actor,
 				Reason:     request.Reason,
 				DryRun:     flags.dryRun,
+				After:      after,
+				Limit:      applock.DefaultPageSize,
 			})
 		})
 }

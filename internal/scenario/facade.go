@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"time"
 
@@ -154,7 +153,7 @@ func takeThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 }
 
 func transferAllThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	return changesAnswer(args, client.TransferAll(ctx, applock.TransferAllRequest{
+	return changesAnswer(client.TransferAll(ctx, applock.TransferAllRequest{
 		From:       args["from_operator_id"],
 		ObjectType: args["object_type"],
 		To:         applock.Owner{Operator: args["to_operator_id"], Department: args["to_department_id"]},
@@ -163,29 +162,30 @@ func transferAllThroughFacade(ctx context.Context, client *applock.Client, args 
 		Reason:     args["reason"],
 		DryRun:     args["dry_run_fl"] == "Y",
 		After:      applock.Object{Type: args["after_type"], ID: args["after_id"]},
+		Limit:      max(int(number(args, "max_rows")), 0),
 		PageSize:   int(number(args, "max_rows")),
 	}))
 }
 
 func releaseAllThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	return changesAnswer(args, client.ReleaseAll(ctx, applock.ReleaseAllRequest{
+	return changesAnswer(client.ReleaseAll(ctx, applock.ReleaseAllRequest{
 		Operator:   args["operator_id"],
 		ObjectType: args["object_type"],
 		Actor:      args["actor_id"],
 		Reason:     args["reason"],
 		DryRun:     args["dry_run_fl"] == "Y",
 		After:      applock.Object{Type: args["after_type"], ID: args["after_id"]},
+		Limit:      max(int(number(args, "max_rows")), 0),
 		PageSize:   int(number(args, "max_rows")),
 	}))
 }
 
-// changesAnswer takes no more than one page, as the procedures do.
-func changesAnswer(args Args, changes iter.Seq2[applock.LockChange, error]) (Answer, error) {
+func changesAnswer(changes []applock.LockChange, err error) (Answer, error) {
+	if err != nil {
+		return AnswerOrError(Answer{}, err)
+	}
 	var rows []db.ChangedLock
-	for change, err := range changes {
-		if err != nil {
-			return AnswerOrError(Answer{}, err)
-		}
+	for _, change := range changes {
 		rows = append(rows, db.ChangedLock{
 			ObjectType:      change.Object.Type,
 			ObjectID:        change.Object.ID,
@@ -196,9 +196,6 @@ func changesAnswer(args Args, changes iter.Seq2[applock.LockChange, error]) (Ans
 			ExpiresTS:       change.ExpiresAt,
 			SecondsLeft:     wholeSeconds(change.Left),
 		})
-		if int64(len(rows)) == number(args, "max_rows") {
-			break
-		}
 	}
 	return ChangesAnswer(rows), nil
 }

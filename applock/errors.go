@@ -32,7 +32,7 @@ var (
 	// ErrContention means that the object changed hands again and again during the call. Nothing has happened:
 	// call again.
 	ErrContention = errors.New("too much contention, nothing has happened, call again")
-	// ErrUnreachable means that there was no connection to be had; where that is because a context has ended, its error and
+	// ErrUnreachable means that there was no connection to be had, of the server or of a pool whose connections are all in use; where that is because a context has ended, its error and
 	// its cause come with it. Nothing has been sent. For a lease it also means that there was no answer in time; what the
 	// call takes after all is given back.
 	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that the DSN names it")
@@ -44,6 +44,17 @@ var (
 	// ErrSchema means that the table or the procedures are missing or too old for this program.
 	ErrSchema = errors.New("applock is not installed there or too old, install it with: applockctl migrate up")
 )
+
+// errNoneFree is ErrUnreachable in other words.
+var errNoneFree error = noneFree{}
+
+type noneFree struct{}
+
+func (noneFree) Error() string {
+	return "no connection of the pool was free in time, end what keeps them or raise the pool's limit"
+}
+
+func (noneFree) Is(target error) bool { return target == ErrUnreachable }
 
 // Holder is who holds an object, and until when.
 type Holder struct {
@@ -114,6 +125,8 @@ func Explain(err error) error {
 		return err
 	case db.KindUnreachable:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	case db.KindPool:
+		return fmt.Errorf("%w: %w", errNoneFree, err)
 	case db.KindClosed:
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	case db.KindAuthentication:

@@ -61,6 +61,19 @@ func (e *FullError) Error() string {
 // Is reports whether target is ErrHeld.
 func (e *FullError) Is(target error) bool { return target == ErrHeld }
 
+// As makes a *HeldError of the slot that expires first, or of the object where none is held any more.
+func (e *FullError) As(target any) bool {
+	held, ok := target.(**HeldError)
+	if !ok {
+		return false
+	}
+	*held = &HeldError{Object: e.Object}
+	if len(e.Holders) > 0 {
+		*held = &HeldError{Object: e.Holders[0].Slot, Holder: e.Holders[0].Holder}
+	}
+	return true
+}
+
 // GetPermit takes one of the permits of an object, or renews the one that the operator holds already: so at most N operators
 // hold it at once. A permit is a lock on a slot, which is an object like any other: release it by [Permit.Object].
 //

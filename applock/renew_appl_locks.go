@@ -25,7 +25,8 @@ type RenewRequest struct {
 // nobody else has come, and what happened since then is not this holder's.
 //
 // The Grant has no department, which Inquire tells. It returns a *LostError (ErrLost, ErrNotHeld) with the holder, if there
-// is one, when the grant is not live; ErrBusy when another transaction was changing the lock for longer than about 1 s;
+// is one, when the grant is not live; ErrBusy when another transaction was changing the lock for longer than about 1 s, or until ctx ended,
+// whose error comes with it then;
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
 func (c *Client) Renew(ctx context.Context, request RenewRequest) (Grant, error) {
 	grant, err := c.operations.renewOne(ctx, request)
@@ -80,6 +81,9 @@ func (o operations) renewOne(ctx context.Context, request RenewRequest) (Grant, 
 		return rows, err
 	})
 	if errors.Is(err, errChanging) {
+		if ended := db.EndOf(ctx); ended != nil {
+			return Grant{}, fmt.Errorf("%w: %w", ErrBusy, ended)
+		}
 		return Grant{}, ErrBusy
 	}
 	if err != nil {

@@ -30,6 +30,9 @@ type Config struct {
 // SetConnMaxIdleTime, and set DB2_MAX_CLIENT_CONNRETRIES=0 in the environment, or IBM's client repeats statements whose
 // answer was lost. A context that ends during a call ends the wait for it, not the call.
 func New(pool *sql.DB, config Config) (*applock.Client, error) {
+	if pool == nil {
+		return nil, fmt.Errorf("db2: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})
+	}
 	driver, err := db2.New(pool, config.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("db2: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})

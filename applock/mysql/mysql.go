@@ -29,6 +29,9 @@ type Config struct {
 // Give the pool interpolateParams=true, which saves a round trip, and leave its loc at UTC: with another one, an hour of
 // the year has no name there and is shown as the next.
 func New(pool *sql.DB, config Config) (*applock.Client, error) {
+	if pool == nil {
+		return nil, fmt.Errorf("mysql: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})
+	}
 	driver, err := mysql.New(pool, config.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})

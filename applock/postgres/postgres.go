@@ -39,6 +39,9 @@ type Config struct {
 // prepare statements: write default_query_exec_mode=exec in its DSN, or set ConnConfig.DefaultQueryExecMode to
 // [pgx.QueryExecModeExec]. Otherwise calls fail with SQLSTATE 42P05 or 26000, and nothing has happened.
 func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
+	if pool == nil {
+		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})
+	}
 	driver, err := postgres.New(pool, config.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})

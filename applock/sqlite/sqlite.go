@@ -7,6 +7,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"fmt"
 	"log/slog"
 
 	"github.com/applock/applock/applock"
@@ -35,5 +36,8 @@ type Config struct {
 //
 // It always succeeds; the error is for the form that all engines share.
 func New(handle *sql.DB, config Config) (*applock.Client, error) {
+	if handle == nil {
+		return nil, fmt.Errorf("sqlite: %w", &applock.InvalidError{Argument: "handle", Reason: "must not be nil"})
+	}
 	return applock.New(sqlite.New(handle), config.Logger).Observed(config.Events), nil
 }

@@ -30,6 +30,8 @@ const (
 	KindSchema
 	// KindUnreachable means that no connection could be made; nothing has happened.
 	KindUnreachable
+	// KindPool means that no connection of the pool was free in time; nothing has happened.
+	KindPool
 	// KindClosed means that the pool has been closed; nothing has happened.
 	KindClosed
 	// KindAuthentication means that the server refused the user or the password.
@@ -98,6 +100,20 @@ func NotSent(ctx context.Context, err error) error {
 		return &Error{Kind: KindUnreachable, Err: dbErr.Err}
 	}
 	return err
+}
+
+// NotFree returns the error of a call that got no connection of a pool, as NotSent does; allInUse says whether it has waited for one in vain.
+func NotFree(ctx context.Context, err error, allInUse bool) error {
+	if ended := EndOf(ctx); ended != nil && allInUse {
+		return &Error{Kind: KindPool, Err: ended}
+	}
+	return NotSent(ctx, err)
+}
+
+// AllInUse reports whether a pool has no connection left to give.
+func AllInUse(pool *sql.DB) bool {
+	stats := pool.Stats()
+	return stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections
 }
 
 // withEnd returns the end of a context, with what the client says if that is more.

@@ -30,7 +30,7 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(ctx, err)
+		return d.notFree(ctx, err)
 	}
 	return abandonable(ctx, func(ctx context.Context) (err error) {
 		defer func() { GiveBack(conn, err) }()

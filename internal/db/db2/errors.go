@@ -56,6 +56,11 @@ func interpretError(err error) error {
 // connectError wraps an error from before there was a connection.
 func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
 
+// notFree wraps an error of a call that got no connection of the pool.
+func (d *Driver) notFree(ctx context.Context, err error) error {
+	return db.NotFree(ctx, interpretError(err), db.AllInUse(d.handle))
+}
+
 func kindOf(diagnosis Diagnosis) db.Kind {
 	if kind := db.KindOfState(diagnosis.State); kind != db.KindOther {
 		return kind

@@ -19,7 +19,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(ctx, err)
+		return d.notFree(ctx, err)
 	}
 	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {

@@ -21,7 +21,7 @@ func (d *Driver) call(
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(ctx, err)
+		return d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	return d.callOn(conn, operation, read)
@@ -51,7 +51,7 @@ func (d *Driver) callToRenew(
 	}
 	conn, err := d.renewing.Take(ctx, spare)
 	if err != nil {
-		return connectError(ctx, err)
+		return d.notFree(ctx, err)
 	}
 	if err = d.callOn(conn, operation, read); err != nil {
 		d.renewing.Drop(conn)

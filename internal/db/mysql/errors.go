@@ -31,6 +31,11 @@ func (d *Driver) interpret(err error) error {
 // connectError wraps an error from before there was a connection.
 func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
 
+// notFree wraps an error of a call that got no connection of the pool.
+func (d *Driver) notFree(ctx context.Context, err error) error {
+	return db.NotFree(ctx, interpretError(err), db.AllInUse(d.handle))
+}
+
 func kindOf(err error) db.Kind {
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) {

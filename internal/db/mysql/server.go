@@ -11,7 +11,7 @@ import (
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return db.Server{}, connectError(ctx, err)
+		return db.Server{}, d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	var text string

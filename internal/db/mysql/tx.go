@@ -20,7 +20,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	}
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return connectError(ctx, err)
+		return d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	for _, statement := range []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"} {

@@ -23,7 +23,7 @@ func call[P, R any](
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		var none R
-		return none, connectError(ctx, err)
+		return none, d.notFree(ctx, err)
 	}
 	defer conn.Release()
 	result, err := operation(d.queries(conn), ctx, params)

@@ -40,8 +40,11 @@ func (e unconnected) Error() string {
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// connectError wraps an error from before there was a connection, or from beginning a transaction.
-func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
+// notFree wraps an error of a call that got no connection of the pool.
+func (d *Driver) notFree(ctx context.Context, err error) error {
+	pool := d.pool.Stat()
+	return db.NotFree(ctx, interpretError(err), pool.AcquiredConns() >= pool.MaxConns())
+}
 
 func kindOf(err error) db.Kind {
 	if errors.Is(err, puddle.ErrClosedPool) {

@@ -39,7 +39,7 @@ func (d *Driver) Listen(ctx context.Context) (db.Listener, error) {
 	}
 	conn, err := d.connect(ctx)
 	if err != nil {
-		return nil, connectError(ctx, err)
+		return nil, d.notFree(ctx, err)
 	}
 	listening := &listener{conn: conn, pingPause: pingPause, pingLimit: pingLimit}
 	if err := d.listen(ctx, listening); err != nil {

@@ -49,7 +49,7 @@ func (d *Driver) renew(ctx context.Context, params queries.RenewApplLocksParams)
 	conn, err := d.renewing.Take(ctx, renewers)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, connectError(ctx, err)
+		return nil, d.notFree(ctx, err)
 	case err != nil:
 		return call(ctx, d, (*queries.Queries).RenewApplLocks, params)
 	}

@@ -12,7 +12,7 @@ import (
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
-		return db.Server{}, connectError(ctx, err)
+		return db.Server{}, d.notFree(ctx, err)
 	}
 	defer conn.Release()
 	var full, version string

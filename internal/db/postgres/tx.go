@@ -17,7 +17,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	}
 	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
-		return connectError(ctx, err)
+		return d.notFree(ctx, err)
 	}
 	// After the commit this does nothing.
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()

@@ -172,7 +172,7 @@ func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context
 	}
 	result, err := retryWhileBusy(ctx, run)
 	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
-		err = db.NotSent(ctx, err)
+		err = db.NotFree(ctx, err, db.AllInUse(d.handle))
 	}
 	return result, err
 }

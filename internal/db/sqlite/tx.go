@@ -24,7 +24,7 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 	defer leave()
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {
-		return db.NotSent(ctx, d.interpretError(ctx, err))
+		return db.NotFree(ctx, d.interpretError(ctx, err), db.AllInUse(d.handle))
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	client := newPrepared(conn)         // for operations with many rounds

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -277,6 +278,9 @@ func nothingSent(t *testing.T, backend Backend) {
 			if errors.Is(err, applock.ErrOutcomeUnknown) || !errors.Is(err, applock.ErrUnreachable) ||
 				!errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, impatient) {
 				t.Errorf("%s: %v, want ErrUnreachable with the end of the context and its cause", name, err)
+			}
+			if !strings.Contains(fmt.Sprint(err), "no connection of the pool was free") {
+				t.Errorf("%s: %v, want a word on the pool", name, err)
 			}
 		}
 	})

@@ -40,6 +40,20 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// Goal: no decision depends on whether the client has ROW_COUNT() count the rows that were found, or those that were changed. Method: the
+// interleavings with CLIENT_FOUND_ROWS; the contract has them without.
+func TestInterleavingsWithFoundRows(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		contract.Interleavings(t, contract.Backend{
+			New:    lentPlaces(t, product, func(config *driver.Config) { config.ClientFoundRows = true }),
+			Ways:   []string{"row"},
+			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
+		})
+	})
+}
+
 // onBoth runs a test on MariaDB and on MySQL and names the version.
 func onBoth(t *testing.T, test func(t *testing.T, product string)) {
 	t.Helper()

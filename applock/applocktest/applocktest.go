@@ -1,0 +1,72 @@
+// Package applocktest is a database of locks in memory, for tests of programs that use package applock:
+//
+//	locks := applocktest.New(t)
+//	grant, err := locks.Client.Get(ctx, applock.GetRequest{...})
+//	locks.Advance(8 * 24 * time.Hour) // it has expired
+//
+// It answers as every database of applock does, since it is one: SQLite, whose scenarios it plays in its own tests.
+package applocktest
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/sqlite"
+)
+
+// Locks are a database of their own, which ends with its test. It may be used by several goroutines.
+type Locks struct {
+	// Client works on it. The test may close it earlier, as a program would.
+	Client *applock.Client
+
+	t      testing.TB
+	handle *sql.DB
+}
+
+// New makes a database without locks. What fails ends the test.
+func New(t testing.TB) *Locks {
+	t.Helper()
+	name := strings.NewReplacer("/", "-", "?", "-", "#", "-", "%", "-").Replace(t.Name())
+	handle, err := sql.Open("sqlite", fmt.Sprintf("file:/%s-%d?vfs=memdb&_pragma=busy_timeout(50)&_txlock=immediate", name, time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := handle.Conn(t.Context()) // memory that no connection uses is gone
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := sqlite.New(handle, sqlite.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = kept.Close()
+		_ = handle.Close()
+	})
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return &Locks{Client: client, t: t, handle: handle}
+}
+
+// Advance makes time pass for all that is in the database: a lock that lasts for an hour has expired after Advance(time.Hour). A negative
+// duration sets the clock back. It moves no timer of the program's: a lease that the test has acquired is renewed when it would have been.
+func (l *Locks) Advance(duration time.Duration) {
+	l.t.Helper()
+	time.Sleep(2 * time.Millisecond) // SQLite's clock counts these, and a later grant must come later
+	_, err := l.handle.ExecContext(l.t.Context(), `BEGIN IMMEDIATE;
+		UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1, released_ts = released_ts - ?1;
+		UPDATE appl_lock_waiter SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1;
+		UPDATE appl_lock_event SET event_ts = event_ts - ?1;
+		COMMIT`,
+		duration.Microseconds())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}

@@ -20,9 +20,9 @@ import (
 )
 
 // openTicket gives an operator the customer and a ticket, or neither.
-func openTicket(ctx context.Context, db *sql.DB, client *applock.Client, customer string, operator applock.Owner) error {
-	return transact(ctx, db, func(tx *sql.Tx) error {
-		_, err := client.WithSQLTx(tx).Get(ctx, applock.GetRequest{
+func openTicket(ctx context.Context, client *applock.Client, customer string, operator applock.Owner) error {
+	return client.InSQLTx(ctx, func(tx *sql.Tx, locks *applock.Client) error {
+		_, err := locks.Get(ctx, applock.GetRequest{
 			Object: applock.Object{Type: "customer", ID: customer},
 			Owner:  operator,
 		})
@@ -32,31 +32,6 @@ func openTicket(ctx context.Context, db *sql.DB, client *applock.Client, custome
 		_, err = tx.ExecContext(ctx, "INSERT INTO ticket (customer, operator) VALUES ($1, $2)", customer, operator.Operator)
 		return err
 	})
-}
-
-// transact runs work in a transaction, and again where the database asks for that. Work must be repeatable: it changes nothing outside of the
-// transaction.
-func transact(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
-	const attempts = 10
-	for attempt := 1; ; attempt++ {
-		err := once(ctx, db, work)
-		again := errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrContention)
-		if !again || attempt == attempts || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// once runs work in a transaction, and commits if it has returned nil.
-func once(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := work(tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
 }
 
 // Goal: a clerk keeps a case for eight hours at most. Method: a clock that moves.
@@ -100,13 +75,13 @@ func TestLockAndDataInOneTransaction(t *testing.T) {
 	t.Parallel()
 	db, client := newShop(t)
 	jdoe, asmith := applock.Owner{Operator: "JDOE"}, applock.Owner{Operator: "ASMITH"}
-	if err := openTicket(t.Context(), db, client, "42", jdoe); err != nil {
+	if err := openTicket(t.Context(), client, "42", jdoe); err != nil {
 		t.Error(err)
 	}
-	if err := openTicket(t.Context(), db, client, "42", asmith); !errors.Is(err, applock.ErrHeld) {
+	if err := openTicket(t.Context(), client, "42", asmith); !errors.Is(err, applock.ErrHeld) {
 		t.Errorf("somebody else: %v", err)
 	}
-	if err := openTicket(t.Context(), db, client, "13", asmith); err == nil {
+	if err := openTicket(t.Context(), client, "13", asmith); err == nil {
 		t.Error("the table takes customer 13")
 	}
 	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "13"}}); !errors.Is(err, applock.ErrNotHeld) {
@@ -123,9 +98,9 @@ func TestLockAndDataInOneTransaction(t *testing.T) {
 func TestTransactionBeginsAgain(t *testing.T) {
 	t.Parallel()
 	for _, row := range errorsOfPage(t) {
-		db, _ := newShop(t)
+		db, client := newShop(t)
 		runs := 0
-		err := transact(t.Context(), db, func(tx *sql.Tx) error {
+		err := client.InSQLTx(t.Context(), func(tx *sql.Tx, _ *applock.Client) error {
 			runs++
 			if _, err := tx.ExecContext(t.Context(), "INSERT INTO ticket VALUES ('42', 'JDOE')"); err != nil {
 				return err
@@ -201,7 +176,7 @@ func TestDevelopersShowsTestedCode(t *testing.T) {
 			t.Errorf("this file has not\n%s", block[1])
 		}
 	}
-	if len(blocks) != 3 {
+	if len(blocks) != 2 {
 		t.Errorf("%d blocks", len(blocks))
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 
 	client "github.com/go-sql-driver/mysql"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 )
@@ -221,4 +225,44 @@ func releaseKind(t *testing.T, d db.Driver) db.Kind {
 	t.Helper()
 	_, err := d.ReleaseApplLock(t.Context(), db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE"})
 	return db.KindOf(err)
+}
+
+// Goal: two transactions that would deadlock both end, each with its lock and its data. Method: both change two rows of the application's in
+// the opposite order, and meet after the first; the server rolls one back (1213), and InSQLTx begins it again.
+func TestInSQLTxAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "CREATE TABLE account (id INT PRIMARY KEY, balance INT NOT NULL)")
+		mustQuery(t, place.SQL, "INSERT INTO account VALUES (1, 0), (2, 0)")
+		var meeting, group sync.WaitGroup
+		meeting.Add(2)
+		var runs atomic.Int64
+		for i, order := range [][]int{{1, 2}, {2, 1}} {
+			group.Go(func() {
+				meet := sync.OnceFunc(func() { meeting.Done(); meeting.Wait() })
+				err := place.Client.InSQLTx(t.Context(), func(tx *sql.Tx, locks *applock.Client) error {
+					runs.Add(1)
+					for _, id := range order {
+						if _, err := tx.ExecContext(t.Context(), "UPDATE account SET balance = balance + 1 WHERE id = ?", id); err != nil {
+							return err
+						}
+						meet()
+					}
+					_, err := locks.Get(t.Context(), applock.GetRequest{
+						Object: applock.Object{Type: "transfer", ID: strconv.Itoa(i)}, Owner: applock.Owner{Operator: "JDOE"},
+					})
+					return err
+				})
+				if err != nil {
+					t.Errorf("%v: %v", order, err)
+				}
+			})
+		}
+		group.Wait()
+		if got := value(t, place.SQL, "SELECT CONCAT(SUM(balance), ' ', (SELECT COUNT(*) FROM appl_lock_live)) FROM account"); got != "4 2" || runs.Load() < 3 {
+			t.Errorf("balances and locks %s after %d runs, want 4 2 after at least 3", got, runs.Load())
+		}
+	})
 }

@@ -1,0 +1,53 @@
+package applock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// InSQLTx runs work in a transaction of the client's pool, and commits when work returns nil; otherwise it rolls back and returns the error.
+// Locks is the client in that transaction: the lock and the data are there together, or neither.
+//
+// Where the database could not put the transaction in order with others, work runs again in a new one, up to ten times: after a deadlock or
+// a serialization failure, also of the commit or of one of work's own statements (40001, 40P01, MySQL's 1213), after ErrBusy and
+// ErrContention. So work changes nothing outside of the transaction. The isolation is the database's default.
+//
+// A client on PostgreSQL has [github.com/applock/applock/applock/postgres.InTx]; here it is ErrInvalid. It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
+// ends it, and rolls back what is not committed.
+func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Client) error) error {
+	o := c.operations
+	if err := o.ready(ctx); err != nil {
+		return fmt.Errorf("transaction: %w", err)
+	}
+	if o.inTx {
+		return fmt.Errorf("transaction: %w", &InvalidError{Argument: "client", Reason: "is in a transaction already"})
+	}
+	handle, err := o.driver.Handle()
+	if err != nil {
+		return fmt.Errorf("transaction: %w", err)
+	}
+	defer func() { _ = handle.Close() }() // the pool stays the client's
+	if handle.DB == nil {
+		return fmt.Errorf("transaction: %w", &InvalidError{Argument: "client", Reason: "has no database/sql pool: PostgreSQL has postgres.InTx"})
+	}
+	return db.BeginAgain(ctx, handle.Interpret, []error{ErrRetry, ErrBusy, ErrContention}, func() error {
+		tx, err := handle.DB.BeginTx(ctx, nil)
+		if err != nil {
+			return fmt.Errorf("begin: %w", Explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
+		}
+		if err := work(tx, c.WithSQLTx(tx)); err != nil {
+			if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+				return errors.Join(err, fmt.Errorf("rollback: %w", rollback))
+			}
+			return err
+		}
+		if err := tx.Commit(); err != nil {
+			return fmt.Errorf("commit: %w", o.changeError(handle.Interpret(ctx, err)))
+		}
+		return nil
+	})
+}

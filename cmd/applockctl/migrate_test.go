@@ -212,7 +212,7 @@ func damages(t *testing.T, s server, dsn string) []damage {
 					"GRANT CREATE ON SCHEMA applock TO " + nobody,
 					"ALTER FUNCTION applock.renew_appl_locks OWNER TO " + nobody,
 				},
-				"function renew_appl_locks belongs to " + nobody + ", and the table appl_lock to ",
+				"function renew_appl_locks belongs to " + nobody + ", and the installation to ",
 			},
 		}
 	}

@@ -46,8 +46,8 @@ func (a *app) verifyCommand() *cobra.Command {
 NOTE for what is good to know, or FAILED with the command that mends it. Exit code 0 if nothing has FAILED,
 else 1. Run it as the account that migrates; what another one may not see is a NOTE.
 
-Compared are the steps, tables, indexes, procedures with their texts, the accounts that they run as, rights
-that nobody should have, and the grants of each role. Then it looks whether the server is a replica or read
+Compared are the steps, tables, indexes, procedures with their texts, the accounts that they run as, which
+must not be root's or a superuser's, rights that nobody should have, and the grants of each role. Then it looks whether the server is a replica or read
 only, whether a pooler or a cluster is in between, at the clocks (which no lock depends on), and among the
 first 10,000 rows for those of objects that have been free for longer than --older-than.
 
@@ -225,6 +225,9 @@ func (v *verifier) findings(findings []migrate.Finding) {
 		switch {
 		case finding.Repairable:
 			failed.Repair = v.app.commandLine("migrate", "repair")
+		case finding.NeedsOwner:
+			failed.Text += "; " + plainOwner
+			failed.Repair = v.app.newOwner()
 		case finding.Statement != "":
 			failed.Statement = finding.Statement
 		default:

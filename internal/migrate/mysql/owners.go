@@ -1,0 +1,165 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// powers are the rights with which an account writes on a server that is read only, or ends that; ALL PRIVILEGES has them, too.
+const powers = `('SUPER', 'CONNECTION_ADMIN', 'READ_ONLY_ADMIN', 'SYSTEM_VARIABLES_ADMIN', 'CONNECTION ADMIN', 'READ_ONLY ADMIN')`
+
+// ownPowers asks for those that an account was granted itself. Who may not read the database mysql sees nobody's but its own.
+const ownPowers = `SELECT privilege_type FROM information_schema.user_privileges
+	WHERE grantee = CONCAT('''', ?, '''@''', ?, '''') AND privilege_type IN ` + powers
+
+// rolePowers asks for those that it has by a role that is active where its procedures run: a default role, or where the server says
+// so every role, and the roles of these. It is for MySQL: on MariaDB no role is active there.
+const rolePowers = `WITH RECURSIVE active (user, host) AS (
+		SELECT default_role_user, default_role_host FROM mysql.default_roles WHERE user = ? AND host = ?
+		UNION
+		SELECT from_user, from_host FROM mysql.role_edges
+		WHERE @@GLOBAL.activate_all_roles_on_login AND to_user = ? AND to_host = ?
+		UNION
+		SELECT u.user, u.host FROM mysql.user AS u
+		CROSS JOIN (SELECT REGEXP_REPLACE(@@GLOBAL.mandatory_roles, '[ ''` + "\"`" + `]', '') AS roles) AS mandatory
+		WHERE @@GLOBAL.activate_all_roles_on_login
+			AND (FIND_IN_SET(CONCAT(u.user, '@', u.host), roles) > 0 OR u.host = '%' AND FIND_IN_SET(u.user, roles) > 0)
+		UNION
+		SELECT edge.from_user, edge.from_host FROM active JOIN mysql.role_edges AS edge
+		WHERE edge.to_user = active.user AND edge.to_host = active.host
+	)
+	SELECT DISTINCT CONCAT(p.privilege_type, ' by the role ', active.user)
+	FROM active JOIN information_schema.user_privileges AS p
+	WHERE p.grantee = CONCAT('''', active.user, '''@''', active.host, '''') AND p.privilege_type IN ` + powers
+
+// powersOf returns what an account has that is too much, as far as this user may know.
+func (s site) powersOf(ctx context.Context, client database.DBTxConn, account string) ([]string, error) {
+	at := strings.LastIndex(account, "@")
+	user, host := account[:max(at, 0)], account[at+1:]
+	found, err := migrate.ReadNames(ctx, client, ownPowers, user, host)
+	if err != nil {
+		return nil, err
+	}
+	var version string
+	if err := client.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+		return nil, err
+	}
+	if !strings.Contains(version, "MariaDB") {
+		byRole, err := migrate.ReadNames(ctx, client, rolePowers, user, host, user, host)
+		if err != nil && db.KindOf(s.Interpret(ctx, err)) != db.KindPrivilege {
+			return nil, err
+		}
+		maps.Copy(found, byRole)
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// definers are the procedures and views that are there, with the accounts whose rights they have.
+type definers struct {
+	procedures, views map[string]installed
+	alive             map[string]bool
+	mode              string
+}
+
+// ownedBy returns what each account that exists has given its rights to, the views first.
+func (d definers) ownedBy(want migrate.Installation) map[string][]*migrate.RoutineText {
+	owned := map[string][]*migrate.RoutineText{}
+	for _, text := range slices.Concat(want.Views, want.Routines) {
+		if account := cmp.Or(d.views[text.Name].definer, d.procedures[text.Name].definer); d.alive[account] {
+			owned[account] = append(owned[account], text)
+		}
+	}
+	return owned
+}
+
+// inspectOwners finds the accounts whose rights procedures and views have and that have too many, and those that want.Owner shall
+// replace. Without want.Owner the one plain account takes the others' place, if there is one.
+func (s site) inspectOwners(
+	ctx context.Context, client database.DBTxConn, want migrate.Installation, is definers,
+) ([]migrate.Finding, error) {
+	owner, err := s.owner(ctx, client, want.Owner)
+	if err != nil {
+		return nil, err
+	}
+	owned, tooMany, plain := is.ownedBy(want), map[string][]string{}, []string{}
+	accounts := slices.Sorted(maps.Keys(owned))
+	for _, account := range accounts {
+		if tooMany[account], err = s.powersOf(ctx, client, account); err != nil {
+			return nil, err
+		}
+		if len(tooMany[account]) == 0 {
+			plain = append(plain, account)
+		}
+	}
+	if owner == "" && len(plain) == 1 {
+		owner = plain[0]
+	}
+	var findings []migrate.Finding
+	for _, account := range accounts {
+		has := tooMany[account]
+		if len(has) == 0 && (want.Owner == "" || account == owner) {
+			continue
+		}
+		finding := migrate.Finding{
+			Part: migrate.PartOwners, Name: "account " + account, Problem: fmt.Sprintf("is the owner of %d procedures and views", len(owned[account])),
+		}
+		if len(has) > 0 {
+			finding.Problem += ", which have its right to write on a server that is read only: " + strings.Join(has, ", ")
+		}
+		if owner != "" && owner != account {
+			finding.Mend = giving(want.Views[:1], owned[account], is.mode, owner)
+		}
+		finding.NeedsOwner = finding.Mend == nil
+		findings = append(findings, finding)
+	}
+	return findings, nil
+}
+
+// owner returns an account, NAME or NAME@HOST, as the catalogue has it. One that does not exist is an error: some servers would take it
+// for a definer.
+func (s site) owner(ctx context.Context, client database.DBTxConn, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if !strings.Contains(name, "@") {
+		name += "@%"
+	}
+	exists, err := s.isAlive(ctx, client, name)
+	if err == nil && !exists {
+		err = fmt.Errorf("the account %s does not exist", name)
+	}
+	return name, err
+}
+
+// giving returns the statements that make texts anew for an owner. The first view comes before all: who may not give anything away
+// fails there, before a procedure is dropped.
+func giving(first, texts []*migrate.RoutineText, mode, owner string) []string {
+	var statements []string
+	for _, text := range slices.Concat(first, texts) {
+		if text.Kind != migrate.KindView {
+			statements = append(statements, replacing(text, mode, owner)...)
+			continue
+		}
+		for _, statement := range createView(text) {
+			statements = append(statements, definedBy(owner, "SQL SECURITY", statement))
+		}
+	}
+	return statements
+}
+
+// definedBy names the owner in a statement, before these words, unless it is empty.
+func definedBy(owner, words, statement string) string {
+	if owner == "" {
+		return statement
+	}
+	return strings.Replace(statement, words, "DEFINER = "+account(owner)+" "+words, 1)
+}

@@ -169,13 +169,14 @@ func TestNoDatabaseInTheDSN(t *testing.T) {
 func TestMigratePrintInstalls(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
-		u := userOf(dsn)
-		dialect := "postgres"
+		dsn, dialect := s.newDatabase(t), "postgres"
 		if s.isMySQL() {
 			dialect = "mysql"
 		}
-		for _, schema := range [][]string{{}, {"--schema", s.newSchema(t, dsn)}} {
+		second := s.newSchema(t, dsn)
+		dsn = s.newOwner(t, dsn, second)
+		u := userOf(dsn)
+		for _, schema := range [][]string{{}, {"--schema", second}} {
 			script := userOf("").must(t, append(schema, "migrate", "print", "--dialect", dialect)...)
 			if byDSN := u.must(t, append(schema, "migrate", "print")...); byDSN != script {
 				t.Error("print for the DSN and print for its dialect differ")
@@ -392,7 +393,7 @@ func TestMigrate(t *testing.T) {
 		t.Parallel()
 		checkMigrate(t, fileUser(t))
 	})
-	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newDatabase(t))) })
+	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newOwner(t, s.newDatabase(t)))) })
 }
 
 func checkMigrate(t *testing.T, u user) {

@@ -16,7 +16,8 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Short: "Print all steps and what is not as they have left it",
 		Long: `Prints all steps and when each was applied, that it is pending, or that this program does not know it.
 Then it compares what is there with what the applied steps have left: tables, indexes, procedures and their
-text, owners and what these may do, and rights that nobody should have. It changes nothing. "verify" looks at the rest, too.
+text, owners and whether these may do too much, and rights that nobody should have. It changes nothing.
+"verify" looks at the rest, too.
 
 The exit code is 1 if something is missing or different, after a restore for example: stderr says what,
 and the command that mends it. It is also 1 if this program is older than the schema, and with
@@ -84,8 +85,8 @@ has to replace are lost. It may be run again at any time. The exit code is 1 if 
 cannot mend.
 
 With --owner it gives everything to another account, such as one with few rights where root or a superuser
-has migrated. Locks stay. NAME has to exist, and to have what migrating needs; on MySQL and MariaDB it may
-be NAME@HOST, and all procedures are made anew, so that the grants on them have to be given again.
+has migrated. Locks stay, and so do grants. NAME has to exist, and to have what migrating needs; on MySQL
+and MariaDB it may be NAME@HOST, and a call fails while its procedure is made anew.
 
 --timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
 		Example: `  applockctl migrate repair

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// onEveryProduct runs a test on an empty database of each product, and on a file. Exec runs statements there.
+// onEveryProduct runs a test on an empty database of each product, as a user who may migrate it and no more, and on a file. Exec runs
+// statements there, as an administrator.
 func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(statements ...string))) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -22,7 +23,7 @@ func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(stat
 	})
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
-		test(t, userOf(dsn), func(statements ...string) {
+		test(t, userOf(s.newOwner(t, dsn)), func(statements ...string) {
 			for i := range statements {
 				if !s.isMySQL() {
 					statements[i] = strings.ReplaceAll(statements[i], "appl_lock", "applock.appl_lock")
@@ -244,6 +245,7 @@ func TestStatusFindsAndRepairMends(t *testing.T) {
 		dsn := s.newDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
+		s.giveToOwner(t, dsn)
 		u.must(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "7d")
 		fence := s.query(t, dsn, "SELECT CONCAT(fence, ' ', expires_ts) FROM "+s.table())
 		grantee := s.newUser(t, dsn, "gr4ntee")

@@ -116,6 +116,25 @@ func TestOwnersWithRolesAreFound(t *testing.T) {
 	checkOwner(t, client, "the role of the role revoked", name)
 }
 
+// Goal: a new owner changes nothing for callers. Method: an operator, who gets an object before and after.
+func TestNewOwnerKeepsGrants(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		operator := testdb.OpenMySQL(t, place.DSN, account(t, place.SQL, "operator"))
+		for _, outcome := range []applock.Outcome{applock.OutcomeAcquired, applock.OutcomeRenewed} {
+			got, err := testclient.MySQL(t, operator).Get(t.Context(), applock.GetRequest{
+				Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "JDOE"},
+			})
+			if err != nil || got.Outcome != outcome {
+				t.Errorf("%v, %v, want %s", got, err, outcome)
+			}
+			plainOwner(t, testclient.MySQL(t, place.SQL), place.SQL)
+		}
+	})
+}
+
 // Goal: a repair gives nothing to an account that is not there, loses no procedure where it may not give them away, and leaves what root
 // makes anew to the plain owner. Method: an unknown account, an account without the right, and a procedure that is gone.
 func TestRepairKeepsThePlainOwner(t *testing.T) {

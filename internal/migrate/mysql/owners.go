@@ -103,6 +103,10 @@ func (s site) inspectOwners(
 	if owner == "" && len(plain) == 1 {
 		owner = plain[0]
 	}
+	gift := gift{owner: owner, mode: is.mode, first: want.Views[:min(1, len(want.Views))]}
+	if gift.grants, err = s.grantsOnProcedures(ctx, client); err != nil {
+		return nil, err
+	}
 	var findings []migrate.Finding
 	for _, account := range accounts {
 		has := tooMany[account]
@@ -116,7 +120,7 @@ func (s site) inspectOwners(
 			finding.Problem += ", which have its right to write on a server that is read only: " + strings.Join(has, ", ")
 		}
 		if owner != "" && owner != account {
-			finding.Mend = giving(want.Views[:1], owned[account], is.mode, owner)
+			finding.Mend = gift.of(owned[account])
 		}
 		finding.NeedsOwner = finding.Mend == nil
 		findings = append(findings, finding)
@@ -140,17 +144,42 @@ func (s site) owner(ctx context.Context, client database.DBTxConn, name string) 
 	return name, err
 }
 
-// giving returns the statements that make texts anew for an owner. The first view comes before all: who may not give anything away
-// fails there, before a procedure is dropped.
-func giving(first, texts []*migrate.RoutineText, mode, owner string) []string {
+// grantsOnProcedures returns the statements that grant what is granted, by procedure; none where this user may not know that.
+func (s site) grantsOnProcedures(ctx context.Context, client database.DBTxConn) (map[string][]string, error) {
+	rights, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE FROM mysql.procs_priv
+		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`)
+	if err != nil && db.KindOf(s.Interpret(ctx, err)) != db.KindPrivilege {
+		return nil, err
+	}
+	grants := map[string][]string{}
+	for _, is := range rights {
+		if !is.everybody() {
+			grants[is.name] = append(grants[is.name], fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s TO %s", s.qualify(is.name), is.account()))
+		}
+	}
+	return grants, nil
+}
+
+// gift is how texts get another owner: they are made anew.
+type gift struct {
+	owner, mode string
+	// first is a view to begin with, and grants are lost with a procedure.
+	first  []*migrate.RoutineText
+	grants map[string][]string
+}
+
+// of returns the statements. Before a procedure is dropped come a view and its grants as they are: who may not give anything away, or not
+// grant it again, fails there.
+func (g gift) of(texts []*migrate.RoutineText) []string {
 	var statements []string
-	for _, text := range slices.Concat(first, texts) {
+	for _, text := range slices.Concat(g.first, texts) {
+		grants := g.grants[text.Name]
 		if text.Kind != migrate.KindView {
-			statements = append(statements, replacing(text, mode, owner)...)
+			statements = slices.Concat(statements, grants, replacing(text, g.mode, g.owner), grants)
 			continue
 		}
 		for _, statement := range createView(text) {
-			statements = append(statements, definedBy(owner, "SQL SECURITY", statement))
+			statements = append(statements, definedBy(g.owner, "SQL SECURITY", statement))
 		}
 	}
 	return statements

@@ -1,14 +1,34 @@
 package postgres_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
+
+// giveToOwner gives an installation to a role without rights of its own, whose everything goes back when the test ends.
+func giveToOwner(t *testing.T, pool *pgxpool.Pool, client *applock.Client) string {
+	t.Helper()
+	name := "applock_test_owner" + strings.TrimPrefix(pool.Config().ConnConfig.Database, "applock_test")
+	call(t, pool, "CREATE ROLE "+name)
+	t.Cleanup(func() {
+		if _, err := pool.Exec(context.Background(), "REASSIGN OWNED BY "+name+" TO CURRENT_USER; DROP ROLE "+name); err != nil {
+			t.Error(err)
+		}
+	})
+	repaired, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{Owner: name})
+	if err != nil || len(repaired.Repaired) == 0 || len(repaired.Left) > 0 {
+		t.Fatalf("repair for a plain owner: %+v, %v", repaired, err)
+	}
+	return name
+}
 
 // checkOwner fails the test unless the only finding is a superuser of this name, or there is none where that is empty.
 func checkOwner(t *testing.T, client *applock.Client, what, superuser string) {
@@ -46,11 +66,7 @@ func TestSuperusersAreFound(t *testing.T) {
 	if _, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{Owner: "nobody_at_all"}); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("an unknown owner: %v", err)
 	}
-	plain := roleWithGrants(t, pool, "nobody")
-	repaired, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{Owner: plain})
-	if err != nil || len(repaired.Repaired) == 0 || len(repaired.Left) > 0 {
-		t.Errorf("repair for a plain owner: %+v, %v", repaired, err)
-	}
+	plain := giveToOwner(t, pool, client)
 	checkOwner(t, client, "a plain owner", "")
 	var others int
 	row := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'applock'::regnamespace AND pg_get_userbyid(relowner) <> $1)
@@ -64,7 +80,7 @@ func TestSuperusersAreFound(t *testing.T) {
 		checkOwner(t, client, sql, map[bool]string{true: plain}[strings.HasSuffix(sql, " SUPERUSER")])
 	}
 	call(t, pool, "DROP FUNCTION applock.renew_appl_locks")
-	repaired, err = migrate.Repair(t.Context(), client, migrate.RepairRequest{})
+	repaired, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{})
 	if err != nil || len(repaired.Repaired) == 0 || len(repaired.Left) > 0 {
 		t.Errorf("a repair by a superuser: %+v, %v", repaired, err)
 	}

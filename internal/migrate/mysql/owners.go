@@ -21,18 +21,10 @@ const powers = `('SUPER', 'CONNECTION_ADMIN', 'READ_ONLY_ADMIN', 'SYSTEM_VARIABL
 const ownPowers = `SELECT privilege_type FROM information_schema.user_privileges
 	WHERE grantee = CONCAT('''', ?, '''@''', ?, '''') AND privilege_type IN ` + powers
 
-// rolePowers asks for those that it has by a role that is active where its procedures run: a default role, or where the server says
-// so every role, and the roles of these. It is for MySQL: on MariaDB no role is active there.
+// rolePowers asks for those that it has by a role that is active where its procedures run: a default role, also a mandatory one, and the
+// roles of that. Others are not active there, whatever activate_all_roles_on_login says. On MariaDB no role is.
 const rolePowers = `WITH RECURSIVE active (user, host) AS (
 		SELECT default_role_user, default_role_host FROM mysql.default_roles WHERE user = ? AND host = ?
-		UNION
-		SELECT from_user, from_host FROM mysql.role_edges
-		WHERE @@GLOBAL.activate_all_roles_on_login AND to_user = ? AND to_host = ?
-		UNION
-		SELECT u.user, u.host FROM mysql.user AS u
-		CROSS JOIN (SELECT REGEXP_REPLACE(@@GLOBAL.mandatory_roles, '[ ''` + "\"`" + `]', '') AS roles) AS mandatory
-		WHERE @@GLOBAL.activate_all_roles_on_login
-			AND (FIND_IN_SET(CONCAT(u.user, '@', u.host), roles) > 0 OR u.host = '%' AND FIND_IN_SET(u.user, roles) > 0)
 		UNION
 		SELECT edge.from_user, edge.from_host FROM active JOIN mysql.role_edges AS edge
 		WHERE edge.to_user = active.user AND edge.to_host = active.host
@@ -54,7 +46,7 @@ func (s site) powersOf(ctx context.Context, client database.DBTxConn, account st
 		return nil, err
 	}
 	if !strings.Contains(version, "MariaDB") {
-		byRole, err := migrate.ReadNames(ctx, client, rolePowers, user, host, user, host)
+		byRole, err := migrate.ReadNames(ctx, client, rolePowers, user, host)
 		if err != nil && db.KindOf(s.Interpret(ctx, err)) != db.KindPrivilege {
 			return nil, err
 		}

@@ -291,7 +291,8 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 		},
 		{
 			name: "the owner writes on a read-only server", do: []string{"GRANT SUPER ON *.* TO " + p.owner},
-			check: "owners", text: "procedures and views, which have its right to write on a server that is read only: SUPER; create an account NAME that can migrate and no more",
+			check:  "owners",
+			text:   "which may write on a server that is read only by its rights: SUPER; create an account NAME that can migrate and no more",
 			repair: "migrate repair --owner NAME",
 		},
 		{

@@ -59,7 +59,7 @@ func checkOwner(t *testing.T, client *applock.Client, what, name string, rights 
 		t.Errorf("%s: %+v, want the owner", what, is)
 	}
 	for _, right := range rights {
-		if !strings.Contains(is.Problem, "right to write on a server that is read only: ") || !strings.Contains(is.Problem, right) {
+		if !strings.Contains(is.Problem, "may write on a server that is read only by its rights: ") || !strings.Contains(is.Problem, right) {
 			t.Errorf("%s: %s, want %s", what, is.Problem, right)
 		}
 	}

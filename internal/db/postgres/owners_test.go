@@ -63,13 +63,15 @@ func TestSuperusersAreFound(t *testing.T) {
 	client := testclient.Postgres(t, pool)
 	root := pool.Config().ConnConfig.User
 	checkOwner(t, client, "installed by a superuser", root)
-	if _, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{Owner: "nobody_at_all"}); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	_, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{Owner: "nobody_at_all"})
+	if err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("an unknown owner: %v", err)
 	}
 	plain := giveToOwner(t, pool, client)
 	checkOwner(t, client, "a plain owner", "")
 	var others int
-	row := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'applock'::regnamespace AND pg_get_userbyid(relowner) <> $1)
+	row := pool.QueryRow(t.Context(), `SELECT
+		(SELECT count(*) FROM pg_class WHERE relnamespace = 'applock'::regnamespace AND pg_get_userbyid(relowner) <> $1)
 		+ (SELECT count(*) FROM pg_proc WHERE pronamespace = 'applock'::regnamespace AND pg_get_userbyid(proowner) <> $1)
 		+ (SELECT count(*) FROM pg_namespace WHERE nspname = 'applock' AND pg_get_userbyid(nspowner) <> $1)`, plain)
 	if err := row.Scan(&others); err != nil || others > 0 {

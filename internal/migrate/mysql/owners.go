@@ -95,8 +95,8 @@ func (s site) inspectOwners(
 	if owner == "" && len(plain) == 1 {
 		owner = plain[0]
 	}
-	gift := gift{owner: owner, mode: is.mode, first: want.Views[:min(1, len(want.Views))]}
-	if gift.grants, err = s.grantsOnProcedures(ctx, client); err != nil {
+	present := gift{owner: owner, mode: is.mode, first: want.Views[:min(1, len(want.Views))]}
+	if present.grants, err = s.grantsOnProcedures(ctx, client); err != nil {
 		return nil, err
 	}
 	var findings []migrate.Finding
@@ -106,13 +106,14 @@ func (s site) inspectOwners(
 			continue
 		}
 		finding := migrate.Finding{
-			Part: migrate.PartOwners, Name: "account " + account, Problem: fmt.Sprintf("is the owner of %d procedures and views", len(owned[account])),
+			Part: migrate.PartOwners, Name: "account " + account,
+			Problem: fmt.Sprintf("is the owner of %d of the procedures and views", len(owned[account])),
 		}
 		if len(has) > 0 {
-			finding.Problem += ", which have its right to write on a server that is read only: " + strings.Join(has, ", ")
+			finding.Problem += ", which may write on a server that is read only by its rights: " + strings.Join(has, ", ")
 		}
 		if owner != "" && owner != account {
-			finding.Mend = gift.of(owned[account])
+			finding.Mend = present.of(owned[account])
 		}
 		finding.NeedsOwner = finding.Mend == nil
 		findings = append(findings, finding)

@@ -43,7 +43,9 @@ func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner
 		for _, name := range others[holder] {
 			if named {
 				problem := fmt.Sprintf("belongs to %s, and the installation to %s", holder, owner)
-				findings = append(findings, migrate.Finding{Part: migrate.PartOwners, Name: name, Problem: problem, Mend: []string{"ALTER " + name + to}})
+				findings = append(findings, migrate.Finding{
+					Part: migrate.PartOwners, Name: name, Problem: problem, Mend: []string{"ALTER " + name + to},
+				})
 			}
 		}
 	}
@@ -56,7 +58,8 @@ func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner
 	for _, account := range slices.Sorted(maps.Keys(owned)) {
 		finding := migrate.Finding{
 			Part: migrate.PartOwners, Name: "role " + account,
-			Problem:    fmt.Sprintf("is a superuser, and owns %d SECURITY DEFINER routines, which are a way to all its rights", len(owned[account])),
+			Problem: fmt.Sprintf("is a superuser, and owns %d of the SECURITY DEFINER routines, which are a way to all its rights",
+				len(owned[account])),
 			NeedsOwner: !plain,
 		}
 		if plain {

@@ -153,6 +153,7 @@ func TestNoDatabaseInTheDSN(t *testing.T) {
 		dsn := s.newDatabase(t)
 		u, crm := userOf(withDatabase(t, dsn, "")), s.newSchema(t, dsn)
 		u.must(t, "--schema", crm, "migrate", "up")
+		u.must(t, "--schema", crm, "migrate", "repair", "--owner", userName(t, s.newOwner(t, dsn, crm)))
 		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "jdoe")
 		if got := u.must(t, "--schema", crm, "migrate", "status"); strings.Contains(got.stdout, "pending") {
 			t.Errorf("status prints %s", got.stdout)

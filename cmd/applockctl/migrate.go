@@ -146,6 +146,11 @@ const plainOwner = "create an account NAME that can migrate and no more"
 // newOwner is the command that gives everything to another account.
 func (a *app) newOwner() string { return a.commandLine("migrate", "repair", "--owner", "NAME") }
 
+// damages reports whether something is not as it was installed. An owner that may do too much is told, and hinders nothing.
+func damages(finding migrate.Finding) bool {
+	return finding.Part != migrate.PartOwners || finding.Repairable
+}
+
 // wayOut says what mends something.
 func (a *app) wayOut(finding migrate.Finding) string {
 	switch {

@@ -184,7 +184,7 @@ type damage struct {
 	want       string
 }
 
-func damages(t *testing.T, s server, dsn string) []damage {
+func damagesOf(t *testing.T, s server, dsn string) []damage {
 	t.Helper()
 	nobody := s.newUser(t, dsn, "n0body")
 	if !s.isMySQL() {
@@ -250,7 +250,7 @@ func TestStatusFindsAndRepairMends(t *testing.T) {
 		fence := s.query(t, dsn, "SELECT CONCAT(fence, ' ', expires_ts) FROM "+s.table())
 		grantee := s.newUser(t, dsn, "gr4ntee")
 		s.grant(t, dsn, grantee, "get_appl_lock_row")
-		for _, damage := range damages(t, s, dsn) {
+		for _, damage := range damagesOf(t, s, dsn) {
 			s.exec(t, dsn, damage.statements...)
 			u.run(t, "migrate", "status").check(t, exitNo, damage.want, "; mend it with: applockctl migrate repair")
 			if got := u.must(t, "migrate", "repair", "--output", "json"); strings.Count(got.stdout, `{"outcome":"REPAIRED",`) == 0 {

@@ -63,7 +63,7 @@ func (a *app) migrateUp(ctx context.Context) error {
 		}
 		a.report(operation, all.Findings)
 		a.noteMissingGrants(ctx, s)
-		return yesIf(!slices.ContainsFunc(all.Findings, func(f migrate.Finding) bool { return !f.NeedsOwner }))
+		return yesIf(!slices.ContainsFunc(all.Findings, damages))
 	})
 }
 

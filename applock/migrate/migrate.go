@@ -177,6 +177,9 @@ type Finding struct {
 	Repairable bool
 	// Statement is SQL that mends what somebody may have meant so: Repair leaves that to people. Empty for the others.
 	Statement string
+	// NeedsOwner is true for what Repair mends if its request names an Owner: the routines have the rights of an account that has too
+	// many.
+	NeedsOwner bool
 }
 
 // StatusRequest is what Status tells. Its zero value is usable.
@@ -188,7 +191,7 @@ type StatusResult struct {
 	// database has.
 	Steps []Migration
 	// Findings is what is not as the applied steps have left it: tables, indexes and routines that are missing or different,
-	// other owners, rights that everybody has, and those of others to change a table.
+	// other owners, owners with too many rights, rights that everybody has, and those of others to change a table.
 	Findings []Finding
 	// Compared are the parts that have been compared wholly. On Db2 and SQLite they are not all.
 	Compared []Part
@@ -217,7 +220,11 @@ func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (Statu
 }
 
 // RepairRequest is how Repair mends. Its zero value is usable.
-type RepairRequest struct{}
+type RepairRequest struct {
+	// Owner is the account that shall own everything: a role of PostgreSQL, or NAME or NAME@HOST on MySQL and MariaDB, which has to exist
+	// and to have what migrating needs. Empty leaves owners as they are, if they are one plain account. Elsewhere there are none to name.
+	Owner string
+}
 
 // RepairResult is what Repair has done.
 type RepairResult struct {
@@ -228,12 +235,16 @@ type RepairResult struct {
 }
 
 // Repair puts back what Status finds and can be put back: indexes, routines, their owner, and the rights that everybody
-// shall not have. It touches no lock and grants nothing. A routine that is as it should be it leaves alone, with its grants; one
+// shall not have. It touches no lock and grants nothing new. A named owner gets everything, and the grants stay. A routine that is as it should be it leaves alone, with its grants; one
 // that is different is replaced, and on MySQL and MariaDB the grants on it alone are lost. It may run again and again, also
 // at once. Where no step is applied it returns ErrSchema.
-func Repair(ctx context.Context, client *applock.Client, _ RepairRequest) (RepairResult, error) {
+func Repair(ctx context.Context, client *applock.Client, request RepairRequest) (RepairResult, error) {
 	var result RepairResult
 	err := run(ctx, client, "repair", func(ctx context.Context, target migrate.Target) error {
+		if request.Owner != "" && !slices.Contains(target.Compares, PartOwners) {
+			return &applock.InvalidError{Argument: "Owner", Reason: "is for PostgreSQL, MySQL and MariaDB only"}
+		}
+		target.Owner = request.Owner
 		mended, left, err := migrate.Repair(ctx, target)
 		result = RepairResult{Repaired: findings(mended), Left: findings(left)}
 		if errors.Is(err, migrate.ErrNotInstalled) {
@@ -266,6 +277,7 @@ func findings(found []migrate.Finding) []Finding {
 	for _, finding := range found {
 		all = append(all, Finding{
 			Part: finding.Part, Name: finding.Name, Problem: finding.Problem, Repairable: len(finding.Mend) > 0, Statement: finding.Statement,
+			NeedsOwner: finding.NeedsOwner,
 		})
 	}
 	return all

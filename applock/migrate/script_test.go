@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,8 +106,10 @@ func TestScriptsLeadUpAndDown(t *testing.T) {
 						got++
 					}
 				}
-				if err != nil || got != want || len(status.Findings) != 0 {
-					t.Errorf("%d steps are applied, %v, want %d; findings %v", got, err, want, status.Findings)
+				// The clients log in as administrators, who are no good owners.
+				findings := slices.DeleteFunc(status.Findings, func(f migrate.Finding) bool { return f.NeedsOwner })
+				if err != nil || got != want || len(findings) != 0 {
+					t.Errorf("%d steps are applied, %v, want %d; findings %v", got, err, want, findings)
 				}
 			}
 			s.must(t, migrate.ScriptRequest{To: 1})

@@ -258,7 +258,7 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 			}
 		}
 		said := fmt.Sprintf("%d steps, %d of them pending, %d findings of applockctl migrate status", len(status.Steps), pending, len(status.Findings))
-		if pending > 0 || len(status.Findings) > 0 || status.Newer != nil {
+		if pending > 0 || slices.ContainsFunc(status.Findings, damages) || status.Newer != nil {
 			return said, errNo
 		}
 		return said, nil

@@ -153,6 +153,7 @@ func TestNoDatabaseInTheDSN(t *testing.T) {
 		dsn := s.newDatabase(t)
 		u, crm := userOf(withDatabase(t, dsn, "")), s.newSchema(t, dsn)
 		u.must(t, "--schema", crm, "migrate", "up")
+		u.must(t, "--schema", crm, "migrate", "repair", "--owner", userName(t, s.newOwner(t, dsn, crm)))
 		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "jdoe")
 		if got := u.must(t, "--schema", crm, "migrate", "status"); strings.Contains(got.stdout, "pending") {
 			t.Errorf("status prints %s", got.stdout)
@@ -169,13 +170,14 @@ func TestNoDatabaseInTheDSN(t *testing.T) {
 func TestMigratePrintInstalls(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
-		u := userOf(dsn)
-		dialect := "postgres"
+		dsn, dialect := s.newDatabase(t), "postgres"
 		if s.isMySQL() {
 			dialect = "mysql"
 		}
-		for _, schema := range [][]string{{}, {"--schema", s.newSchema(t, dsn)}} {
+		second := s.newSchema(t, dsn)
+		dsn = s.newOwner(t, dsn, second)
+		u := userOf(dsn)
+		for _, schema := range [][]string{{}, {"--schema", second}} {
 			script := userOf("").must(t, append(schema, "migrate", "print", "--dialect", dialect)...)
 			if byDSN := u.must(t, append(schema, "migrate", "print")...); byDSN != script {
 				t.Error("print for the DSN and print for its dialect differ")
@@ -392,7 +394,7 @@ func TestMigrate(t *testing.T) {
 		t.Parallel()
 		checkMigrate(t, fileUser(t))
 	})
-	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newDatabase(t))) })
+	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newOwner(t, s.newDatabase(t)))) })
 }
 
 func checkMigrate(t *testing.T, u user) {

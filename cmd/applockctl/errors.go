@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -229,8 +230,9 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 			operation, where, installed.Contract, applock.ContractVersion, install)
 	}
 	// Who may not see that learns it from "migrate up".
-	if status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err == nil && len(status.Findings) > 0 {
-		finding := status.Findings[0]
+	status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+	if i := slices.IndexFunc(status.Findings, damages); err == nil && i >= 0 {
+		finding := status.Findings[i]
 		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and %s",
 			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.wayOut(finding))
 	}

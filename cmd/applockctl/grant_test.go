@@ -84,6 +84,7 @@ func TestMissingGrantsAreNamed(t *testing.T) {
 		dsn := s.newDatabase(t)
 		owner := userOf(dsn)
 		owner.must(t, "migrate", "up")
+		s.giveToOwner(t, dsn)
 		name := s.newUser(t, dsn, "secret")
 		owner.must(t, "grant", "--to", name, "--as", "operator")
 		if got := owner.must(t, "migrate", "status"); got.stderr != "" {

@@ -140,11 +140,24 @@ func (a *app) report(operation string, findings []migrate.Finding) {
 	}
 }
 
+// plainOwner is what has to be done before the command of newOwner.
+const plainOwner = "create an account NAME that can migrate and no more"
+
+// newOwner is the command that gives everything to another account.
+func (a *app) newOwner() string { return a.commandLine("migrate", "repair", "--owner", "NAME") }
+
+// damages reports whether something is not as it was installed. An owner that may do too much is told, and hinders nothing.
+func damages(finding migrate.Finding) bool {
+	return finding.Part != migrate.PartOwners || finding.Repairable
+}
+
 // wayOut says what mends something.
 func (a *app) wayOut(finding migrate.Finding) string {
 	switch {
 	case finding.Repairable:
 		return "mend it with: " + a.commandLine("migrate", "repair")
+	case finding.NeedsOwner:
+		return plainOwner + "; mend it with: " + a.newOwner()
 	case finding.Statement != "":
 		return "mend it with the SQL: " + finding.Statement
 	}

@@ -16,7 +16,8 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Short: "Print all steps and what is not as they have left it",
 		Long: `Prints all steps and when each was applied, that it is pending, or that this program does not know it.
 Then it compares what is there with what the applied steps have left: tables, indexes, procedures and their
-text, owners, and rights that nobody should have. It changes nothing. "verify" looks at the rest, too.
+text, owners and whether these may do too much, and rights that nobody should have. It changes nothing.
+"verify" looks at the rest, too.
 
 The exit code is 1 if something is missing or different, after a restore for example: stderr says what,
 and the command that mends it. It is also 1 if this program is older than the schema, and with
@@ -73,8 +74,9 @@ func answersOfFindings(findings []migrate.Finding, outcome applock.Outcome) []mi
 }
 
 func (a *app) migrateRepairCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "repair",
+	var request migrate.RepairRequest
+	command := &cobra.Command{
+		Use:   "repair [--owner NAME]",
 		Short: "Put back what a restore has lost",
 		Long: `Puts back what "migrate status" finds: indexes that are missing, procedures that are missing or different,
 their owner, and the rights that everybody shall not have. It touches no lock and grants nothing. What is
@@ -82,23 +84,30 @@ as it should be it leaves alone, with its grants; on MySQL and MariaDB the grant
 has to replace are lost. It may be run again at any time. The exit code is 1 if something is left that it
 cannot mend.
 
+With --owner it gives everything to another account, such as one with few rights where root or a superuser
+has migrated. Locks stay, and so do grants. NAME has to exist, and to have what migrating needs; on MySQL
+and MariaDB it may be NAME@HOST, and a call fails while its procedure is made anew.
+
 --timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
-		Example:               `  applockctl migrate repair`,
+		Example: `  applockctl migrate repair
+  applockctl migrate repair --owner applock_dba`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.migrateRepair(ctx)
+			return a.migrateRepair(ctx, request)
 		}),
 	}
+	command.Flags().StringVar(&request.Owner, "owner", "", "the account that shall own everything")
+	return command
 }
 
-func (a *app) migrateRepair(ctx context.Context) error {
+func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) error {
 	const operation = "migrate repair"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		var result migrate.RepairResult
 		err := a.patiently(operation, s, func() (err error) {
-			result, err = migrate.Repair(ctx, s.Client, migrate.RepairRequest{})
+			result, err = migrate.Repair(ctx, s.Client, request)
 			return err
 		})
 		if err != nil {

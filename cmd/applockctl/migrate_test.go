@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// onEveryProduct runs a test on an empty database of each product, and on a file. Exec runs statements there.
+// onEveryProduct runs a test on an empty database of each product, as a user who may migrate it and no more, and on a file. Exec runs
+// statements there, as an administrator.
 func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(statements ...string))) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -22,7 +23,7 @@ func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(stat
 	})
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
-		test(t, userOf(dsn), func(statements ...string) {
+		test(t, userOf(s.newOwner(t, dsn)), func(statements ...string) {
 			for i := range statements {
 				if !s.isMySQL() {
 					statements[i] = strings.ReplaceAll(statements[i], "appl_lock", "applock.appl_lock")
@@ -183,7 +184,7 @@ type damage struct {
 	want       string
 }
 
-func damages(t *testing.T, s server, dsn string) []damage {
+func damagesOf(t *testing.T, s server, dsn string) []damage {
 	t.Helper()
 	nobody := s.newUser(t, dsn, "n0body")
 	if !s.isMySQL() {
@@ -212,7 +213,7 @@ func damages(t *testing.T, s server, dsn string) []damage {
 					"GRANT CREATE ON SCHEMA applock TO " + nobody,
 					"ALTER FUNCTION applock.renew_appl_locks OWNER TO " + nobody,
 				},
-				"function renew_appl_locks belongs to " + nobody + ", and the table appl_lock to ",
+				"function renew_appl_locks belongs to " + nobody + ", and the installation to ",
 			},
 		}
 	}
@@ -244,11 +245,12 @@ func TestStatusFindsAndRepairMends(t *testing.T) {
 		dsn := s.newDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
+		s.giveToOwner(t, dsn)
 		u.must(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "7d")
 		fence := s.query(t, dsn, "SELECT CONCAT(fence, ' ', expires_ts) FROM "+s.table())
 		grantee := s.newUser(t, dsn, "gr4ntee")
 		s.grant(t, dsn, grantee, "get_appl_lock_row")
-		for _, damage := range damages(t, s, dsn) {
+		for _, damage := range damagesOf(t, s, dsn) {
 			s.exec(t, dsn, damage.statements...)
 			u.run(t, "migrate", "status").check(t, exitNo, damage.want, "; mend it with: applockctl migrate repair")
 			if got := u.must(t, "migrate", "repair", "--output", "json"); strings.Count(got.stdout, `{"outcome":"REPAIRED",`) == 0 {
@@ -279,6 +281,12 @@ func TestRepairBeforeTheInstallation(t *testing.T) {
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
 		u.run(t, "migrate", "repair").check(t, exitError, "applockctl: migrate repair: ", "; create it with: applockctl migrate up\n")
 	})
+}
+
+// Goal: who names an owner where there are none is told so. Method: an installation in a file.
+func TestFilesHaveNoOwner(t *testing.T) {
+	t.Parallel()
+	sqliteUser(t).run(t, "migrate", "repair", "--owner", "applock_dba").check(t, exitUsage, "is for PostgreSQL, MySQL and MariaDB only")
 }
 
 // Goal: who lacks the rights to migrate is told which they are. Method: a user who has none on the table of the steps,

@@ -15,7 +15,7 @@ func TestRestoreWithoutRoutines(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn, copied := s.newDatabase(t), s.newDatabase(t)
-		from, into := userOf(dsn), userOf(copied)
+		from, into := userOf(dsn), userOf(s.newOwner(t, copied))
 		from.must(t, "migrate", "up")
 		from.must(t, "get", "customer:42", "--operator", "jdoe")
 		dump := testdb.DumpMySQL(t, string(s), dsn)
@@ -66,6 +66,7 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 	}
 	into.run(t, "migrate", "status").check(t, exitNo,
 		"function purge_appl_locks_row may be executed by everybody", "applockctl migrate repair")
+	s.giveToOwner(t, copied)
 	into.must(t, "migrate", "repair")
 	into.must(t, "migrate", "status")
 	if got := s.query(t, copied, mayPurge); got != "false" {

@@ -181,6 +181,32 @@ func (s server) newUser(t testing.TB, dsn, password string) string {
 	return name
 }
 
+// newOwner makes a user who may migrate a database, and schemas beside it, and sees who has which rights, but has no others. It returns
+// the DSN as that user, whose everything goes back to the administrator when the test ends.
+func (s server) newOwner(t testing.TB, dsn string, schemas ...string) string {
+	t.Helper()
+	name := s.newUser(t, dsn, "0wner")
+	if !s.isMySQL() {
+		s.exec(t, dsn, "GRANT CREATE ON DATABASE "+databaseOf(t, dsn)+" TO "+name)
+		t.Cleanup(func() { s.exec(t, dsn, "REASSIGN OWNED BY "+name+" TO CURRENT_USER") })
+		return withUser(t, dsn, name, "0wner")
+	}
+	for _, database := range append(schemas, databaseOf(t, dsn)) {
+		s.exec(t, dsn, "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON "+
+			database+".* TO "+name)
+	}
+	s.exec(t, dsn, "GRANT SELECT ON mysql.* TO "+name)
+	return withUser(t, dsn, name, "0wner")
+}
+
+// giveToOwner gives what an administrator has installed to such a user, whom it returns.
+func (s server) giveToOwner(t *testing.T, dsn string) string {
+	t.Helper()
+	name := userName(t, s.newOwner(t, dsn))
+	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
+	return name
+}
+
 // letIn grants a user everything in a database but what PostgreSQL grants to everybody.
 func (s server) letIn(t testing.TB, dsn, name string) {
 	t.Helper()
@@ -234,6 +260,12 @@ func parseURL(t testing.TB, dsn string) *url.URL {
 func databaseOf(t testing.TB, dsn string) string {
 	t.Helper()
 	return strings.TrimPrefix(parseURL(t, dsn).Path, "/")
+}
+
+// userName is the user of a DSN.
+func userName(t testing.TB, dsn string) string {
+	t.Helper()
+	return parseURL(t, dsn).User.Username()
 }
 
 // withUser returns a DSN for another user.

@@ -46,10 +46,11 @@ func (a *app) verifyCommand() *cobra.Command {
 NOTE for what is good to know, or FAILED with the command that mends it. Exit code 0 if nothing has FAILED,
 else 1. Run it as the account that migrates; what another one may not see is a NOTE.
 
-Compared are the steps, tables, indexes, procedures with their texts, the accounts that they run as, rights
-that nobody should have, and the grants of each role. Then it looks whether the server is a replica or read
-only, whether a pooler or a cluster is in between, at the clocks (which no lock depends on), and among the
-first 10,000 rows for those of objects that have been free for longer than --older-than.
+Compared are the steps, tables, indexes, procedures with their texts, the accounts that they run as, which
+must be no superuser and none that writes on a server that is read only, rights that nobody should have,
+and the grants of each role. Then it looks whether the server is a replica or read only, whether a pooler
+or a cluster is in between, at the clocks (which no lock depends on), and among the first 10,000 rows for
+those of objects that have been free for longer than --older-than.
 
 At the end it plays on the database, unless that takes no changes: the scenarios that this project's tests
 play on every product, each up to where it needs a clock that can be turned, without what would meet other
@@ -225,6 +226,9 @@ func (v *verifier) findings(findings []migrate.Finding) {
 		switch {
 		case finding.Repairable:
 			failed.Repair = v.app.commandLine("migrate", "repair")
+		case finding.NeedsOwner:
+			failed.Text += "; " + plainOwner
+			failed.Repair = v.app.newOwner()
 		case finding.Statement != "":
 			failed.Statement = finding.Statement
 		default:

@@ -23,6 +23,8 @@ type place struct {
 	product server
 	// exec runs statements past the program.
 	exec func(t *testing.T, statements ...string)
+	// owner is the user who owns everything, and spare is another who may.
+	owner, spare string
 }
 
 // table returns a table's name as statements have it.
@@ -48,6 +50,9 @@ func onEveryPlace(t *testing.T, b binary, test func(t *testing.T, p place)) {
 		t.Helper()
 		if got := p.run(t.Context(), "migrate", "up"); got.code != exitYes {
 			t.Fatalf("migrate up: %s", got.stderr)
+		}
+		if p.product != "" {
+			p.owner, p.spare = p.product.giveToOwner(t, p.dsn), userName(t, p.product.newOwner(t, p.dsn))
 		}
 		test(t, p)
 	}
@@ -216,6 +221,10 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 			check: "owners", text: "function purge_appl_locks_row belongs to " + somebody, repair: "migrate repair",
 		},
 		{
+			name: "the owner is a superuser", do: []string{"ALTER ROLE " + p.owner + " SUPERUSER"},
+			check: "owners", text: "role " + p.owner + " is a superuser, and owns ", repair: "migrate repair --owner NAME",
+		},
+		{
 			name: "everybody may execute", do: []string{"GRANT EXECUTE ON " + p.procedure("transfer_appl_lock") + " TO PUBLIC"},
 			check: "rights", text: "procedure transfer_appl_lock may be executed by everybody (PUBLIC)", repair: "migrate repair",
 		},
@@ -279,6 +288,12 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 			do:    []string{"DROP PROCEDURE purge_appl_locks_core", "CREATE DEFINER=" + ghost + " PROCEDURE purge_appl_locks_core() SELECT 1"},
 			check: "owners", text: "procedure purge_appl_locks_core has the rights of " + ghost + "@%, an account that does not exist",
 			repair: "migrate repair",
+		},
+		{
+			name: "the owner writes on a read-only server", do: []string{"GRANT SUPER ON *.* TO " + p.owner},
+			check:  "owners",
+			text:   "which may write on a server that is read only by its rights: SUPER; create an account NAME that can migrate and no more",
+			repair: "migrate repair --owner NAME",
 		},
 		{
 			name: "everybody may execute", do: []string{"GRANT EXECUTE ON " + p.procedure("transfer_appl_lock") + " TO " + everybody},
@@ -364,7 +379,7 @@ func (p place) follow(t *testing.T, harm harm, failed []verifyAnswer) {
 		for _, answer := range failed {
 			switch {
 			case answer.Repair != "":
-				shell := exec.CommandContext(t.Context(), "sh", "-c", answer.Repair)
+				shell := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(answer.Repair, "--owner NAME", "--owner "+p.spare, 1))
 				shell.Env = []string{"PATH=" + filepath.Dir(p.path) + ":" + os.Getenv("PATH"), dsnVariable + "=" + p.dsn}
 				if output, err := shell.CombinedOutput(); err != nil {
 					t.Errorf("%s: %s: %v: %s", harm.name, answer.Repair, err, output)
@@ -551,12 +566,14 @@ func testVerifyInBetween(t *testing.T, b binary) {
 			t.Helper()
 			dsn := testdb.Postgres(t)
 			userOf(dsn).must(t, "migrate", "up")
+			postgresServer.giveToOwner(t, dsn)
 			return testdb.PgBouncer(t, dsn) + "&default_query_exec_mode=exec"
 		}, "a connection pooler, such as PgBouncer"},
 		"galera": {func(t *testing.T) string {
 			t.Helper()
 			dsn := testdb.Galera(t)
 			userOf(dsn).must(t, "migrate", "up")
+			server("galera").giveToOwner(t, dsn)
 			return dsn
 		}, "a Galera cluster, size 2"},
 	} {

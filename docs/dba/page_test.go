@@ -139,7 +139,7 @@ func postgresSite(t *testing.T, bin string) site {
 			path(bin, tools), "APPLOCK_DSN=" + dsn, "PGHOST=" + server.Hostname(), "PGPORT=" + server.Port(),
 			"PGUSER=" + server.User.Username(), "PGPASSWORD=" + password, "PGSSLMODE=" + server.Query().Get("sslmode"),
 		},
-		words: strings.NewReplacer("postgres://applock_dba@db.example.com/shop_copy", "'"+copied+"'",
+		words: strings.NewReplacer("postgres://postgres@db.example.com/shop_copy", "'"+copied+"'",
 			"shop.dump", "shop.dump", "shop", shop, "applock_dba", shop+"_dba"),
 		dsn:    dsn,
 		copied: copied,
@@ -152,19 +152,26 @@ func postgresSite(t *testing.T, bin string) site {
 	}
 }
 
-func mysqlSite(t *testing.T, product, bin string) site {
+// optionsOf writes the file that MySQL's clients read, and returns its folder.
+func optionsOf(t *testing.T, server *url.URL) string {
 	t.Helper()
-	dsn := testdb.MySQL(t, product)
-	server := parse(t, dsn)
-	password, _ := server.User.Password()
-	shop := strings.TrimPrefix(server.Path, "/")
-	copied := another(t, dsn, shop+"_copy", nil)
 	home := t.TempDir()
+	password, _ := server.User.Password()
 	options := fmt.Sprintf("[client]\nprotocol=tcp\nhost=%s\nport=%s\nuser=%s\npassword=%s\n",
 		server.Hostname(), server.Port(), server.User.Username(), password)
 	if err := os.WriteFile(filepath.Join(home, ".my.cnf"), []byte(options), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return home
+}
+
+func mysqlSite(t *testing.T, product, bin string) site {
+	t.Helper()
+	dsn := testdb.MySQL(t, product)
+	server := parse(t, dsn)
+	shop := strings.TrimPrefix(server.Path, "/")
+	copied := another(t, dsn, shop+"_copy", nil)
+	migrator := another(t, copied, "", url.UserPassword(shop[8:]+"_dba", "change-me"))
 	open := func(dsn string) *sql.DB {
 		config, err := mysqldriver.ParseDSN(dsn)
 		if err != nil {
@@ -186,9 +193,9 @@ func mysqlSite(t *testing.T, product, bin string) site {
 		folder:  t.TempDir(),
 		environment: []string{
 			path(bin, filepath.Dir(testdb.MySQLClient(t, product)), filepath.Dir(testdb.MySQLDump(t, product))),
-			"APPLOCK_DSN=" + dsn, "HOME=" + home,
+			"APPLOCK_DSN=" + dsn, "HOME=" + optionsOf(t, server),
 		},
-		words: strings.NewReplacer("mysql://applock_dba@db.example.com/shop_copy", "'"+copied+"'", "--dialect mariadb", "--dialect mariadb",
+		words: strings.NewReplacer("mysql://applock_dba@db.example.com/shop_copy", "'"+migrator+"'", "--dialect mariadb", "--dialect mariadb",
 			"mariadb-dump", dump, "mariadb", client, "shop.sql", "shop.sql", "shop", shop, "applock_dba", shop[8:]+"_dba"),
 		dsn:    dsn,
 		copied: copied,
@@ -303,7 +310,8 @@ func onSites(t *testing.T, test func(t *testing.T, s site)) {
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	onSites(t, func(t *testing.T, s site) {
-		s.must(t, s.blocks(t, s.chapter+": install")[0])
+		migrator := s.migrator(t)
+		s.must(t, s.blocks(t, s.chapter+": install")[0], migrator...)
 		fences := map[string]int64{}
 		for days := -1; days <= 1; days++ {
 			for _, id := range []string{"1", "2"} {
@@ -328,7 +336,15 @@ func TestBackupAndRestore(t *testing.T) {
 			(code != 1 || !strings.Contains(output, "function get_appl_lock_row may be executed by everybody (PUBLIC); mend it with: applockctl migrate repair")) {
 			t.Errorf("after the restore the status is %d:\n%s", code, output)
 		}
+		if s.chapter == "MySQL and MariaDB" {
+			for _, statement := range s.rights(t) {
+				if strings.HasPrefix(statement, "GRANT ") {
+					execute(t, s.open(s.copied), strings.Replace(statement, ".*", "_copy.*", 1))
+				}
+			}
+		}
 		s.must(t, restoring[len(restoring)-1])
+		s.must(t, "applockctl migrate status", "APPLOCK_DSN="+s.copied)
 		for object, fence := range fences {
 			s.goesOn(t, object, fence)
 		}
@@ -372,10 +388,10 @@ func TestInstallByTheMigratorAndByHand(t *testing.T) {
 		for _, lines := range []string{install[0], "applockctl migrate status --exit-code", "applockctl migrate repair", remove} {
 			s.must(t, lines, environment...)
 		}
-		s.must(t, install[1])
+		s.must(t, install[1], environment...)
 		for _, title := range []string{"Check", "Upgrade"} {
 			for _, lines := range s.blocks(t, title) {
-				s.must(t, lines)
+				s.must(t, lines, environment...)
 			}
 		}
 		s.must(t, "applockctl migrate status --exit-code")
@@ -392,24 +408,57 @@ func TestInstallByTheMigratorAndByHand(t *testing.T) {
 	})
 }
 
-// migrator makes the account that the page describes and returns where the commands take it from.
-func (s site) migrator(t *testing.T) []string {
+// Goal: an administrator who has installed with his own account is told so by status, and what the page says gives everything to another:
+// the locks stay, and verify has nothing to say. Method: the page's commands, with a live lock.
+func TestAnotherOwner(t *testing.T) {
+	t.Parallel()
+	onSites(t, func(t *testing.T, s site) {
+		if s.chapter == "SQLite" {
+			return
+		}
+		output := s.must(t, "applockctl migrate up")
+		const told = "create an account NAME that can migrate and no more; mend it with: applockctl migrate repair --owner NAME"
+		if !strings.Contains(output, told) {
+			t.Errorf("migrate up does not tell of the owner:\n%s", output)
+		}
+		if output, code := s.shell(t, "applockctl migrate status"); code != 1 || strings.Count(output, told) != 1 {
+			t.Errorf("the status is %d:\n%s", code, output)
+		}
+		held, _ := s.lock(t, s.dsn, "get customer:42 --operator jdoe")
+		s.migrator(t)
+		s.must(t, s.blocks(t, "The owner")[0])
+		s.must(t, "applockctl migrate status")
+		s.must(t, "applockctl verify")
+		if still, _ := s.lock(t, s.dsn, "get customer:42 --operator jdoe"); still.Outcome != "RENEWED" || still.Fence != held.Fence {
+			t.Errorf("the lock is %v, was %v", still, held)
+		}
+	})
+}
+
+// rights returns the statements that make the account that the page describes.
+func (s site) rights(t *testing.T) []string {
 	t.Helper()
 	block := sqlBlock.FindStringSubmatch(readme.Under(page(t), s.chapter+": rights"))
 	if block == nil {
-		if s.chapter != "SQLite" {
-			t.Fatalf("the page has no rights for %s", s.chapter)
-		}
+		t.Fatalf("the page has no rights for %s", s.chapter)
+	}
+	return strings.Split(strings.TrimSuffix(strings.TrimSpace(s.words.Replace(block[1])), ";"), ";\n")
+}
+
+// migrator makes that account, and returns where applockctl and the product's client take it from.
+func (s site) migrator(t *testing.T) []string {
+	t.Helper()
+	if s.chapter == "SQLite" {
 		return nil
 	}
 	account := s.words.Replace("applock_dba")
-	drop := "DROP USER " + account
+	drop := []string{"DROP USER " + account}
 	if s.chapter == "PostgreSQL" {
-		drop = "DROP OWNED BY " + account + "; DROP ROLE " + account
+		copied := strings.TrimPrefix(parse(t, s.copied).Path, "/")
+		drop = []string{"DROP DATABASE IF EXISTS " + copied + " WITH (FORCE)", "DROP OWNED BY " + account, "DROP ROLE " + account}
 	}
-	t.Cleanup(func() { execute(t, s.open(s.dsn), drop) })
-	for statement := range strings.SplitSeq(strings.TrimSpace(s.words.Replace(block[1])), ";\n") {
-		execute(t, s.open(s.dsn), strings.TrimSuffix(statement, ";"))
-	}
-	return []string{"APPLOCK_DSN=" + another(t, s.dsn, "", url.UserPassword(account, "change-me"))}
+	t.Cleanup(func() { execute(t, s.open(s.dsn), drop...) })
+	execute(t, s.open(s.dsn), s.rights(t)...)
+	dsn := another(t, s.dsn, "", url.UserPassword(account, "change-me"))
+	return []string{"APPLOCK_DSN=" + dsn, "PGUSER=" + account, "PGPASSWORD=change-me", "HOME=" + optionsOf(t, parse(t, dsn))}
 }

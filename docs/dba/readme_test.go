@@ -38,12 +38,15 @@ func TestReadmeInstalls(t *testing.T) {
 		}
 		scheme, _, _ := strings.Cut(s.dsn, ":")
 		lines := of(t, "--dsn "+scheme+"://")
-		s.must(t, strings.Replace(lines[0], scheme+"://admin@db.example.org/shop", "'"+s.dsn+"'", 1)+"\napplockctl migrate status --exit-code\napplockctl migrate uninstall --yes")
+		migrator := s.migrator(t)
+		dsn, _ := strings.CutPrefix(migrator[0], "APPLOCK_DSN=")
+		install := strings.Replace(lines[0], scheme+"://applock_dba@db.example.org/shop", "'"+dsn+"'", 1)
+		s.must(t, install+"\napplockctl migrate status --exit-code\napplockctl migrate uninstall --yes", migrator...)
 		script, byHand, _ := strings.Cut(lines[1], "# then: ")
 		if _, ofMySQL, is := strings.Cut(byHand, "mysql "); is {
 			byHand = "mariadb " + ofMySQL // as docs/dba.md has it, so that s.words knows it
 		}
-		s.must(t, script+"\n"+s.words.Replace(byHand)+"\napplockctl migrate status --exit-code")
+		s.must(t, script+"\n"+s.words.Replace(byHand)+"\napplockctl migrate status --exit-code", migrator...)
 		s.grants(t, of(t, "applockctl grant")[0])
 	})
 }

@@ -84,13 +84,13 @@ func TestInstallByShell(t *testing.T) {
 			s.open(t)
 			page := readme.Under(read(t, "../from-the-article.md"), "Install")
 			if product != postgres {
-				lines := strings.NewReplacer("mysql://admin@db.example.org/applock", "'"+s.dsn+"'",
-					"--host=db.example.org --user=admin --password applock", s.schema).Replace(commands(t, page, "mysql.sql"))
+				lines := strings.NewReplacer("mysql://applock_dba@db.example.org/applock", "'"+s.dsn+"'",
+					"--host=db.example.org --user=applock_dba --password applock", s.schema).Replace(commands(t, page, "mysql.sql"))
 				s.shell(t, "../..", lines)
 				s.play(t, s.handle, "get 42 JDOE CS -> Y||")
 				return
 			}
-			lines := strings.NewReplacer("postgres://admin@db.example.org/shop", "'"+s.dsn+"'", " ...", " '"+s.dsn+"'",
+			lines := strings.NewReplacer("postgres://applock_dba@db.example.org/shop", "'"+s.dsn+"'", " ...", " '"+s.dsn+"'",
 				"PGOPTIONS", "applockctl --schema locks --dsn '"+s.dsn+"' migrate up\nPGOPTIONS").Replace(commands(t, page, "postgres.sql"))
 			s.shell(t, "../..", lines)
 			for _, schema := range []string{"applock", "locks"} {

@@ -39,6 +39,8 @@ type Finding struct {
 	Mend []string
 	// Statement mends what somebody may have meant so: it is for people to decide on.
 	Statement string
+	// NeedsOwner is true for what a repair mends that is told a new owner.
+	NeedsOwner bool
 }
 
 // Installation is what the applied migrations leave.
@@ -48,6 +50,8 @@ type Installation struct {
 	Tables   []Table
 	Routines []*RoutineText
 	Views    []*RoutineText
+	// Owner is whose everything shall be; empty leaves that.
+	Owner string
 }
 
 // Table is one that a migration creates.
@@ -75,7 +79,7 @@ var (
 
 // installation reads what the migrations leave that are applied.
 func installation(target Target, steps []Migration) (Installation, error) {
-	var found Installation
+	found := Installation{Owner: target.Owner}
 	for _, step := range steps {
 		if step.AppliedAt.IsZero() {
 			continue
@@ -324,7 +328,7 @@ func readNothing(ctx context.Context, client database.DBTxConn, query string) er
 const repairRounds = 3
 
 // Repair puts back what differs from what the applied migrations have left, and can be put back without touching a
-// lock. It returns what it has mended, and what it could not.
+// lock; with target.Owner, what has another owner, too. It returns what it has mended, and what it could not.
 func Repair(ctx context.Context, target Target) (mended, left []Finding, err error) {
 	steps, err := Status(ctx, target)
 	if err != nil {

@@ -24,6 +24,7 @@ func TestDamagedViewsAreFoundAndMended(t *testing.T) {
 		}
 		return status.Findings
 	}
+	giveToOwner(t, pool, client)
 	user := roleWithGrants(t, pool, "nobody")
 	for _, damage := range []struct{ statement, name, problem string }{
 		{"SELECT 1", "", ""},
@@ -59,6 +60,7 @@ func TestWritersThroughViewsAreFound(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, testdb.Postgres(t))
 	pool := newPool(t, place.DSN)
+	giveToOwner(t, pool, testclient.Postgres(t, pool))
 	user := roleWithGrants(t, pool, "nobody")
 	call(t, pool, "GRANT DELETE ON applock.appl_lock_live TO "+user)
 	defer call(t, pool, "REVOKE ALL ON applock.appl_lock_live FROM "+user)

@@ -48,11 +48,15 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		return nil, s.Interpret(ctx, err)
 	}
 	alive := map[string]bool{}
-	views, err := s.inspectViews(ctx, client, want.Views, alive)
+	views, err := s.views(ctx, client)
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
-	findings = append(findings, views...)
+	damaged, err := s.inspectViews(ctx, client, want.Views, views, alive)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	findings = append(findings, damaged...)
 	for _, routine := range want.Routines {
 		part, problem := migrate.PartRoutines, "is missing"
 		if is, found := there[routine.Name]; found {
@@ -68,10 +72,11 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			continue
 		}
 		findings = append(findings, migrate.Finding{
-			Part: part, Name: "procedure " + routine.Name, Problem: problem, Mend: replacing(routine, mode),
+			Part: part, Name: "procedure " + routine.Name, Problem: problem, Mend: replacing(routine, mode, ""),
 		})
 	}
-	return findings, nil
+	owners, err := s.inspectOwners(ctx, client, want, definers{procedures: there, views: views, alive: alive, mode: mode})
+	return append(findings, owners...), s.Interpret(ctx, err)
 }
 
 // inspectTables compares the indexes of the tables, and who may change them or call anything, if that can be seen.
@@ -175,12 +180,13 @@ func same(text, source string) bool {
 // plain is a text without comments and empty lines.
 func plain(text string) string { return comments.ReplaceAllString(text, "") }
 
-// replacing returns the statements that make a procedure anew. The unlock gives the session its sql_mode back.
-func replacing(routine *migrate.RoutineText, mode string) []string {
+// replacing returns the statements that make a procedure anew, for another owner than who runs them unless that is empty. The unlock
+// gives the session its sql_mode back.
+func replacing(routine *migrate.RoutineText, mode, owner string) []string {
 	return []string{
 		"SET @applock_sql_mode = COALESCE(@applock_sql_mode, @@SESSION.sql_mode)",
 		"SET SESSION sql_mode = '" + mode + "'",
 		"DROP PROCEDURE IF EXISTS " + routine.Name,
-		routine.Definition(),
+		definedBy(owner, "PROCEDURE", routine.Definition()),
 	}
 }

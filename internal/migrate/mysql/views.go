@@ -15,12 +15,8 @@ import (
 
 // inspectViews compares the views that are there: the text, whose rights they have, and whether that account exists.
 func (s site) inspectViews(
-	ctx context.Context, client database.DBTxConn, views []*migrate.RoutineText, alive map[string]bool,
+	ctx context.Context, client database.DBTxConn, views []*migrate.RoutineText, there map[string]installed, alive map[string]bool,
 ) ([]migrate.Finding, error) {
-	there, err := s.views(ctx, client)
-	if err != nil {
-		return nil, err
-	}
 	var findings []migrate.Finding
 	for _, view := range views {
 		is, found := there[view.Name]

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ var (
 )
 
 // inspect compares each routine: its arguments, text, settings, and whose rights it has; that it and the tables have one
-// owner; and that nobody has been let in by PUBLIC.
+// owner, who is no superuser; and that nobody has been let in by PUBLIC.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	tables, err := s.tables(ctx, client)
 	if err != nil {
@@ -43,11 +44,16 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
-	owner := tables["appl_lock"].owner
-	findings, err := s.inspectTables(ctx, client, want.Tables)
+	owner := cmp.Or(want.Owner, tables["appl_lock"].owner)
+	findings, err := s.inspectOwners(ctx, client, owner, want.Owner != "")
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
+	inTables, err := s.inspectTables(ctx, client, want.Tables)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	findings = append(findings, inTables...)
 	for _, name := range names(want.Tables) {
 		findings = append(findings, s.rightsOn("table", name, owner, tables[name])...)
 	}
@@ -98,7 +104,7 @@ func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Fi
 	}
 	if is.owner != owner {
 		findings = append(findings, migrate.Finding{
-			Part: migrate.PartOwners, Name: kind + " " + name, Problem: fmt.Sprintf("belongs to %s, and the table appl_lock to %s", is.owner, owner),
+			Part: migrate.PartOwners, Name: kind + " " + name, Problem: fmt.Sprintf("belongs to %s, and the installation to %s", is.owner, owner),
 			Mend: []string{"ALTER " + strings.ToUpper(kind) + " " + about + " OWNER TO " + pgx.Identifier{owner}.Sanitize()},
 		})
 	}

@@ -45,6 +45,7 @@ func executions() []execution {
 		{"docs/db2.md", "Install on z/OS", "sh", 1, nobody},
 		{"docs/db2.md", "Call", "sql", 1, nobody},
 		{"docs/db2.md", "On a real server", "sh", 1, nobody},
+		{"docs/dba.md", "The owner", "sh", 1, "docs/dba TestAnotherOwner"},
 		{"docs/dba.md", "Check", "sh", 3, "docs/dba TestInstallByTheMigratorAndByHand"},
 		{"docs/dba.md", "Find an operator's locks in a large table", "sql", 1, "docs/dba TestIndexOnOperators"},
 		{"docs/dba.md", "Watch", "crontab", 1, "docs/dba TestCrontabOfMetrics"},

@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/migrate"
+)
+
+// superusers asks which routines of the schema have the rights of an account that may do everything.
+const superusers = `SELECT r.rolname, format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname, pg_get_function_identity_arguments(p.oid))
+	FROM pg_proc AS p
+	JOIN pg_roles AS r ON r.oid = p.proowner
+	WHERE p.pronamespace = to_regnamespace($1) AND p.prosecdef AND r.rolsuper`
+
+// beside asks whose the schema and its types are: others may own them as well as the owner of the tables, who only has to be able to use
+// them.
+const beside = `SELECT pg_get_userbyid(n.nspowner), 'schema ' || quote_ident(n.nspname) FROM pg_namespace AS n WHERE n.nspname = $1
+	UNION ALL
+	SELECT pg_get_userbyid(c.relowner), format('type %s.%I', c.relnamespace::regnamespace, c.relname)
+	FROM pg_class AS c
+	WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'c'`
+
+// inspectOwners finds the superusers whose rights routines of the schema have and, where the owner was named, whose the schema and its
+// types are otherwise. An owner that is no superuser may take their place: a repair gives it what is ours, and leaves other routines to
+// people.
+func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner string, named bool) ([]migrate.Finding, error) {
+	var findings []migrate.Finding
+	to := " OWNER TO " + pgx.Identifier{owner}.Sanitize()
+	others, err := s.owned(ctx, client, beside)
+	if err != nil {
+		return nil, err
+	}
+	delete(others, owner)
+	for _, holder := range slices.Sorted(maps.Keys(others)) {
+		for _, name := range others[holder] {
+			if named {
+				problem := fmt.Sprintf("belongs to %s, and the installation to %s", holder, owner)
+				findings = append(findings, migrate.Finding{
+					Part: migrate.PartOwners, Name: name, Problem: problem, Mend: []string{"ALTER " + name + to},
+				})
+			}
+		}
+	}
+	var plain bool
+	row := client.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND NOT rolsuper)", owner)
+	if err := row.Scan(&plain); err != nil {
+		return nil, err
+	}
+	owned, err := s.owned(ctx, client, superusers)
+	for _, account := range slices.Sorted(maps.Keys(owned)) {
+		finding := migrate.Finding{
+			Part: migrate.PartOwners, Name: "role " + account,
+			Problem: fmt.Sprintf("is a superuser, and owns %d of the SECURITY DEFINER routines, which are a way to all its rights",
+				len(owned[account])),
+			NeedsOwner: !plain,
+		}
+		if plain {
+			finding.Statement = "ALTER ROUTINE " + strings.Join(owned[account], to+"; ALTER ROUTINE ") + to
+		}
+		findings = append(findings, finding)
+	}
+	return findings, err
+}
+
+// owned returns what a query of owners and things answers, by owner.
+func (s site) owned(ctx context.Context, client database.DBTxConn, query string) (owned map[string][]string, err error) {
+	rows, err := client.QueryContext(ctx, query, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	owned = map[string][]string{}
+	for rows.Next() {
+		var account, name string
+		if err := rows.Scan(&account, &name); err != nil {
+			return nil, err
+		}
+		owned[account] = append(owned[account], name)
+	}
+	return owned, rows.Err()
+}

@@ -101,7 +101,6 @@ func desksAtOnce(t *testing.T, backend Backend) {
 	var told atomic.Int64
 	empty := func(to string) error {
 		for again := true; again; {
-			again = false
 			request := applock.TransferAllRequest{From: "JDOE", To: applock.Owner{Operator: to}, PageSize: 40}
 			changes, err := place.Client.TransferAll(t.Context(), request)
 			busy := errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrRetry)

@@ -560,7 +560,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_check;
 --            take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
 --            The fence of a new row is greater than any that was purged: appl_lock_fence is read when the row is there, and in a transaction
 --            for share, because a plain read would fix the caller's snapshot. More than a second since the clock was read, or a clock
---            that went back: times and fence are made anew before the answer.
+--            that went back: times and fence are made anew in the same transaction, so that nobody has seen the former ones.
 -- Differs    A purge in a transaction makes a get of a new object in another transaction wait, and the other way about, for 1 s at most.
 
 CREATE PROCEDURE get_appl_lock_check(
@@ -662,9 +662,7 @@ BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
-    IF v_all_fl = 'Y' OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
-        CALL appl_lock_begin(v_began);
-    END IF;
+    CALL appl_lock_begin(v_began);
     SET v_now = UTC_TIMESTAMP(6);
     SET p_fence = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
@@ -1521,7 +1519,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
 --            An event and its change are one transaction: the caller's, or one of the call's own.
 -- Differs    In a transaction a refusal waits for another transaction that is changing the row. No 40001: InnoDB judges the
---            newest row.
+--            newest row. Outside a transaction a grant of a row that is there, or a renewal, that took more than a second keeps
+--            the times of its beginning, which others have seen.
 
 CREATE PROCEDURE get_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1704,13 +1703,20 @@ main: BEGIN
                         p_old_operator_id, p_old_department_id, v_fence
                     );
                 END IF;
+                IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
+                    IF v_open OR v_began THEN
+                        CALL get_appl_lock_late(
+                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
+                        );
+                    ELSE
+                        -- Others have seen these times: they stay, and the answer says what is left.
+                        SET p_seconds_left = GREATEST(
+                            (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p_expires_ts) + 999999) DIV 1000000, 0
+                        );
+                    END IF;
+                END IF;
                 IF v_began THEN
                     CALL appl_lock_end(TRUE);
-                END IF;
-                IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
-                    CALL get_appl_lock_late(
-                        p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
-                    );
                 END IF;
             END;
         END IF;
@@ -1955,13 +1961,20 @@ BEGIN
                             p_old_operator_id, p_old_department_id, v_fence
                         );
                     END IF;
+                    IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
+                        IF v_open OR v_began THEN
+                            CALL get_appl_lock_late(
+                                p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
+                            );
+                        ELSE
+                            -- Others have seen these times: they stay, and the answer says what is left.
+                            SET p_seconds_left = GREATEST(
+                                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p_expires_ts) + 999999) DIV 1000000, 0
+                            );
+                        END IF;
+                    END IF;
                     IF v_began THEN
                         CALL appl_lock_end(TRUE);
-                    END IF;
-                    IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
-                        CALL get_appl_lock_late(
-                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
-                        );
                     END IF;
                 END;
             END IF;

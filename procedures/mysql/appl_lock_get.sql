@@ -12,7 +12,7 @@
 --            take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
 --            The fence of a new row is greater than any that was purged: appl_lock_fence is read when the row is there, and in a transaction
 --            for share, because a plain read would fix the caller's snapshot. More than a second since the clock was read, or a clock
---            that went back: times and fence are made anew before the answer.
+--            that went back: times and fence are made anew in the same transaction, so that nobody has seen the former ones.
 -- Differs    A purge in a transaction makes a get of a new object in another transaction wait, and the other way about, for 1 s at most.
 
 DELIMITER $$
@@ -110,9 +110,7 @@ BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
-    IF v_all_fl = 'Y' OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
-        CALL appl_lock_begin(v_began);
-    END IF;
+    CALL appl_lock_begin(v_began);
     SET v_now = UTC_TIMESTAMP(6);
     SET p_fence = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;

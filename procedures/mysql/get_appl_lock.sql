@@ -18,7 +18,8 @@
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
 --            An event and its change are one transaction: the caller's, or one of the call's own.
 -- Differs    In a transaction a refusal waits for another transaction that is changing the row. No 40001: InnoDB judges the
---            newest row.
+--            newest row. Outside a transaction a grant of a row that is there, or a renewal, that took more than a second keeps
+--            the times of its beginning, which others have seen.
 
 DELIMITER $$
 
@@ -187,13 +188,20 @@ main: BEGIN
                         p_old_operator_id, p_old_department_id, v_fence
                     );
                 END IF;
+                IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
+                    IF v_open OR v_began THEN
+                        CALL get_appl_lock_late(
+                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
+                        );
+                    ELSE
+                        -- Others have seen these times: they stay, and the answer says what is left.
+                        SET p_seconds_left = GREATEST(
+                            (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p_expires_ts) + 999999) DIV 1000000, 0
+                        );
+                    END IF;
+                END IF;
                 IF v_began THEN
                     CALL appl_lock_end(TRUE);
-                END IF;
-                IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
-                    CALL get_appl_lock_late(
-                        p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
-                    );
                 END IF;
             END;
         END IF;

@@ -325,7 +325,7 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		db.RenewableGrant{ObjectType: "customer", ObjectID: "00500", OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000}))
 	return []stepOfWork{
 		// Nobody has ever held it.
-		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 11, Com_set_option 4, Com_do 1, Com_select 4, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 13, Com_set_option 7, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 4, Handler_write 1")},
 		// Free.
 		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// A renewal.
@@ -335,9 +335,9 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		// Refused.
 		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		// In a transaction.
-		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 12, Com_set_option 6, Com_do 1, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
+		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 13, Com_set_option 7, Com_do 1, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
 		// Refused in a transaction.
-		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 11, Com_set_option 4, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 12, Com_set_option 5, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
 		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_select 2, Com_update 1, Handler_read_key 2")},
 		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_select 2, Com_update 1, Handler_read_key 2")},

@@ -407,7 +407,7 @@ func TestWaitersTable(t *testing.T) {
 // Goal: there are no messages of releases here, and the driver says so. Method: ask for them.
 func TestListen(t *testing.T) {
 	t.Parallel()
-	if listener, err := testclient.MySQL(t, nil).Driver().Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
+	if listener, err := testclient.MySQL(t, new(sql.DB)).Driver().Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("%v, %v, want ErrNoListen", listener, err)
 	}
 }

@@ -272,7 +272,7 @@ func (o operations) inOwnTx(ctx context.Context, run func(inTx operations) error
 
 func (o operations) transferGrant(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
 	operator := grant.Owner.Operator
-	if err := o.assert(ctx, AssertRequest{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
+	if err := o.assert(ctx, Key{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
 		return Grant{}, err
 	}
 	return o.transfer(ctx, TransferRequest{Object: grant.Object, From: operator, To: request.To, TTL: request.TTL})

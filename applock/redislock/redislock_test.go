@@ -161,7 +161,7 @@ func TestSimilarOperators(t *testing.T) {
 			}
 			_, err := mustOpen(t, place).TryAcquire(t.Context(), request(customer("42"), stranger))
 			var held *applock.HeldError
-			if !errors.As(err, &held) || held.Holder.Operator != holder {
+			if !errors.As(err, &held) || held.Holder.Owner.Operator != holder {
 				t.Errorf("%s has it, and %s: %v", holder, stranger, err)
 			}
 		}

@@ -477,7 +477,7 @@ func (o *operation) refusal(err error) error {
 		o.Answer = answerRefused
 		return nil
 	case errors.As(err, &held) && errors.Is(err, applock.ErrHeld):
-		o.Answer, o.Holder = answerHeld, held.Holder.Operator
+		o.Answer, o.Holder = answerHeld, held.Holder.Owner.Operator
 		if !held.Holder.ExpiresAt.IsZero() && o.Kind != kindRelease {
 			o.Expires = held.Holder.ExpiresAt.UnixMicro()
 		}

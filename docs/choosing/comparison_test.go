@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/getlock"
-	"github.com/applock/applock/applock/inprocess"
+	"github.com/applock/applock/applock/lease/getlock"
+	"github.com/applock/applock/applock/lease/inprocess"
+	"github.com/applock/applock/applock/lease/pgadvisory"
+	"github.com/applock/applock/applock/lease/redislock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
-	"github.com/applock/applock/applock/pgadvisory"
-	"github.com/applock/applock/applock/redislock"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 

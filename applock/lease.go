@@ -6,7 +6,7 @@ import (
 )
 
 // Lease is a lock that a program has taken: what one Acquire returns. It is safe for concurrent use. Package lease has the leases;
-// this is an interface so that the tests of a program may have others.
+// this is an interface so that the tests of a program may fake them. A fake embeds the interface, which may get more methods.
 //
 // Who is authoritative: the backend. The lease may be trusted until Deadline, which is counted on this process's
 // monotonic clock from before the request that took or renewed it, less a margin, and so is over before the backend

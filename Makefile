@@ -213,7 +213,7 @@ test-schedules: ## Simulate SCHEDULES schedules of the leases in virtual time, a
 
 .PHONY: test-mutants
 test-mutants: ## See that the tests of the leases notice mistakes in the engine: a minute.
-	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock
+	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock/lease
 
 ##@ Measure
 

@@ -19,7 +19,7 @@ import (
 	_ "modernc.org/sqlite"             // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"

@@ -51,8 +51,8 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if count := sent() - before; len(set.Leases) != objects || count > allowed {
-				t.Errorf("%d leases by %d statements, want %d by %d at the most", len(set.Leases), count, objects, allowed)
+			if count := sent() - before; len(set.Leases()) != objects || count > allowed {
+				t.Errorf("%d leases by %d statements, want %d by %d at the most", len(set.Leases()), count, objects, allowed)
 			}
 		})
 	}

@@ -19,6 +19,11 @@ func account(id any) applock.Object {
 	return applock.Object{Type: "account", ID: fmt.Sprint(id)}
 }
 
+var (
+	nightly = applock.Object{Type: "job", ID: "nightly"}
+	held    = &applock.HeldError{Object: nightly, Holder: applock.Holder{Owner: applock.Owner{Operator: "etl-7"}}}
+)
+
 func all(objects ...applock.Object) applock.AcquireAllRequest {
 	return applock.AcquireAllRequest{Objects: objects, MaxHold: time.Hour}
 }
@@ -66,8 +71,8 @@ func TestAcquireAllOrNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(set.Leases) != 4 || set.Leases[0].Object() != account(1) || set.Leases[3].Object() != account(4) {
-			t.Errorf("leases %v, want those of four accounts in order", set.Leases)
+		if len(set.Leases()) != 4 || set.Leases()[0].Object() != account(1) || set.Leases()[3].Object() != account(4) {
+			t.Errorf("leases %v, want those of four accounts in order", set.Leases())
 		}
 		again, err := client.TryAcquireAll(set.Context(), all(account(2), account(5)))
 		if err != nil {
@@ -168,7 +173,7 @@ func TestNoLeaseInTransaction(t *testing.T) {
 	_, acquireErr := client.Acquire(t.Context(), request)
 	_, tryErr := client.TryAcquire(t.Context(), request)
 	_, allErr := client.TryAcquireAll(t.Context(), all(account(1)))
-	doErr := client.Do(t.Context(), request, func(context.Context, *applock.Lease) error { return nil })
+	doErr := client.Do(t.Context(), request, func(context.Context, applock.Lease) error { return nil })
 	_, waitErr := client.Get(t.Context(), applock.GetRequest{Object: account(1), Owner: applock.Owner{Operator: "JDOE"}, MaxWait: time.Second})
 	for name, err := range map[string]error{"acquire": acquireErr, "try": tryErr, "all": allErr, "do": doErr, "wait": waitErr} {
 		if !errors.Is(err, applock.ErrInvalid) {
@@ -230,7 +235,7 @@ func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
 		request := all(account(1), account(2), account(3), account(4))
 		request.Owner.Operator = "etl-7"
 		for range 5 {
-			sets := make([]*applock.LeaseSet, len(clients))
+			sets := make([]applock.LeaseSet, len(clients))
 			var group sync.WaitGroup
 			for i, client := range clients {
 				group.Go(func() {
@@ -247,7 +252,7 @@ func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
 			var live []int
 			for i, set := range sets {
 				count := 0
-				for _, lease := range set.Leases {
+				for _, lease := range set.Leases() {
 					assertion := applock.Key{Object: lease.Object(), Operator: "etl-7", Fence: lease.Fence()}
 					if err := clients[i].Assert(t.Context(), assertion); err == nil {
 						count++
@@ -275,7 +280,7 @@ func TestAcquireAllWaitsHoldingNothing(t *testing.T) {
 		t.Parallel()
 		dsn := leasePlace(t, product)
 		here, there := onPlace(t, dsn), onPlace(t, dsn)
-		var holders []*applock.Lease
+		var holders []applock.Lease
 		for id := 2; id <= 3; id++ {
 			lease, err := there.Acquire(t.Context(), applock.AcquireRequest{Object: account(id), MaxHold: time.Hour})
 			if err != nil {
@@ -283,7 +288,7 @@ func TestAcquireAllWaitsHoldingNothing(t *testing.T) {
 			}
 			holders = append(holders, lease)
 		}
-		taken := make(chan *applock.LeaseSet)
+		taken := make(chan applock.LeaseSet)
 		go func() {
 			set, err := here.AcquireAll(t.Context(), all(account(4), account(1), account(2), account(3)))
 			if err != nil {
@@ -307,7 +312,7 @@ func TestAcquireAllWaitsHoldingNothing(t *testing.T) {
 			}
 		}
 		set := <-taken
-		if set == nil || len(set.Leases) != 4 {
+		if set == nil || len(set.Leases()) != 4 {
 			t.Fatalf("the set is %v, want four leases", set)
 		}
 		if err := set.Release(t.Context()); err != nil {

@@ -60,8 +60,8 @@ type Event struct {
 	Reason    string
 }
 
-// EventsRequest selects events. An empty field selects any.
-type EventsRequest struct {
+// HistoryRequest selects events. An empty field selects any.
+type HistoryRequest struct {
 	ObjectType string
 	ObjectID   string
 	// Operator selects what this operator did, lost or got.
@@ -77,10 +77,10 @@ type EventsRequest struct {
 	PageSize int
 }
 
-// Events returns the history, oldest first unless the request says otherwise. It reads page by page while the caller iterates and holds no connection in
+// History returns the history, oldest first unless the request says otherwise. It reads page by page while the caller iterates and holds no connection in
 // between. An event is numbered before its transaction commits: one that commits meanwhile may be left out. An error
 // ends the iteration and comes with a zero Event.
-func (c *Client) Events(ctx context.Context, request EventsRequest) iter.Seq2[Event, error] {
+func (c *Client) History(ctx context.Context, request HistoryRequest) iter.Seq2[Event, error] {
 	o := c.operations
 	return func(yield func(Event, error) bool) {
 		params, err := request.params()
@@ -108,7 +108,7 @@ func (c *Client) Events(ctx context.Context, request EventsRequest) iter.Seq2[Ev
 	}
 }
 
-func (r EventsRequest) params() (db.ApplLockHistoryParams, error) {
+func (r HistoryRequest) params() (db.ApplLockHistoryParams, error) {
 	var params db.ApplLockHistoryParams
 	var err error
 	if r.ObjectType != "" {

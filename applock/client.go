@@ -1,11 +1,10 @@
 package applock
 
 import (
+	"context"
 	"database/sql"
 	"errors"
-	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -19,33 +18,27 @@ import (
 type Client struct {
 	operations operations
 	// lazy makes the leases; nil in a transaction, which a lease outlives.
-	lazy   *lazyLeases
-	events Events
+	lazy *lazyEngine
 }
 
-// New returns a client on a driver. It is for the packages of the engines, which have the drivers; a nil logger logs
-// nothing.
-func New(driver db.Driver, logger *slog.Logger) *Client {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return &Client{operations: operations{driver: driver, logger: logger, closed: new(atomic.Bool)}, lazy: new(lazyLeases)}
+// engine takes and keeps the leases of a client; package lease has it. Package applock does not import that one, so that it may be
+// understood, and imported, without.
+type engine interface {
+	Locker
+	// AcquireAll and TryAcquireAll are those of Client.
+	AcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error)
+	TryAcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error)
+	// Wait makes a call that gets an object, at once and then in turn with those who wait for it, for maxWait.
+	Wait(ctx context.Context, object Object, owner Owner, maxWait time.Duration, get func(ctx context.Context) error) error
+	// Close ends all leases. It takes 5 s at the most.
+	Close() error
 }
-
-// Observed is for the packages of the engines: it has events told of the leases that the client will take, and returns the client.
-func (c *Client) Observed(events Events) *Client {
-	c.events = events
-	return c
-}
-
-// Driver is for the packages of the engines and of migrating.
-func (c *Client) Driver() db.Driver { return c.operations.driver }
 
 // Close releases the leases that are left and closes what was opened for the client, but no pool that was handed to it.
 // Operations that begin later return ErrClosed. It takes 5 s at the most: connections to a server that does not answer may
 // take longer to end, which the error says.
 func (c *Client) Close() error {
-	limit := time.After(releaseLimit)
+	limit := time.After(closeLimit)
 	var leasesErr error
 	if c.lazy != nil {
 		leasesErr = c.lazy.close()
@@ -68,6 +61,9 @@ func (c *Client) Close() error {
 	}
 }
 
+// closeLimit bounds Close.
+const closeLimit = 5 * time.Second
+
 // closingGrace is what connections that are in order have to end when leases have taken all of the time.
 const closingGrace = 100 * time.Millisecond
 
@@ -77,7 +73,7 @@ var errClosing = errors.New("the server does not answer: its connections are sti
 // exactly when the transaction commits. The transaction must be one of the client's database, of any database/sql
 // driver for it; for a pgx.Tx there is [github.com/applock/applock/applock/postgres.WithTx].
 func (c *Client) WithSQLTx(tx *sql.Tx) *Client {
-	return c.InTx(func(driver db.Driver) (db.Driver, error) {
+	return c.within(func(driver db.Driver) (db.Driver, error) {
 		if tx == nil {
 			return nil, &InvalidError{Argument: "tx", Reason: "is nil"}
 		}
@@ -85,15 +81,11 @@ func (c *Client) WithSQLTx(tx *sql.Tx) *Client {
 	})
 }
 
-// InTx is for the packages of the engines: it returns a client whose operations run by another driver in the caller's
-// transaction, or all return the error.
-func (c *Client) InTx(within func(db.Driver) (db.Driver, error)) *Client {
-	driver, err := within(c.operations.driver)
+// within returns a client whose operations run by another driver in the caller's transaction, or all return the error.
+func (c *Client) within(transaction func(db.Driver) (db.Driver, error)) *Client {
+	driver, err := transaction(c.operations.driver)
 	return &Client{operations: operations{driver: driver, logger: c.operations.logger, inTx: true, refusal: err}}
 }
-
-// idleCheck is how often leases without a TTL are looked at, which nothing else would tell of a loss.
-const idleCheck = 30 * time.Second
 
 // errInTx refuses a lease to a client on a transaction.
 var errInTx = &InvalidError{
@@ -102,28 +94,23 @@ var errInTx = &InvalidError{
 }
 
 // leases returns what takes and keeps the client's leases.
-func (c *Client) leases() (*Leases, error) {
+func (c *Client) leases() (engine, error) {
 	if c.lazy == nil {
 		return nil, errInTx
 	}
-	return c.lazy.get(func() *Leases {
-		leases := NewLeases(&table{operations: c.operations, clientID: uniqueName()}, LeasesConfig{
-			Logger: c.operations.logger,
-			Events: c.events,
-		})
-		leases.checkIdle = idleCheck
-		return leases
-	})
+	return c.lazy.get()
 }
 
-// lazyLeases makes the leases of a client when they are first needed.
-type lazyLeases struct {
+// lazyEngine makes the leases of a client when they are first needed.
+type lazyEngine struct {
+	create func() engine
+
 	once   sync.Once
-	leases *Leases
+	leases engine
 }
 
-func (l *lazyLeases) get(create func() *Leases) (*Leases, error) {
-	l.once.Do(func() { l.leases = create() })
+func (l *lazyEngine) get() (engine, error) {
+	l.once.Do(func() { l.leases = l.create() })
 	if l.leases == nil {
 		return nil, ErrClosed
 	}
@@ -131,7 +118,7 @@ func (l *lazyLeases) get(create func() *Leases) (*Leases, error) {
 }
 
 // close closes the leases that there are, for good.
-func (l *lazyLeases) close() error {
+func (l *lazyEngine) close() error {
 	l.once.Do(func() {})
 	if l.leases == nil {
 		return nil

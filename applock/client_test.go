@@ -285,7 +285,7 @@ func TestNewTellsItsRefusal(t *testing.T) {
 		}
 	}
 	var told []applock.EventKind
-	for event, err := range client.Events(t.Context(), applock.EventsRequest{ObjectType: "customer", ObjectID: "42"}) {
+	for event, err := range client.History(t.Context(), applock.HistoryRequest{ObjectType: "customer", ObjectID: "42"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

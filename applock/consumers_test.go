@@ -26,19 +26,19 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 		// allowed are the drivers that may be among them.
 		allowed []string
 	}{
-		"applock":                {most: 0},
-		"applock/console":        {most: 0},
-		"applock/inprocess":      {most: 0},
-		"applock/console/openid": {most: 6, allowed: []string{"oidc"}},
-		"applock/postgres":       {most: 30, allowed: []string{"pgx"}},
-		"applock/pgadvisory":     {most: 30, allowed: []string{"pgx"}},
-		"applock/mysql":          {most: 3, allowed: []string{"mysql"}},
-		"applock/getlock":        {most: 3, allowed: []string{"mysql"}},
-		"applock/sqlite":         {most: 15, allowed: []string{"sqlite"}},
-		"applock/db2":            {most: 0}, // the driver comes with the tag db2
-		"applock/redislock":      {most: 25, allowed: []string{"redis"}},
-		"applock/migrate":        {most: 50, allowed: []string{"goose", "pgx"}},
-		"applock/locktest":       {most: 2}, // goleak
+		"applock":                  {most: 0},
+		"applock/console":          {most: 0},
+		"applock/lease/inprocess":  {most: 0},
+		"applock/console/openid":   {most: 6, allowed: []string{"oidc"}},
+		"applock/postgres":         {most: 30, allowed: []string{"pgx"}},
+		"applock/lease/pgadvisory": {most: 30, allowed: []string{"pgx"}},
+		"applock/mysql":            {most: 3, allowed: []string{"mysql"}},
+		"applock/lease/getlock":    {most: 3, allowed: []string{"mysql"}},
+		"applock/sqlite":           {most: 15, allowed: []string{"sqlite"}},
+		"applock/db2":              {most: 0}, // the driver comes with the tag db2
+		"applock/lease/redislock":  {most: 25, allowed: []string{"redis"}},
+		"applock/migrate":          {most: 50, allowed: []string{"goose", "pgx"}},
+		"applock/lease/locktest":   {most: 2}, // goleak
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

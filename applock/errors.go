@@ -43,6 +43,8 @@ var (
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
 	// ErrSchema means that the table or the procedures are missing or too old for this program.
 	ErrSchema = errors.New("applock is not installed there or too old, install it with: applockctl migrate up")
+	// ErrClosed means that the leases, the client or its pool have been closed. Nothing has been sent.
+	ErrClosed = errors.New("closed")
 )
 
 // errNoneFree is ErrUnreachable in other words.
@@ -109,14 +111,14 @@ func (e *InvalidError) Error() string { return e.Argument + " " + e.Reason }
 // Is reports whether target is ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// Explain is for the packages of the engines and of migrating: it turns a driver's error into one of those above, which
+// explain turns a driver's error into one of those above, which
 // says what to do. The driver's error stays reachable with errors.As.
-func Explain(err error) error {
+func explain(err error) error {
 	switch db.KindOf(err) {
 	case db.KindInvalid:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	case db.KindAssertion:
-		return newLost(Object{}, err)
+		return NewLostError(Object{}, err)
 	case db.KindSchema:
 		return fmt.Errorf("%w (%w)", ErrSchema, err)
 	case db.KindContention:

@@ -292,8 +292,8 @@ func ExampleClient_Transfer() {
 	// JDOE has nothing to hand over: true
 }
 
-// Events tells who did what to whose lock, and why.
-func ExampleClient_Events() {
+// History tells who did what to whose lock, and why.
+func ExampleClient_History() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
 	defer remove()
@@ -308,7 +308,7 @@ func ExampleClient_Events() {
 		log.Fatal(err)
 	}
 
-	for event, err := range client.Events(ctx, applock.EventsRequest{ObjectType: "customer", ObjectID: "42"}) {
+	for event, err := range client.History(ctx, applock.HistoryRequest{ObjectType: "customer", ObjectID: "42"}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -719,7 +719,7 @@ func ExampleClient_Acquire() {
 	}
 	fmt.Println("first:", first.Object(), context.Cause(first.Context()))
 
-	next := make(chan *applock.Lease)
+	next := make(chan applock.Lease)
 	go func() {
 		second, err := client.Acquire(ctx, request) // waits until the first one is released
 		if err != nil {
@@ -765,8 +765,8 @@ func ExampleClient_TryDo() {
 	client, remove := openExample(ctx)
 	defer remove()
 	request := applock.AcquireRequest{Object: applock.Object{Type: "job", ID: "reconcile"}, MaxHold: time.Hour}
-	ran, err := client.TryDo(ctx, request, func(context.Context, *applock.Lease) error {
-		ran, err := client.TryDo(ctx, request, func(context.Context, *applock.Lease) error { return nil })
+	ran, err := client.TryDo(ctx, request, func(context.Context, applock.Lease) error {
+		ran, err := client.TryDo(ctx, request, func(context.Context, applock.Lease) error { return nil })
 		fmt.Println("elsewhere:", ran, errors.Is(err, applock.ErrHeld))
 		return nil
 	})
@@ -782,7 +782,7 @@ func ExampleClient_Do() {
 	client, remove := openExample(ctx)
 	defer remove()
 	request := applock.AcquireRequest{Object: applock.Object{Type: "wallet", ID: "17"}, MaxHold: 10 * time.Second}
-	err := client.Do(ctx, request, func(ctx context.Context, lease *applock.Lease) error {
+	err := client.Do(ctx, request, func(ctx context.Context, lease applock.Lease) error {
 		// Begin the transaction here, inside the lease, with ctx, which ends if the lease is lost. Call
 		// client.WithSQLTx(tx).Assert first in it, with lease.Fence(), and commit before returning.
 		fmt.Println("depositing into", lease.Object())
@@ -807,7 +807,7 @@ func ExampleClient_AcquireAll() {
 		fmt.Println(err)
 		return
 	}
-	for _, lease := range set.Leases {
+	for _, lease := range set.Leases() {
 		fmt.Println("holding", lease.Object())
 	}
 	fmt.Println(set.Release(ctx))

@@ -122,7 +122,7 @@ func beginThroughPgx(ctx context.Context, place realPlace, pool *pgxpool.Pool) (
 
 // depositing is one deposit, with what is called on its way.
 type depositing struct {
-	lease  *applock.Lease
+	lease  applock.Lease
 	amount int
 	// beforeWrite, if set, is called between the read and the transaction that writes, afterAssert in it.
 	beforeWrite, afterAssert func() error
@@ -187,7 +187,7 @@ func (a accounts) writeAsserted(ctx context.Context, tx accountsTx, d depositing
 }
 
 // claim keeps all earlier grants from writing.
-func (a accounts) claim(ctx context.Context, lease *applock.Lease) error {
+func (a accounts) claim(ctx context.Context, lease applock.Lease) error {
 	fence := int64(lease.Fence())
 	result, err := a.handle.ExecContext(ctx, a.bound(claimAccount), fence, lease.Object().ID, fence)
 	if err != nil {
@@ -198,7 +198,7 @@ func (a accounts) claim(ctx context.Context, lease *applock.Lease) error {
 }
 
 // writeClaimed writes unless a later grant has claimed the account.
-func (a accounts) writeClaimed(ctx context.Context, tx accountsTx, lease *applock.Lease, balance int) error {
+func (a accounts) writeClaimed(ctx context.Context, tx accountsTx, lease applock.Lease, balance int) error {
 	return orOutdated(tx.exec(ctx, writeIfClaimed, balance, lease.Object().ID, int64(lease.Fence())))
 }
 
@@ -290,13 +290,13 @@ func (a accounts) depositWithPause(ctx context.Context, job fencingJob) (fencing
 	if !report.Refused {
 		return report, nil
 	}
-	return report, a.client.Do(ctx, request, func(ctx context.Context, lease *applock.Lease) error {
+	return report, a.client.Do(ctx, request, func(ctx context.Context, lease applock.Lease) error {
 		return a.deposit(ctx, depositing{lease: lease, amount: job.Amount})
 	})
 }
 
 // depositOnce deposits under a new lease and is paused on the way.
-func (a accounts) depositOnce(ctx context.Context, job fencingJob, request applock.AcquireRequest) (*applock.Lease, error) {
+func (a accounts) depositOnce(ctx context.Context, job fencingJob, request applock.AcquireRequest) (applock.Lease, error) {
 	lease, err := a.client.Acquire(ctx, request)
 	if err != nil {
 		return nil, err
@@ -314,7 +314,7 @@ func (a accounts) depositOnce(ctx context.Context, job fencingJob, request applo
 var errTooSlow = errors.New("the lease ended before the pause")
 
 // checkThenPause is what a careful program does, which does not help: the lease is live when it is looked at.
-func checkThenPause(lease *applock.Lease) error {
+func checkThenPause(lease applock.Lease) error {
 	if err := context.Cause(lease.Context()); err != nil {
 		return fmt.Errorf("%w: %w", errTooSlow, err)
 	}

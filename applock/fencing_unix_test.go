@@ -197,7 +197,7 @@ func (f fencing) depositAsNext(t *testing.T) applock.Fence {
 
 func (f fencing) depositNext(ctx context.Context) (fence applock.Fence, err error) {
 	request := applock.AcquireRequest{Object: accountObject(f.job.Account), MaxHold: time.Minute}
-	err = f.client.Do(ctx, request, func(ctx context.Context, lease *applock.Lease) error {
+	err = f.client.Do(ctx, request, func(ctx context.Context, lease applock.Lease) error {
 		fence = lease.Fence()
 		return f.deposit(ctx, depositing{lease: lease, amount: fencingOther})
 	})

@@ -86,40 +86,15 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if request.MaxWait == 0 {
 		return c.operations.get(ctx, params)
 	}
-	return c.getWithin(ctx, params, request.MaxWait)
-}
-
-// lastCall is how long a get may take that is under way when its wait is over: longer than it waits for a row.
-const lastCall = 2 * time.Second
-
-// getWithin asks at once, which renews what the operator has already, and then waits in turn. No connection is held meanwhile.
-func (c *Client) getWithin(
-	ctx context.Context, params db.GetApplLockParams, maxWait time.Duration,
-) (grant Grant, err error) {
-	limit := time.Now().Add(maxWait)
-	get := func(limit time.Time) error { // by ctx: a call that the end of the wait breaks off has an unknown outcome
-		calling, cancel := context.WithDeadline(ctx, limit.Add(lastCall))
-		defer cancel()
-		var err error
-		grant, err = c.operations.get(calling, params)
-		return err
-	}
-	err = get(limit)
-	left := time.Until(limit)
-	if !isNotYet(err) || left <= 0 {
-		return grant, err
-	}
-	leases, err := c.leases()
+	engine, err := c.leases()
 	if err != nil {
 		return Grant{}, err
 	}
-	waiting := claim{
-		object: Object{Type: params.ObjectType, ID: params.ObjectID},
-		owner:  Owner{Operator: params.OperatorID, Department: params.DepartmentID},
-	}
-	err = leases.queue(ctx, &waiting, left, func(limited context.Context) error {
-		limit, _ := limited.Deadline()
-		return get(limit)
+	var grant Grant
+	object, owner := Object{Type: params.ObjectType, ID: params.ObjectID}, Owner{Operator: params.OperatorID, Department: params.DepartmentID}
+	err = engine.Wait(ctx, object, owner, request.MaxWait, func(ctx context.Context) (err error) {
+		grant, err = c.operations.get(ctx, params)
+		return err
 	})
 	return grant, err
 }

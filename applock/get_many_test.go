@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -22,7 +23,7 @@ func TestManyGetsKeepTheirOrder(t *testing.T) {
 			dsns = append(dsns, dsn+"&enable_nestloop=off&parallel_setup_cost=0&parallel_tuple_cost=0&min_parallel_table_scan_size=0")
 		}
 		for _, dsn := range dsns {
-			driver := onPlace(t, dsn).Driver()
+			driver := clients.Driver(onPlace(t, dsn))
 			var gets, others []db.GetApplLockParams
 			for i := range 500 {
 				get := db.GetApplLockParams{ObjectType: "account", ObjectID: fmt.Sprintf("%04d", i), OperatorID: "JDOE", TTLSeconds: 60}

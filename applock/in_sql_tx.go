@@ -37,7 +37,7 @@ func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Clien
 	return db.BeginAgain(ctx, handle.Interpret, []error{ErrRetry, ErrBusy, ErrContention}, func() error {
 		tx, err := handle.DB.BeginTx(ctx, nil)
 		if err != nil {
-			return fmt.Errorf("begin: %w", Explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
+			return fmt.Errorf("begin: %w", explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
 		}
 		if err := work(tx, c.WithSQLTx(tx)); err != nil {
 			if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {

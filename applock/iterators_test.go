@@ -5,7 +5,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -28,7 +29,7 @@ func (readsOnly) ApplLockHistory(context.Context, db.ApplLockHistoryParams) ([]d
 // returns one runs on a driver that can only read.
 func TestIteratorsOnlyRead(t *testing.T) {
 	t.Parallel()
-	client := reflect.ValueOf(applock.New(readsOnly{}, nil))
+	client := reflect.ValueOf(clients.New(readsOnly{}, nil, lease.Hooks{}))
 	iterators := 0
 	for i := range client.NumMethod() {
 		method := client.Type().Method(i)

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -41,7 +43,7 @@ func onLateCommit(t *testing.T) (late *lateCommit, client, other *applock.Client
 		t.Fatal(err)
 	}
 	late = &lateCommit{Driver: driver, committed: make(chan struct{}), answer: make(chan struct{})}
-	client = applock.New(late, nil)
+	client = clients.New(late, nil, lease.Hooks{})
 	t.Cleanup(func() { _ = client.Close() })
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -20,12 +22,12 @@ func openLocker(ctx context.Context, dsn string) (applock.Locker, func() error, 
 	return client, client.Close, nil
 }
 
-func openTable(ctx context.Context, dsn string) (applock.Backend, func() error, error) {
+func openTable(ctx context.Context, dsn string) (lease.Backend, func() error, error) {
 	client, err := open.ByDSN(ctx, dsn, open.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
-	return client.Table(), client.Close, nil
+	return clients.Table(client), client.Close, nil
 }
 
 // The contract of leases, on the table.

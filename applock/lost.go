@@ -16,9 +16,9 @@ type LostError struct {
 	cause error
 }
 
-// newLost returns the loss of an object's grant. A cause that says who has the object now is taken apart, so that it does
-// not make the loss ErrHeld.
-func newLost(object Object, cause error) *LostError {
+// NewLostError returns the loss of an object's grant, for what keeps leases. A cause that says who has the object now is taken apart,
+// so that it does not make the loss ErrHeld.
+func NewLostError(object Object, cause error) *LostError {
 	var former *LostError
 	if errors.As(cause, &former) {
 		lost := *former

@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -45,6 +46,11 @@ func ParseObject(text string) (Object, error) {
 
 // String returns TYPE:ID.
 func (o Object) String() string { return o.Type + ":" + o.ID }
+
+// Compare orders objects by the bytes of their types and then of their ids, as List does. It returns -1, 0 or 1.
+func (o Object) Compare(other Object) int {
+	return cmp.Or(strings.Compare(o.Type, other.Type), strings.Compare(o.ID, other.ID))
+}
 
 // trim checks the object and returns it as the database keeps it.
 func (o Object) trim() (Object, error) {

@@ -22,7 +22,7 @@ type operations struct {
 }
 
 // readError is the error of an operation that changes nothing.
-func (o operations) readError(err error) error { return Explain(err) }
+func (o operations) readError(err error) error { return explain(err) }
 
 // changeError is the error of an operation that changes something. Outside a transaction a call that
 // was sent may have taken effect; inside one it has not before the commit.
@@ -30,7 +30,7 @@ func (o operations) changeError(err error) error {
 	if db.KindOf(err) == db.KindInFlight && !o.inTx {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
-	return Explain(err)
+	return explain(err)
 }
 
 const (

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/mysql"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/applock/sqlite"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -67,7 +69,7 @@ func TestAssertTellsTheHolder(t *testing.T) {
 		"assert_appl_lock: JDOE does not hold customer:42 with fence 7: nobody holds it": {},
 		"assert_appl_lock: nobody holds it":                                              {},
 	} {
-		client := applock.New(saying{text: text}, nil)
+		client := clients.New(saying{text: text}, nil, lease.Hooks{})
 		err := client.Assert(t.Context(), applock.Key{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7})
 		var lost *applock.LostError
 		if !errors.As(err, &lost) || lost.Holder != want {
@@ -87,7 +89,7 @@ func TestAssertTellsTheHolder(t *testing.T) {
 // Method: a driver that never renews, and a context of 30 ms.
 func TestBusyRenewalTellsOfItsContext(t *testing.T) {
 	t.Parallel()
-	client := applock.New(saying{}, nil)
+	client := clients.New(saying{}, nil, lease.Hooks{})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, err := client.Renew(ctx, applock.Key{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7}, time.Minute)

@@ -77,15 +77,14 @@ func (o operations) renewOne(ctx context.Context, key Key, ttl time.Duration) (G
 		slog.String("operator", grant.OperatorID),
 		slog.Int64("fence", grant.Fence),
 		slog.String("outcome", string(rows[0].Outcome)))
-	renewed := renewedOf(rows[0])
-	if renewed.Lost != nil {
-		return Grant{}, newLost(object, renewed.Lost)
+	if lost := lossOf(rows[0]); lost != nil {
+		return Grant{}, NewLostError(object, lost)
 	}
 	return Grant{
 		Object:    object,
 		Owner:     Owner{Operator: grant.OperatorID},
 		Fence:     key.Fence,
-		ExpiresAt: renewed.ExpiresAt,
+		ExpiresAt: rows[0].ExpiresTS,
 		Left:      time.Duration(rows[0].SecondsLeft) * time.Second,
 		Outcome:   OutcomeRenewed,
 	}, nil
@@ -98,11 +97,11 @@ func (o operations) ttlOf(ctx context.Context, object Object, grant db.Renewable
 			return 0, err
 		}
 		if int64(lock.Fence) != grant.Fence || lock.Owner.Operator != grant.OperatorID {
-			return 0, newLost(object, &HeldError{Object: object, Holder: holderOf(lock)})
+			return 0, NewLostError(object, &HeldError{Object: object, Holder: holderOf(lock)})
 		}
 		return int64(lock.TTL / time.Second), nil
 	}
-	return 0, newLost(object, ErrNotHeld)
+	return 0, NewLostError(object, ErrNotHeld)
 }
 
 // renew renews grants, at most db.MaxGrants and no object twice. One that another transaction is changing has no
@@ -117,4 +116,19 @@ func (o operations) renew(ctx context.Context, grants []db.RenewableGrant) ([]db
 		slog.Int("grants", len(grants)),
 		slog.Int("rows", len(answers)))
 	return answers, nil
+}
+
+// lossOf returns why a grant that was to be renewed is not live, nil if it is.
+func lossOf(row db.RenewedGrant) error {
+	switch row.Outcome {
+	case db.Renewed:
+		return nil
+	case db.Held:
+		return &HeldError{Object: Object{Type: row.ObjectType, ID: row.ObjectID}, Holder: Holder{
+			Owner:     Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
+			ExpiresAt: row.ExpiresTS,
+			Left:      time.Duration(row.SecondsLeft) * time.Second,
+		}}
+	}
+	return ErrNotHeld
 }

@@ -9,16 +9,7 @@ import (
 )
 
 // retract says that the operators do not wait for the objects any more, in one transaction. It is no error if they did not.
-func (o operations) retract(ctx context.Context, waiters []listingKey, clientID string) error {
-	params := make([]db.RetractApplLockWaiterParams, len(waiters))
-	for i, waiter := range waiters {
-		params[i] = db.RetractApplLockWaiterParams{
-			ObjectType: waiter.object.Type,
-			ObjectID:   waiter.object.ID,
-			OperatorID: waiter.operator,
-			ClientID:   clientID,
-		}
-	}
+func (o operations) retract(ctx context.Context, params []db.RetractApplLockWaiterParams) error {
 	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) {
 		if len(params) == 1 {
 			return struct{}{}, o.driver.RetractApplLockWaiter(ctx, params[0])
@@ -26,12 +17,12 @@ func (o operations) retract(ctx context.Context, waiters []listingKey, clientID 
 		return struct{}{}, o.driver.InTx(ctx, func(inTx db.Driver) error { return inTx.RetractApplLockWaiters(ctx, params) })
 	})
 	if err != nil {
-		return fmt.Errorf("retract %s: %w", waiters[0].object, o.changeError(err))
+		return fmt.Errorf("retract %s: %w", Object{Type: params[0].ObjectType, ID: params[0].ObjectID}, o.changeError(err))
 	}
-	for _, waiter := range waiters {
+	for _, waiter := range params {
 		o.log(ctx, "retract_appl_lock_waiter",
-			slog.String("object", waiter.object.String()),
-			slog.String("operator", waiter.operator))
+			slog.String("object", Object{Type: waiter.ObjectType, ID: waiter.ObjectID}.String()),
+			slog.String("operator", waiter.OperatorID))
 	}
 	return nil
 }

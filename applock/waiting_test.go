@@ -257,7 +257,7 @@ func TestNoConnectionPinned(t *testing.T) {
 	client := testclient.Postgres(t, pool)
 	defer func() { _ = client.Close() }()
 	var results []<-chan error
-	var leases []*applock.Lease
+	var leases []applock.Lease
 	for id := range 20 {
 		request := applock.AcquireRequest{Object: account(id), MaxHold: time.Hour, TTL: time.Minute}
 		lease, err := client.Acquire(t.Context(), request)

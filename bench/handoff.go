@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/inprocess"
+	"github.com/applock/applock/applock/lease/inprocess"
 )
 
 const (

@@ -121,7 +121,7 @@ func hotWallet() applock.Object { return applock.Object{Type: "wallet", ID: "1"}
 func leased(o opened) depositing {
 	return func(ctx context.Context, _ int) error {
 		request := applock.AcquireRequest{Object: hotWallet(), MaxHold: time.Minute}
-		return o.client.Do(ctx, request, func(ctx context.Context, _ *applock.Lease) error { return o.raw.exec(ctx, deposit) })
+		return o.client.Do(ctx, request, func(ctx context.Context, _ applock.Lease) error { return o.raw.exec(ctx, deposit) })
 	}
 }
 

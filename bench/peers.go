@@ -18,10 +18,10 @@ import (
 	"github.com/pressly/goose/v3/lock"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/getlock"
-	"github.com/applock/applock/applock/pgadvisory"
-	"github.com/applock/applock/applock/redislock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/getlock"
+	"github.com/applock/applock/applock/lease/pgadvisory"
+	"github.com/applock/applock/applock/lease/redislock"
 )
 
 // peers are the locks of others that a product keeps in a table, each on the pool of what is done by hand, which is the first.
@@ -96,7 +96,7 @@ func (p *place) goose(
 type backend struct {
 	name string
 	// open returns leases as a program of its own has them, on so many sessions where there are sessions.
-	open func(sessions int) (leases *applock.Leases, closeIt func() error, err error)
+	open func(sessions int) (leases *lease.Leases, closeIt func() error, err error)
 	// relay hands over by hand, in the way of the first of the peers.
 	relay func(ctx context.Context) (relay, error)
 	peers []peer
@@ -109,7 +109,7 @@ func (p *place) backends() []backend {
 		pool, _ := p.raw.(pgExecutor)
 		return []backend{{
 			name: "pgadvisory",
-			open: func(sessions int) (*applock.Leases, func() error, error) {
+			open: func(sessions int) (*lease.Leases, func() error, error) {
 				leases, err := pgadvisory.New(pgadvisory.Config{DSN: p.dsn, Sessions: sessions})
 				return leases, leases.Close, err
 			},
@@ -122,7 +122,7 @@ func (p *place) backends() []backend {
 		pool, _ := p.raw.(sqlExecutor)
 		return []backend{{
 			name: "getlock",
-			open: func(sessions int) (*applock.Leases, func() error, error) {
+			open: func(sessions int) (*lease.Leases, func() error, error) {
 				leases, err := getlock.New(getlock.Config{DSN: p.dsn, Sessions: sessions})
 				return leases, leases.Close, err
 			},
@@ -135,7 +135,7 @@ func (p *place) backends() []backend {
 		byBSM := &redisPeer{bsm.New(p.redis)}
 		return []backend{{
 			name: "redislock",
-			open: func(int) (*applock.Leases, func() error, error) {
+			open: func(int) (*lease.Leases, func() error, error) {
 				leases, err := redislock.New(redislock.Config{Client: p.redis, Namespace: "applock_bench"})
 				return leases, leases.Close, err
 			},

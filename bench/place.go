@@ -32,6 +32,7 @@ import (
 	mysqlclient "github.com/applock/applock/applock/mysql"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/applock/sqlite"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 )
@@ -261,7 +262,7 @@ func (p *place) openPostgres(ctx context.Context, a access) (opened, error) {
 	}
 	return opened{
 		client:      client,
-		driver:      client.Driver(),
+		driver:      clients.Driver(client),
 		raw:         pgExecutor{pool},
 		connections: func() int { return int(pool.Stat().TotalConns()) },
 		close:       func() error { defer pool.Close(); return client.Close() },
@@ -316,7 +317,7 @@ func openedOn(handle *sql.DB, a access, client *applock.Client) opened {
 	handle.SetMaxIdleConns(a.connections)
 	return opened{
 		client:      client,
-		driver:      client.Driver(),
+		driver:      clients.Driver(client),
 		raw:         sqlExecutor{handle},
 		connections: func() int { return handle.Stats().OpenConnections },
 		close:       func() error { return errors.Join(client.Close(), handle.Close()) },

@@ -104,8 +104,8 @@ func untilMore(ctx context.Context, count func() (int64, error)) error {
 	return err
 }
 
-func takeMany(ctx context.Context, client *applock.Client, count int, ttl time.Duration) ([]*applock.Lease, error) {
-	leases := make([]*applock.Lease, count)
+func takeMany(ctx context.Context, client *applock.Client, count int, ttl time.Duration) ([]applock.Lease, error) {
+	leases := make([]applock.Lease, count)
 	errs := make([]error, poolSize)
 	var takers sync.WaitGroup
 	for taker := range poolSize {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -19,7 +20,7 @@ func TestScenarios(t *testing.T) {
 		locks := New(t)
 		return contract.Place{
 			Client: locks.Client,
-			Driver: locks.Client.Driver(),
+			Driver: clients.Driver(locks.Client),
 			SQL:    locks.handle,
 			Table:  "appl_lock",
 			Advance: func(_ context.Context, duration time.Duration) error {

@@ -51,7 +51,7 @@ func (d desk) holder(t *testing.T, object string) applock.Lock {
 func (d desk) events(t *testing.T) []applock.Event {
 	t.Helper()
 	var all []applock.Event
-	for event, err := range d.client.Events(t.Context(), applock.EventsRequest{}) {
+	for event, err := range d.client.History(t.Context(), applock.HistoryRequest{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

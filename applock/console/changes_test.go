@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -172,7 +174,7 @@ func TestClientsAreAskedForTheirViewers(t *testing.T) {
 		var calls []*counted
 		client := func() *applock.Client {
 			calls = append(calls, &counted{Driver: nothingHeld{}})
-			return applock.New(calls[len(calls)-1], nil)
+			return clients.New(calls[len(calls)-1], nil, lease.Hooks{})
 		}
 		c := newConsole(client(), Config{Roles: []Role{{Name: "clerks", Client: client()}, {Name: "auditors", Client: client()}}})
 		var all []*viewer

@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -87,8 +89,8 @@ func newDesk(t testing.TB, config Config) desk {
 }
 
 func deskOn(client *applock.Client, config Config) desk {
-	calls := &counted{Driver: client.Driver()}
-	c := newConsole(applock.New(calls, nil), config)
+	calls := &counted{Driver: clients.Driver(client)}
+	c := newConsole(clients.New(calls, nil, lease.Hooks{}), config)
 	return desk{client: client, console: c, handler: c.guarded(c.routes()), calls: calls}
 }
 
@@ -139,7 +141,7 @@ func (d desk) note(t *testing.T, grant applock.Grant, text string) {
 func (d desk) wait(t *testing.T, object, operator string) {
 	t.Helper()
 	objectType, id, _ := strings.Cut(object, ":")
-	err := d.client.Driver().AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
+	err := clients.Driver(d.client).AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
 		ObjectType: objectType, ObjectID: id, OperatorID: operator, ClientID: "test", WaitSeconds: 600,
 	})
 	if err != nil {
@@ -262,7 +264,7 @@ func fill(t *testing.T, d desk, number int) {
 			ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i), OperatorID: fmt.Sprintf("OP%02d", i%7), TTLSeconds: int64(3600 + i%977),
 		}
 	}
-	err := d.client.Driver().InTx(t.Context(), func(tx db.Driver) error {
+	err := clients.Driver(d.client).InTx(t.Context(), func(tx db.Driver) error {
 		_, err := tx.GetApplLocks(t.Context(), params)
 		return err
 	})

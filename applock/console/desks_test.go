@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -147,11 +149,11 @@ func TestDeskAnswerMarksWhatNobodyConfirmed(t *testing.T) {
 		behind.get(t, "customer:43", "JDOE", time.Hour)
 		config := supervisor()
 		config.Timeout = time.Hour
-		d := deskOn(applock.New(meanwhile{Driver: behind.client.Driver(), faster: func() {
+		d := deskOn(clients.New(meanwhile{Driver: clients.Driver(behind.client), faster: func() {
 			behind.release(t, "customer:43", "JDOE")
 			behind.get(t, "customer:43", "JDOE", time.Hour)
 			behind.get(t, "order:7", "JDOE", time.Hour)
-		}}, nil), config)
+		}}, nil, lease.Hooks{}), config)
 		_, plan := d.follow(t, d.submit("/"+name, deskForm("JDOE", "ASMITH")))
 		status, page := d.follow(t, d.submit("/"+name, formOf(plan)))
 		check(t, page, ": 3.", fmt.Sprintf("%d of them began after you confirmed", len(marked)))
@@ -179,7 +181,7 @@ func TestDeskByPages(t *testing.T) {
 	for i := range params {
 		params[i] = db.GetApplLockParams{ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i), OperatorID: "JDOE", TTLSeconds: 3600}
 	}
-	if err := d.client.Driver().InTx(t.Context(), func(tx db.Driver) error {
+	if err := clients.Driver(d.client).InTx(t.Context(), func(tx db.Driver) error {
 		_, err := tx.GetApplLocks(t.Context(), params)
 		return err
 	}); err != nil {

@@ -27,10 +27,10 @@ func (c *console) readWaiters(ctx context.Context, request applock.WaitersReques
 }
 
 // readEvents returns the newest events, the newest first, no more than a page has.
-func (c *console) readEvents(ctx context.Context, request applock.EventsRequest) ([]applock.Event, error) {
+func (c *console) readEvents(ctx context.Context, request applock.HistoryRequest) ([]applock.Event, error) {
 	request.PageSize, request.NewestFirst = rowsOfPage, true
 	var newest []applock.Event
-	for event, err := range clientOf(ctx).Events(ctx, request) {
+	for event, err := range clientOf(ctx).History(ctx, request) {
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	if data.Waiters, _, err = c.readWaiters(r.Context(), request); err != nil {
 		return view{}, err
 	}
-	data.Events, err = c.readEvents(r.Context(), applock.EventsRequest{ObjectType: object.Type, ObjectID: object.ID})
+	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID})
 	return view{template: "object", title: object.String(), live: topicLocks + " " + topicWaiters, data: data}, err
 }
 
@@ -108,7 +108,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 	if data.Waits, _, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
 		return view{}, err
 	}
-	data.Events, err = c.readEvents(r.Context(), applock.EventsRequest{Operator: data.Operator})
+	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{Operator: data.Operator})
 	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
 	return view{template: "operator", title: title, live: topicLocks + " " + topicWaiters, data: data}, err
 }

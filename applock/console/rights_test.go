@@ -17,8 +17,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -182,8 +184,8 @@ func (r *refusing) NoteApplLock(ctx context.Context, params db.NoteApplLockParam
 func TestRightsAreKept(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
-	refused := &refusing{Driver: d.client.Driver(), err: &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}}
-	client := applock.New(refused, nil)
+	refused := &refusing{Driver: clients.Driver(d.client), err: &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}}
+	client := clients.New(refused, nil, lease.Hooks{})
 	now := time.Now()
 	r := &rights{now: func() time.Time { return now }}
 	ask := func(noteAllowed bool, asked int) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 )
 
 // Goal: without a sign-in nobody but this host gets in, not through a proxy of this host either, nor a page whose name was
@@ -35,7 +37,7 @@ func TestLocal(t *testing.T) {
 		"a proxy":        {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, http.StatusForbidden},
 		"a proxy by RFC": {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.7") }, http.StatusForbidden},
 	} {
-		d := deskOn(applock.New(nil, nil), Config{})
+		d := deskOn(clients.New(nil, nil, lease.Hooks{}), Config{})
 		r := request(http.MethodGet, "/style.css", "")
 		test.change(r)
 		if w := d.do(r); w.Code != test.status {
@@ -101,7 +103,7 @@ func TestBasic(t *testing.T) {
 	now := time.Now()
 	b.now = func() time.Time { return now }
 	config := Config{SignIn: signIn}
-	d := deskOn(applock.New(nil, nil), config)
+	d := deskOn(clients.New(nil, nil, lease.Hooks{}), config)
 	ask := func(remote, name, password string) *httptest.ResponseRecorder {
 		r := request(http.MethodGet, "/style.css", "")
 		r.RemoteAddr = remote
@@ -311,7 +313,7 @@ func TestErrorsTellNoSecret(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	d := newDesk(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	_ = d.client.Driver().Close()
+	_ = clients.Driver(d.client).Close()
 	w := d.do(request(http.MethodGet, "/", ""))
 	if w.Code < http.StatusInternalServerError || strings.Contains(w.Body.String(), "applock.db") {
 		t.Errorf("status %d: %s", w.Code, w.Body)

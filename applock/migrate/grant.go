@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
@@ -159,13 +160,13 @@ func onTarget(
 ) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", name, applock.Explain(err))
+			err = fmt.Errorf("%s: %w", name, clients.Explain(err))
 		}
 	}()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	handle, err := client.Driver().Handle()
+	handle, err := clients.Driver(client).Handle()
 	if err != nil {
 		return err
 	}

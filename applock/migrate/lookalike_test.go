@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease/pgadvisory"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/pgadvisory"
 	"github.com/applock/applock/applock/postgres"
 )
 

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/mysql"
 )
 
@@ -19,8 +21,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
-	// Events are told of leases.
-	Events applock.Events
+	// LeaseHooks are told of leases.
+	LeaseHooks lease.Hooks
 }
 
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
@@ -36,5 +38,5 @@ func New(pool *sql.DB, config Config) (*applock.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	return applock.New(driver, config.Logger).Observed(config.Events), nil
+	return clients.New(driver, config.Logger, config.LeaseHooks), nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/db/mysql"
@@ -27,8 +29,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
-	// Events are told of leases.
-	Events applock.Events
+	// LeaseHooks are told of leases.
+	LeaseHooks lease.Hooks
 	// FlushReleases has the release of a lease wait until it is on disk, on PostgreSQL: see the Config of applock/postgres.
 	// Elsewhere it always does as every commit there.
 	FlushReleases bool
@@ -60,7 +62,7 @@ func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
 	}
-	return applock.New(driver, config.Logger).Observed(config.Events), nil
+	return clients.New(driver, config.Logger, config.LeaseHooks), nil
 }
 
 // Dialect is what is to know about an engine before there is a connection.

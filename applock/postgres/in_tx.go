@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -22,7 +23,7 @@ import (
 // It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
 // ends it, and rolls back what is not committed. ErrInvalid where the client is not one of PostgreSQL.
 func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, locks *applock.Client) error) error {
-	handle, err := client.Driver().Handle()
+	handle, err := clients.Driver(client).Handle()
 	if err != nil {
 		return fmt.Errorf("transaction: %w", err)
 	}
@@ -35,7 +36,7 @@ func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, lock
 	return db.BeginAgain(ctx, handle.Interpret, asking, func() error {
 		tx, err := pool.Begin(ctx)
 		if err != nil {
-			return fmt.Errorf("begin: %w", applock.Explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
+			return fmt.Errorf("begin: %w", clients.Explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
 		}
 		if err := work(tx, WithTx(client, tx)); err != nil {
 			if rollback := tx.Rollback(context.WithoutCancel(ctx)); rollback != nil && !errors.Is(rollback, pgx.ErrTxClosed) {
@@ -57,5 +58,5 @@ func commit(ctx context.Context, handle db.Handle, tx pgx.Tx) error {
 	case db.KindOf(err) == db.KindInFlight:
 		return fmt.Errorf("commit: %w: %w", applock.ErrOutcomeUnknown, err)
 	}
-	return fmt.Errorf("commit: %w", applock.Explain(err))
+	return fmt.Errorf("commit: %w", clients.Explain(err))
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres"
 )
@@ -21,8 +23,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
-	// Events are told of leases.
-	Events applock.Events
+	// LeaseHooks are told of leases.
+	LeaseHooks lease.Hooks
 	// FlushReleases has the release of a lease wait until it is on disk, as get, Client.Release and every commit of the caller
 	// always do. Without it the release of a lease, where it is a transaction of its own, does not (synchronous_commit = off for
 	// this one commit): that is one flush less in each cycle, and the next holder begins as much earlier. If the server crashes
@@ -46,13 +48,13 @@ func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	return applock.New(driver.Flushed(config.FlushReleases), config.Logger).Observed(config.Events), nil
+	return clients.New(driver.Flushed(config.FlushReleases), config.Logger, config.LeaseHooks), nil
 }
 
 // WithTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears
 // exactly when the transaction commits. Each operation returns ErrInvalid where the client is not one of PostgreSQL.
 func WithTx(client *applock.Client, tx pgx.Tx) *applock.Client {
-	return client.InTx(func(driver db.Driver) (db.Driver, error) {
+	return clients.Within(client, func(driver db.Driver) (db.Driver, error) {
 		ours, ok := driver.(*postgres.Driver)
 		if !ok {
 			return nil, &applock.InvalidError{Argument: "tx", Reason: "is one of PostgreSQL, and the client is not"}

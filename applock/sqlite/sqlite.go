@@ -11,6 +11,8 @@ import (
 	"log/slog"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/sqlite"
 )
 
@@ -19,8 +21,8 @@ type Config struct {
 	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
 	// nothing.
 	Logger *slog.Logger
-	// Events are told of leases.
-	Events applock.Events
+	// LeaseHooks are told of leases.
+	LeaseHooks lease.Hooks
 }
 
 // New returns a client on the caller's handle, which Close leaves open. Give the handle a busy timeout, because SQLite
@@ -39,5 +41,5 @@ func New(handle *sql.DB, config Config) (*applock.Client, error) {
 	if handle == nil {
 		return nil, fmt.Errorf("sqlite: %w", &applock.InvalidError{Argument: "handle", Reason: "must not be nil"})
 	}
-	return applock.New(sqlite.New(handle), config.Logger).Observed(config.Events), nil
+	return clients.New(sqlite.New(handle), config.Logger, config.LeaseHooks), nil
 }

@@ -77,7 +77,7 @@ func (e listedEvent) fields() []field {
 }
 
 func (a *app) historyCommand() *cobra.Command {
-	var request applock.EventsRequest
+	var request applock.HistoryRequest
 	var since duration
 	limit := number{max: math.MaxInt64}
 	command := &cobra.Command{
@@ -121,8 +121,8 @@ With --output json each event is an object on a line of its own.`,
 	return command
 }
 
-func (a *app) history(ctx context.Context, request applock.EventsRequest, limit int64) error {
+func (a *app) history(ctx context.Context, request applock.HistoryRequest, limit int64) error {
 	return a.printList(ctx, "history", "event", listedEvent{}, func(ctx context.Context, s session, p *printer) error {
-		return printRows(s, p, s.Events(ctx, request), limit, listedEventOf)
+		return printRows(s, p, s.History(ctx, request), limit, listedEventOf)
 	})
 }

@@ -172,7 +172,7 @@ func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 }
 
 // supervise runs the command while the lease lasts.
-func (a *app) supervise(ctx context.Context, operation string, lease *applock.Lease, j job, signals <-chan os.Signal) error {
+func (a *app) supervise(ctx context.Context, operation string, lease applock.Lease, j job, signals <-chan os.Signal) error {
 	began := time.Now()
 	process, err := startProcess(j.prepare(a, lease))
 	if err != nil {
@@ -192,7 +192,7 @@ func (a *app) supervise(ctx context.Context, operation string, lease *applock.Le
 
 // watch passes signals on until the command has ended, and ends it if the lease does.
 func (a *app) watch(
-	operation string, lease *applock.Lease, process *process, grace time.Duration, signals <-chan os.Signal,
+	operation string, lease applock.Lease, process *process, grace time.Duration, signals <-chan os.Signal,
 ) (code int, lost bool) {
 	leaseEnds := lease.Context().Done()
 	var graceEnds <-chan time.Time
@@ -220,7 +220,7 @@ func (a *app) watch(
 
 // letGo releases the lease, or leaves the object locked for the rest of the time that it is to be. It reports whether
 // the lease was lost.
-func (a *app) letGo(ctx context.Context, operation string, lease *applock.Lease, rest time.Duration) (lost bool) {
+func (a *app) letGo(ctx context.Context, operation string, lease applock.Lease, rest time.Duration) (lost bool) {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
 	defer cancel()
 	var err error
@@ -236,7 +236,7 @@ func (a *app) letGo(ctx context.Context, operation string, lease *applock.Lease,
 }
 
 // prepare makes the command.
-func (j *job) prepare(a *app, lease *applock.Lease) *exec.Cmd {
+func (j *job) prepare(a *app, lease applock.Lease) *exec.Cmd {
 	command := exec.Command(j.command[0], j.command[1:]...) //nolint:gosec,noctx // it is the user's; the lease ends it, softly at first
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, a.stdout, a.stderr
 	command.Env = append(os.Environ(),

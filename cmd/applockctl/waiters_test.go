@@ -8,6 +8,7 @@ import (
 
 	"github.com/applock/applock/internal/testing/testclient"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -15,7 +16,7 @@ import (
 func announce(t *testing.T, u user, waiters ...db.AnnounceApplLockWaiterParams) {
 	t.Helper()
 	dsn := u.environment[dsnVariable]
-	driver := testclient.Open(t, dsn, "", nil).Driver()
+	driver := clients.Driver(testclient.Open(t, dsn, "", nil))
 	for _, waiter := range waiters {
 		waiter.ClientID = "p1"
 		if err := driver.AnnounceApplLockWaiter(t.Context(), waiter); err != nil {

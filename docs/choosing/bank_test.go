@@ -19,7 +19,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/inprocess"
+	"github.com/applock/applock/applock/lease/inprocess"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"

@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/getlock"
-	"github.com/applock/applock/applock/inprocess"
+	"github.com/applock/applock/applock/lease/getlock"
+	"github.com/applock/applock/applock/lease/inprocess"
+	"github.com/applock/applock/applock/lease/pgadvisory"
+	"github.com/applock/applock/applock/lease/redislock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
-	"github.com/applock/applock/applock/pgadvisory"
-	"github.com/applock/applock/applock/redislock"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -44,17 +44,17 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 	t.Parallel()
 	// Beside those that TestComparison plays.
 	tests := map[string][]string{
-		"shared by":                                      {"applock TestLeases", "applock/inprocess TestContract", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestContract"},
-		"survives a restart of the server":               {"internal/db/postgres TestCrashAfterTheReleaseOfALease", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestRestartOfTheServer"},
-		"crashed holder frees it":                        {"applock TestCrashFreesAfterTTL", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestContract"},
+		"shared by":                                      {"applock TestLeases", "applock/lease/inprocess TestContract", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract"},
+		"survives a restart of the server":               {"internal/db/postgres TestCrashAfterTheReleaseOfALease", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestRestartOfTheServer"},
+		"crashed holder frees it":                        {"applock/lease TestCrashFreesAfterTTL", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract"},
 		"fence":                                          {"applock TestFencing"},
-		"who has it, since when":                         {"cmd/applockctl TestSession", "applock/redislock TestKeyAndValue"},
+		"who has it, since when":                         {"cmd/applockctl TestSession", "applock/lease/redislock TestKeyAndValue"},
 		"who waits for it":                               {"cmd/applockctl TestListWaiting"},
-		"`Transfer`, `AcquireAll`, `TryAcquireAll`":      {"applock TestAcquireAllOrNone", "applock TestTransferUnsupported"},
-		"behind PgBouncer in transaction mode":           {"applock TestLeasesThroughPgBouncer", "applock/pgadvisory TestAPoolerIsRefused"},
-		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "internal/testing/clusters TestGaleraAssertion", "applock/getlock TestGaleraIsRefused"},
-		"connections":                                    {"applock TestNoConnectionPinned", "applock TestLeases", "applock/pgadvisory TestContract", "applock/getlock TestContract", "applock/redislock TestContract"},
-		"a waiter in another process hears of a release": {"applock TestEachWayOfWaking", "applock/pgadvisory TestAReleaseIsTold", "applock/redislock TestAReleaseIsPublished"},
+		"`Transfer`, `AcquireAll`, `TryAcquireAll`":      {"applock TestAcquireAllOrNone", "applock/lease TestTransferUnsupported"},
+		"behind PgBouncer in transaction mode":           {"applock TestLeasesThroughPgBouncer", "applock/lease/pgadvisory TestAPoolerIsRefused"},
+		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "internal/testing/clusters TestGaleraAssertion", "applock/lease/getlock TestGaleraIsRefused"},
+		"connections":                                    {"applock TestNoConnectionPinned", "applock TestLeases", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract"},
+		"a waiter in another process hears of a release": {"applock TestEachWayOfWaking", "applock/lease/pgadvisory TestAReleaseIsTold", "applock/lease/redislock TestAReleaseIsPublished"},
 	}
 	for row := range comparison(t) {
 		if tests[row] == nil {

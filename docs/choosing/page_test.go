@@ -50,13 +50,13 @@ func TestReadmeChoosingShowsTestedCode(t *testing.T) {
 func TestReadmeChoosingHasAllBackends(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../choosing.md")
-	users, err := filepath.Glob("../../applock/*/contract_test.go")
+	users, err := filepath.Glob("../../applock/lease/*/contract_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(users, "../../applock/inprocess/inprocess_test.go") {
+	for _, file := range append(users, "../../applock/lease/inprocess/inprocess_test.go") {
 		name := filepath.Base(filepath.Dir(file))
-		if !strings.Contains(page, "| ["+name+"](../applock/"+name+") |") {
+		if !strings.Contains(page, "| ["+name+"](../applock/lease/"+name+") |") {
 			t.Errorf("the table does not have the backend %s", name)
 		}
 	}

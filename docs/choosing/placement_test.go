@@ -22,7 +22,7 @@ func walletLease(id string) applock.AcquireRequest {
 // Wrong: the object is free before the transaction commits. Whoever gets it next reads the old balance.
 func (b bank) depositInside(ctx context.Context, id string, amount int) error {
 	return b.execute(ctx, func(ctx context.Context, tx *sql.Tx) (changed account, err error) {
-		err = b.locks.Do(ctx, walletLease(id), func(ctx context.Context, _ *applock.Lease) error {
+		err = b.locks.Do(ctx, walletLease(id), func(ctx context.Context, _ applock.Lease) error {
 			changed, err = b.read(ctx, tx, id, amount)
 			return err
 		})
@@ -32,7 +32,7 @@ func (b bank) depositInside(ctx context.Context, id string, amount int) error {
 
 // Right: the transaction begins when we have the lease, and has committed when we give it back.
 func (b bank) depositAround(ctx context.Context, id string, amount int) error {
-	return b.locks.Do(ctx, walletLease(id), func(ctx context.Context, _ *applock.Lease) error {
+	return b.locks.Do(ctx, walletLease(id), func(ctx context.Context, _ applock.Lease) error {
 		return b.execute(ctx, func(ctx context.Context, tx *sql.Tx) (account, error) {
 			return b.read(ctx, tx, id, amount)
 		})
@@ -41,7 +41,7 @@ func (b bank) depositAround(ctx context.Context, id string, amount int) error {
 
 // Right, and safe even when the lease is lost without our noticing: the transaction begins with Assert.
 func (b bank) depositFenced(ctx context.Context, id string, amount int) error {
-	return b.locks.Do(ctx, walletLease(id), func(ctx context.Context, lease *applock.Lease) error {
+	return b.locks.Do(ctx, walletLease(id), func(ctx context.Context, lease applock.Lease) error {
 		return b.execute(ctx, func(ctx context.Context, tx *sql.Tx) (account, error) {
 			err := b.client.WithSQLTx(tx).Assert(ctx, applock.Key{
 				Object: lease.Object(), Operator: lease.Owner().Operator, Fence: lease.Fence(),
@@ -238,7 +238,7 @@ func TestPlacementLost(t *testing.T) {
 			return nil
 		}
 		err := b.locks.Do(t.Context(), applock.AcquireRequest{Object: walletLease(wallet).Object, MaxHold: time.Second},
-			func(ctx context.Context, _ *applock.Lease) error {
+			func(ctx context.Context, _ applock.Lease) error {
 				return b.execute(ctx, func(ctx context.Context, tx *sql.Tx) (account, error) { return b.read(ctx, tx, wallet, 1) })
 			})
 		if !errors.Is(err, applock.ErrLost) || b.balance(t) != 1 {

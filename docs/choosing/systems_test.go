@@ -93,7 +93,7 @@ func block(ctx context.Context, locks applock.Locker, objectType, id string, run
 	return locks.Do(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: objectType, ID: id},
 		MaxHold: time.Minute,
-	}, func(ctx context.Context, _ *applock.Lease) error {
+	}, func(ctx context.Context, _ applock.Lease) error {
 		return run(ctx)
 	})
 }
@@ -125,7 +125,7 @@ func reconcile(ctx context.Context, locks applock.Locker, work func(ctx context.
 		Object:  applock.Object{Type: "job", ID: "reconcile"},
 		MaxHold: 2 * time.Hour,
 		TTL:     30 * time.Second,
-	}, func(ctx context.Context, _ *applock.Lease) error {
+	}, func(ctx context.Context, _ applock.Lease) error {
 		return work(ctx)
 	})
 	if !ran && errors.Is(err, applock.ErrHeld) {
@@ -159,7 +159,7 @@ func Example_reconcile() {
 
 // lead has one of several candidates lead, until ctx ends. When a leader crashes, the next one follows within 15 s; when it is
 // started again under its own name before, at once, and whatever its predecessor still does is fenced off.
-func lead(ctx context.Context, locks applock.Locker, candidate string, work func(ctx context.Context, lease *applock.Lease) error) error {
+func lead(ctx context.Context, locks applock.Locker, candidate string, work func(ctx context.Context, lease applock.Lease) error) error {
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, applock.AcquireRequest{
 			Object:  applock.Object{Type: "leader", ID: "billing"},
@@ -209,7 +209,7 @@ func Example_lead() {
 	go func() { _ = observe(ctx, one, func(leader string) { leaders <- leader }) }()
 	<-leaders // nobody
 	done := make(chan struct{})
-	work := func(ctx context.Context, _ *applock.Lease) error {
+	work := func(ctx context.Context, _ applock.Lease) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
@@ -276,7 +276,7 @@ func charge(ctx context.Context, db *sql.DB, locks applock.Locker, event string,
 	return locks.Do(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: "webhook", ID: event},
 		MaxHold: time.Minute,
-	}, func(ctx context.Context, _ *applock.Lease) error {
+	}, func(ctx context.Context, _ applock.Lease) error {
 		var outcome string
 		err := db.QueryRowContext(ctx, "SELECT outcome FROM webhook WHERE id = $1", event).Scan(&outcome)
 		switch {
@@ -398,13 +398,13 @@ func numberInvoices(ctx context.Context, db *sql.DB, number func(tx *sql.Tx, inv
 // rebuild works for hours. A crashed node frees the object in 30 s; a node that has lost it stops at the next batch.
 func rebuild(
 	ctx context.Context, locks applock.Locker, batches []string,
-	write func(ctx context.Context, lease *applock.Lease, batch string) error,
+	write func(ctx context.Context, lease applock.Lease, batch string) error,
 ) error {
 	return locks.Do(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: "index", ID: "customers"},
 		MaxHold: 6 * time.Hour,
 		TTL:     30 * time.Second,
-	}, func(ctx context.Context, lease *applock.Lease) error {
+	}, func(ctx context.Context, lease applock.Lease) error {
 		for _, batch := range batches {
 			if err := context.Cause(ctx); err != nil {
 				return fmt.Errorf("before batch %s: %w", batch, err)
@@ -423,7 +423,7 @@ func Example_rebuild() {
 	_, client, remove := openShop(ctx)
 	defer remove()
 
-	err := rebuild(ctx, client, []string{"a-h", "i-p", "q-z"}, func(ctx context.Context, lease *applock.Lease, batch string) error {
+	err := rebuild(ctx, client, []string{"a-h", "i-p", "q-z"}, func(ctx context.Context, lease applock.Lease, batch string) error {
 		fmt.Println("writing", batch, "with a fence:", lease.Fence() > 0)
 		if batch == "i-p" {
 			released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: lease.Object(), Operator: lease.Owner().Operator}})

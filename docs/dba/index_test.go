@@ -9,6 +9,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
@@ -32,7 +33,7 @@ func TestIndexOnOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle, err := client.Driver().Handle()
+	handle, err := clients.Driver(client).Handle()
 	if err != nil {
 		t.Fatal(err)
 	}

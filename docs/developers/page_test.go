@@ -134,7 +134,7 @@ func errorsOfPage(t *testing.T) []row {
 		"ErrHeld": applock.ErrHeld, "ErrNotHeld": applock.ErrNotHeld, "ErrLost": applock.ErrLost, "ErrInvalid": applock.ErrInvalid,
 		"ErrContention": applock.ErrContention, "ErrBusy": applock.ErrBusy, "ErrRetry": applock.ErrRetry, "ErrOutcomeUnknown": applock.ErrOutcomeUnknown,
 		"ErrUnreachable": applock.ErrUnreachable, "ErrReadOnly": applock.ErrReadOnly, "ErrPrivilege": applock.ErrPrivilege,
-		"ErrSchema": applock.ErrSchema,
+		"ErrSchema": applock.ErrSchema, "ErrClosed": applock.ErrClosed,
 	}
 	source, err := os.ReadFile("../../applock/errors.go")
 	if err != nil {

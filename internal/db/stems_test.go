@@ -131,20 +131,20 @@ func TestMySQLQueriesEqualContract(t *testing.T) {
 // dialectsNamed are the files and folders that may name a dialect, with the reason.
 func dialectsNamed() map[string]string {
 	return map[string]string{
-		"applock/open/":        "the registry of those who open by DSN",
-		"applock/migrate/":     "the registry of those who migrate",
-		"internal/db/":         "the drivers, each below its own folder",
-		"internal/migrate/":    "what is special about migrating one, each below its own folder",
-		"internal/build/":      "what makes files of this repository",
-		"internal/testing/":    "what tests need",
-		"applock/consumers_":   "what each of them links",
-		"applock/postgres/":    "its constructor",
-		"applock/mysql/":       "its constructor",
-		"applock/db2/":         "its constructor",
-		"applock/sqlite/":      "its constructor",
-		"applock/applocktest/": "it is one, in memory",
-		"applock/pgadvisory/":  "locks of one product",
-		"applock/getlock/":     "locks of one product",
+		"applock/open/":             "the registry of those who open by DSN",
+		"applock/migrate/":          "the registry of those who migrate",
+		"internal/db/":              "the drivers, each below its own folder",
+		"internal/migrate/":         "what is special about migrating one, each below its own folder",
+		"internal/build/":           "what makes files of this repository",
+		"internal/testing/":         "what tests need",
+		"applock/consumers_":        "what each of them links",
+		"applock/postgres/":         "its constructor",
+		"applock/mysql/":            "its constructor",
+		"applock/db2/":              "its constructor",
+		"applock/sqlite/":           "its constructor",
+		"applock/applocktest/":      "it is one, in memory",
+		"applock/lease/pgadvisory/": "locks of one product",
+		"applock/lease/getlock/":    "locks of one product",
 	}
 }
 

@@ -306,7 +306,7 @@ func statsThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 
 func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	var events []db.Event
-	request := applock.EventsRequest{
+	request := applock.HistoryRequest{
 		ObjectType: args["object_type"],
 		ObjectID:   args["object_id"],
 		Operator:   args["operator_id"],
@@ -316,7 +316,7 @@ func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args)
 
 		NewestFirst: args["newest_first"] == "Y",
 	}
-	for event, err := range client.Events(ctx, request) {
+	for event, err := range client.History(ctx, request) {
 		if err != nil {
 			return AnswerOrError(Answer{}, err)
 		}

@@ -50,7 +50,7 @@ type Locker struct {
 	config Config
 
 	mutex   sync.Mutex
-	running map[string]*applock.Lease // by the names of the jobs
+	running map[string]applock.Lease // by the names of the jobs
 }
 
 var (
@@ -84,7 +84,7 @@ func New(locks applock.Locker, config Config) (*Locker, error) {
 	case config.TTL < time.Second || config.TTL%time.Second != 0:
 		return nil, invalid("TTL", "must be a whole number of seconds")
 	}
-	return &Locker{locks: locks, config: config, running: map[string]*applock.Lease{}}, nil
+	return &Locker{locks: locks, config: config, running: map[string]applock.Lease{}}, nil
 }
 
 func invalid(argument, reason string) error {
@@ -112,7 +112,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 
 // Lease returns the lease of the run of the job with this name that is under way here, nil if there is none. Its
 // context ends when the lease is lost, or MaxHold is over.
-func (l *Locker) Lease(key string) *applock.Lease {
+func (l *Locker) Lease(key string) applock.Lease {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.running[key]
@@ -131,7 +131,7 @@ func (l *Locker) end(r *run) {
 type run struct {
 	locker *Locker
 	key    string
-	lease  *applock.Lease
+	lease  applock.Lease
 	began  time.Time
 }
 

@@ -321,7 +321,7 @@ type recorder struct {
 	request applock.AcquireRequest
 }
 
-func (r *recorder) TryAcquire(_ context.Context, request applock.AcquireRequest) (*applock.Lease, error) {
+func (r *recorder) TryAcquire(_ context.Context, request applock.AcquireRequest) (applock.Lease, error) {
 	r.request = request
 	return nil, &applock.HeldError{Object: request.Object}
 }

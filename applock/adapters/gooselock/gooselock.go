@@ -43,7 +43,7 @@ type Locker struct {
 
 	// turn is full from Lock to Unlock, and whoever has filled it has the lease.
 	turn  chan struct{}
-	lease *applock.Lease
+	lease applock.Lease
 }
 
 var _ lock.Locker = (*Locker)(nil)

@@ -24,7 +24,7 @@ func Example() {
 	ctx := context.Background()
 	meters := sdkmetric.NewMeterProvider()  // with a reader, such as that of an exporter
 	tracers := sdktrace.NewTracerProvider() // with an exporter
-	events, err := otelapplock.Events(otelapplock.Config{
+	hooks, err := otelapplock.Hooks(otelapplock.Config{
 		MeterProvider:  meters,
 		TracerProvider: tracers,
 		Attributes:     []attribute.KeyValue{semconv.DBSystemNameSQLite},
@@ -39,7 +39,7 @@ func Example() {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	dsn := "sqlite:" + filepath.Join(folder, "applock.db")
-	client, err := open.ByDSN(ctx, dsn, open.Config{Events: events}) // or postgres.New, mysql.New
+	client, err := open.ByDSN(ctx, dsn, open.Config{LeaseHooks: hooks}) // or postgres.New, mysql.New
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func Example() {
 	}
 
 	nightly := applock.AcquireRequest{Object: applock.Object{Type: "job", ID: "nightly"}, MaxHold: time.Hour}
-	err = client.Do(ctx, nightly, func(context.Context, *applock.Lease) error {
+	err = client.Do(ctx, nightly, func(context.Context, applock.Lease) error {
 		fmt.Println("at work, alone")
 		return nil
 	})

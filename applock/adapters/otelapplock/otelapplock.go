@@ -1,5 +1,5 @@
 // Package otelapplock tells OpenTelemetry of leases: how many are acquired, refused and lost, how long callers wait for them, and how
-// long they are held. [Events] makes what a client, or another backend, takes as its Events.
+// long they are held. [Hooks] makes what a client, or another backend, takes as its Hooks.
 //
 // The names follow the semantic conventions 1.43.0 of OpenTelemetry: units and error.type those of metrics and of recording errors
 // (https://opentelemetry.io/docs/specs/semconv/general/metrics/,
@@ -37,6 +37,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // Config says whom to tell. Its zero value is usable.
@@ -60,9 +61,9 @@ const (
 	operationWait = "applock.acquire"
 )
 
-// Events returns what tells OpenTelemetry of leases, for the field Events of the configuration of a client or of a backend. It may be
+// Hooks returns what tells OpenTelemetry of leases, for the field Hooks of the configuration of a client or of a backend. It may be
 // used for several. The error is that of a meter that refuses an instrument.
-func Events(config Config) (applock.Events, error) {
+func Hooks(config Config) (lease.Hooks, error) {
 	if config.MeterProvider == nil {
 		config.MeterProvider = otel.GetMeterProvider()
 	}
@@ -87,10 +88,10 @@ func Events(config Config) (applock.Events, error) {
 	r.holds, errs[4] = meter.Float64Histogram("applock.hold.duration", metric.WithUnit("s"),
 		metric.WithDescription("From the acquisition until the release, or the loss."),
 		metric.WithExplicitBucketBoundaries(.01, .1, 1, 10, 60, 600, 3600, 8*3600, 24*3600, 7*24*3600))
-	return applock.Events{Waited: r.waited, Held: r.held, Lost: r.lost}, errors.Join(errs[:]...)
+	return lease.Hooks{Waited: r.waited, Held: r.held, Lost: r.lost}, errors.Join(errs[:]...)
 }
 
-// recorder is what Events returns. It is safe for concurrent use.
+// recorder is what Hooks returns. It is safe for concurrent use.
 type recorder struct {
 	tracer                         trace.Tracer
 	attributes                     []attribute.KeyValue

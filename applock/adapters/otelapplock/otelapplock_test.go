@@ -19,6 +19,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/otelapplock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // telemetry is what has arrived.
@@ -26,7 +27,7 @@ type telemetry struct {
 	reader *metric.ManualReader
 	spans  *tracetest.InMemoryExporter
 	tracer *sdktrace.TracerProvider
-	events applock.Events
+	hooks  lease.Hooks
 }
 
 func newTelemetry(t *testing.T) telemetry {
@@ -34,7 +35,7 @@ func newTelemetry(t *testing.T) telemetry {
 	o := telemetry{reader: metric.NewManualReader(), spans: tracetest.NewInMemoryExporter()}
 	o.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(o.spans))
 	var err error
-	o.events, err = otelapplock.Events(otelapplock.Config{
+	o.hooks, err = otelapplock.Hooks(otelapplock.Config{
 		MeterProvider:  metric.NewMeterProvider(metric.WithReader(o.reader)),
 		TracerProvider: o.tracer,
 		Attributes:     []attribute.KeyValue{semconv.DBSystemNamePostgreSQL},
@@ -110,7 +111,7 @@ func (s *shelf) Release(context.Context, applock.Grant) error {
 	return nil
 }
 
-func (s *shelf) Renew(context.Context, []applock.Renewal) ([]applock.Renewed, error) { return nil, nil }
+func (s *shelf) Renew(context.Context, []lease.Renewal) ([]lease.Renewed, error) { return nil, nil }
 
 func equal(t *testing.T, what string, got []string, want string) {
 	t.Helper()
@@ -125,7 +126,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newTelemetry(t)
-		locks := applock.NewLeases(&shelf{}, applock.LeasesConfig{Events: o.events})
+		locks := lease.New(&shelf{}, lease.Config{Hooks: o.hooks})
 		defer func() { _ = locks.Close() }()
 		request := applock.AcquireRequest{
 			Object: applock.Object{Type: "job", ID: "nightly"}, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour,
@@ -192,7 +193,7 @@ func TestErrorTypes(t *testing.T) {
 		{errors.New("a secret"), "_OTHER"},
 	} {
 		o := newTelemetry(t)
-		o.events.Waited(t.Context(), applock.Object{Type: "job", ID: "nightly"}, time.Second, test.err)
+		o.hooks.Waited(t.Context(), applock.Object{Type: "job", ID: "nightly"}, time.Second, test.err)
 		if lines := strings.Join(o.measured(t), "\n"); !strings.Contains(lines, "error.type="+test.want) || strings.Contains(lines, "secret") {
 			t.Errorf("%v: %s, want error.type=%s", test.err, lines, test.want)
 		}

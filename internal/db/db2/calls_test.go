@@ -15,6 +15,7 @@ import (
 	db2client "github.com/applock/applock/applock/db2"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -252,7 +253,7 @@ func TestCalls(t *testing.T) {
 	eachOperation(t, func(t *testing.T, operation db.Operation, operationCall operationCall) {
 		server, pool := newFake(t, onlyAnswer(answerTo(operation, asBytes)))
 		for _, schema := range []string{"applock", "other_schema"} {
-			caller := testclient.DB2In(t, pool, schema).Driver()
+			caller := clients.Driver(testclient.DB2In(t, pool, schema))
 			result, err := operationCall.call(t.Context(), caller)
 			if err != nil || !reflect.DeepEqual(result, operationCall.want) {
 				t.Errorf("result %+v, %v\nwant %+v", result, err, operationCall.want)
@@ -267,7 +268,7 @@ func TestCalls(t *testing.T) {
 }
 
 // Goal: text is understood as bytes and as a string, and the wall clock of a timestamp is UTC whatever location it
-// came with. Method: clients that hand values over in these ways.
+// came with. Method: programs that hand values over in these ways.
 func TestTypesOfTheClient(t *testing.T) {
 	t.Parallel()
 	inLocation := func(location *time.Location) func(value any) driver.Value {
@@ -278,18 +279,18 @@ func TestTypesOfTheClient(t *testing.T) {
 			return asBytes(value)
 		}
 	}
-	clients := map[string]func(value any) driver.Value{
+	programs := map[string]func(value any) driver.Value{
 		"Strings": func(value any) driver.Value { return value },
 		"Local":   inLocation(time.Local),
 		"East":    inLocation(time.FixedZone("east", 5*3600+1800)),
 		"West":    inLocation(time.FixedZone("west", -11*3600)),
 	}
-	for name, client := range clients {
+	for name, client := range programs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachOperation(t, func(t *testing.T, operation db.Operation, operationCall operationCall) {
 				_, pool := newFake(t, onlyAnswer(answerTo(operation, client)))
-				result, err := operationCall.call(t.Context(), testclient.DB2(t, pool).Driver())
+				result, err := operationCall.call(t.Context(), clients.Driver(testclient.DB2(t, pool)))
 				if err != nil || !reflect.DeepEqual(result, operationCall.want) {
 					t.Errorf("result %+v, %v\nwant %+v", result, err, operationCall.want)
 				}
@@ -346,7 +347,7 @@ func TestAbsentArguments(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			server, pool := newFake(t, onlyAnswer(fakeAnswer{columns: []string{"1"}}))
-			if err := test.call(t.Context(), testclient.DB2(t, pool).Driver()); err != nil {
+			if err := test.call(t.Context(), clients.Driver(testclient.DB2(t, pool))); err != nil {
 				t.Error(err)
 			}
 			got := server.statements()
@@ -426,7 +427,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 			}
 			_, pool := newFake(t, onlyAnswer(answer))
 			at := slices.IndexFunc(db.Contract(), func(operation db.Operation) bool { return operation.Name == name })
-			result, err := callOf(t, db.Contract()[at]).call(t.Context(), testclient.DB2(t, pool).Driver())
+			result, err := callOf(t, db.Contract()[at]).call(t.Context(), clients.Driver(testclient.DB2(t, pool)))
 			if err != nil || !reflect.DeepEqual(result, test.want) {
 				t.Errorf("result %+v, %v\nwant %+v", result, err, test.want)
 			}
@@ -462,7 +463,7 @@ func TestCallsInTransaction(t *testing.T) {
 			}
 			return answerTo(operation, asBytes)
 		}
-		outside := testclient.DB2In(t, pool, "other_schema").Driver()
+		outside := clients.Driver(testclient.DB2In(t, pool, "other_schema"))
 		tx := begin(t, pool)
 		inside := withTx(t, outside, tx)
 		for _, fails = range []error{nil, &db2Error{"23505", -803, "SQL0803N"}, nil} {
@@ -505,7 +506,7 @@ func TestConnectionIsGivenBack(t *testing.T) {
 				server, pool := newFake(t, onlyAnswer(answer))
 				server.lenient = name == "WrongColumns"
 				pool.SetMaxOpenConns(1)
-				caller := testclient.DB2(t, pool).Driver()
+				caller := clients.Driver(testclient.DB2(t, pool))
 				result, err := operationCall.call(t.Context(), caller)
 				if err == nil {
 					t.Error("no error")
@@ -530,7 +531,7 @@ func TestConnectionIsGivenBack(t *testing.T) {
 func TestWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	server, pool := newFake(t, onlyAnswer(answerTo(db.Operation{Version: true}, asBytes)))
-	caller := testclient.DB2(t, pool).Driver()
+	caller := clients.Driver(testclient.DB2(t, pool))
 	if _, err := db2client.New(pool, db2client.Config{Schema: `a"b`}); !errors.Is(err, applock.ErrInvalid) {
 		t.Error("a bad schema was accepted")
 	}

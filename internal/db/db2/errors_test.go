@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -110,7 +111,7 @@ func TestErrorsOfCalls(t *testing.T) {
 			"close":     {columns: columns, closeErr: c.err},
 		} {
 			server, pool := newFake(t, onlyAnswer(failing))
-			caller := testclient.DB2(t, pool).Driver()
+			caller := clients.Driver(testclient.DB2(t, pool))
 			err := caller.AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
 			if kind := db.KindOf(err); kind != c.kind {
 				t.Errorf("%s: kind %d, want %d: %v", place, kind, c.kind, err)
@@ -140,7 +141,7 @@ func TestErrorsOfConnecting(t *testing.T) {
 	eachError(t, func(t *testing.T, c errorCase) {
 		server, pool := newFake(t, nil)
 		server.refuse(c.err)
-		err := testclient.DB2(t, pool).Driver().AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
+		err := clients.Driver(testclient.DB2(t, pool)).AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
 		want := c.atConnect
 		if want == db.KindOther {
 			want = c.kind
@@ -168,7 +169,7 @@ func TestErrorsOfAllOperations(t *testing.T) {
 			return fakeAnswer{err: cause}
 		}
 		tx := begin(t, pool)
-		outside := testclient.DB2(t, pool).Driver()
+		outside := clients.Driver(testclient.DB2(t, pool))
 		for _, caller := range []db.Driver{outside, withTx(t, outside, tx)} {
 			result, err := operationCall.call(t.Context(), caller)
 			if db.KindOf(err) != db.KindSchema || result != nil && !reflect.ValueOf(result).IsZero() {
@@ -325,7 +326,7 @@ func TestContextEndsDuringCall(t *testing.T) {
 						ctx, cancel := endingIn(t.Context())
 						defer cancel()
 						begun := time.Now()
-						result, err := operationCall.call(ctx, testclient.DB2(t, pool).Driver())
+						result, err := operationCall.call(ctx, clients.Driver(testclient.DB2(t, pool)))
 						if waited := time.Since(begun); waited != time.Second || server.works() != 1 {
 							t.Errorf("returned after %s, want 1s; the server works on %d statements", waited, server.works())
 						}
@@ -438,7 +439,7 @@ func TestContextEndedBefore(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		outside := testclient.DB2(t, pool).Driver()
+		outside := clients.Driver(testclient.DB2(t, pool))
 		_, err := operationCall.call(ctx, outside)
 		if !errors.Is(err, context.Canceled) || db.KindOf(err) == db.KindInFlight || server.connections != 0 {
 			t.Errorf("error = %v, %d connections were made", err, server.connections)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
@@ -145,7 +146,7 @@ func (d hsqldbDatabases) place(t testing.TB) contract.Place {
 	}
 	return contract.Place{
 		Client: client,
-		Driver: testclient.DB2(t, handle).Driver(),
+		Driver: clients.Driver(testclient.DB2(t, handle)),
 		SQL:    handle,
 		Table:  "applock.appl_lock",
 		Executors: map[string]scenario.Executor{

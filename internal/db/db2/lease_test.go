@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/locktest"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/hsqldb"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -33,7 +34,7 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 			client := testclient.DB2(t, handle)
 			return client, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
 		},
-		Direct: func(_ context.Context, name string) (applock.Backend, func() error, error) {
+		Direct: func(_ context.Context, name string) (lease.Backend, func() error, error) {
 			handle := databases.bridge.Again(name)
 			client := testclient.DB2(t, handle)
 			return operations{client}, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
@@ -53,7 +54,7 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 // package.
 type operations struct{ client *applock.Client }
 
-// Take is [applock.Backend.Take].
+// Take is [lease.Backend.Take].
 func (o operations) Take(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -64,7 +65,7 @@ func (o operations) Take(
 	return o.client.Transfer(ctx, applock.TransferRequest{Object: object, From: owner.Operator, To: owner, TTL: ttl})
 }
 
-// Release is [applock.Backend.Release].
+// Release is [lease.Backend.Release].
 func (o operations) Release(ctx context.Context, grant applock.Grant) error {
 	request := applock.ReleaseRequest{Key: grant.Key()}
 	released, err := o.client.Release(ctx, request)
@@ -74,15 +75,15 @@ func (o operations) Release(ctx context.Context, grant applock.Grant) error {
 	return err
 }
 
-// Renew is [applock.Backend.Renew].
-func (o operations) Renew(ctx context.Context, renewals []applock.Renewal) (answers []applock.Renewed, err error) {
+// Renew is [lease.Backend.Renew].
+func (o operations) Renew(ctx context.Context, renewals []lease.Renewal) (answers []lease.Renewed, err error) {
 	for _, renewal := range renewals {
 		grant := renewal.Grant
 		renewed, err := o.client.Renew(ctx, grant.Key(), renewal.TTL)
 		if err != nil && !errors.Is(err, applock.ErrLost) {
 			return answers, err
 		}
-		answers = append(answers, applock.Renewed{Object: grant.Object, Lost: err, ExpiresAt: renewed.ExpiresAt})
+		answers = append(answers, lease.Renewed{Object: grant.Object, Lost: err, ExpiresAt: renewed.ExpiresAt})
 	}
 	return answers, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -136,7 +137,7 @@ func TestReads(t *testing.T) {
 			}
 			answer.rows = [][]driver.Value{row, row}
 			server, pool := newFake(t, onlyAnswer(answer))
-			caller := testclient.DB2(t, pool).Driver()
+			caller := clients.Driver(testclient.DB2(t, pool))
 			result, err := test.read(t.Context(), caller)
 			rows := reflect.ValueOf(result)
 			if err != nil || rows.Len() != len(answer.rows) {
@@ -172,14 +173,14 @@ func TestReadsOfNull(t *testing.T) {
 	t.Parallel()
 	none := []byte{}
 	_, pool := newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 5), rows: [][]driver.Value{{[]byte("t"), nil, nil, []byte("Y"), []byte("ALL")}}}))
-	policies, err := testclient.DB2(t, pool).Driver().ApplLockPolicies(t.Context(), db.ApplLockPoliciesParams{})
+	policies, err := clients.Driver(testclient.DB2(t, pool)).ApplLockPolicies(t.Context(), db.ApplLockPoliciesParams{})
 	if want := (db.Policy{ObjectType: "t", TakeReasonFL: db.Yes, HistoryLevel: db.HistoryAll}); err != nil || len(policies) != 1 || policies[0] != want {
 		t.Errorf("policies %v, %v, want %v", policies, err, want)
 	}
 	_, pool = newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 11), rows: [][]driver.Value{{
 		[]byte("t"), []byte("i"), []byte("o"), none, []byte("p"), moment("since_ts"), nil, int64(3), none, none, int64(0),
 	}}}))
-	waiters, err := testclient.DB2(t, pool).Driver().ApplLockWaiting(t.Context(), db.ApplLockWaitingParams{})
+	waiters, err := clients.Driver(testclient.DB2(t, pool)).ApplLockWaiting(t.Context(), db.ApplLockWaitingParams{})
 	want := db.Waiter{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "p", SinceTS: moment("since_ts"), WaitedSeconds: 3}
 	if err != nil || len(waiters) != 1 || waiters[0] != want {
 		t.Errorf("waiters %v, %v, want %v", waiters, err, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/internal/testing/testclient"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -100,7 +101,7 @@ func TestRenewalsFitIntoCalls(t *testing.T) {
 		server := &renewals{t: t}
 		_, pool := newFake(t, server.answer)
 		grants, objects := grantsOf(test.count, test.id)
-		renewed, err := testclient.DB2(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+		renewed, err := clients.Driver(testclient.DB2(t, pool)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 		if err != nil || !slices.Equal(objectsOf(renewed), objects) {
 			t.Errorf("%d grants with ids of %d bytes: renewed %v, %v", test.count, len(test.id), objectsOf(renewed), err)
 		}
@@ -120,7 +121,7 @@ func TestRenewalsFitIntoCalls(t *testing.T) {
 	for i := range 2500 {
 		short = append(short, db.RenewableGrant{ObjectType: "t", ObjectID: strconv.Itoa(i), OperatorID: "o", Fence: 1, TTLSeconds: 1})
 	}
-	if renewed, err := testclient.DB2(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: short}); err != nil || len(renewed) != len(short) {
+	if renewed, err := clients.Driver(testclient.DB2(t, pool)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: short}); err != nil || len(renewed) != len(short) {
 		t.Errorf("renewed %d, %v, want %d", len(renewed), err, len(short))
 	}
 	for _, call := range server.calls {
@@ -154,7 +155,7 @@ func TestRenewalPassesOverLockedRows(t *testing.T) {
 			t.Parallel()
 			server := &renewals{t: t, locked: test.locked, err: test.err}
 			_, pool := newFake(t, server.answer)
-			renewed, err := testclient.DB2(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+			renewed, err := clients.Driver(testclient.DB2(t, pool)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 			want := slices.DeleteFunc(slices.Clone(objects), func(object string) bool { return slices.Contains(test.locked, object) })
 			if err != nil || !slices.Equal(objectsOf(renewed), want) {
 				t.Errorf("renewed %v, %v, want all but %v", objectsOf(renewed), err, test.locked)
@@ -174,7 +175,7 @@ func TestRenewalFails(t *testing.T) {
 	busy := &renewals{t: t, locked: objects[1:2], err: answer(-911, "40001", rolledBack+`"68".`)}
 	_, pool := newFake(t, busy.answer)
 	tx := begin(t, pool)
-	renewed, err := withTx(t, testclient.DB2(t, pool).Driver(), tx).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+	renewed, err := withTx(t, clients.Driver(testclient.DB2(t, pool)), tx).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 	if db.KindOf(err) != db.KindBusy || renewed != nil || len(busy.calls) != 1 {
 		t.Errorf("in a transaction: renewed %v, %v, in %d calls", renewed, err, len(busy.calls))
 	}
@@ -193,7 +194,7 @@ func TestRenewalFails(t *testing.T) {
 			}
 			return answer
 		})
-		renewed, err := testclient.DB2(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+		renewed, err := clients.Driver(testclient.DB2(t, pool)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 		if !errors.Is(err, cause) || db.KindOf(err) != db.KindPrivilege || renewed != nil {
 			t.Errorf("%s: renewed %v, %v, want %v", name, renewed, err, cause)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/db2"
 	db2migrations "github.com/applock/applock/internal/migrate/db2"
 	"github.com/applock/applock/internal/scenario"
@@ -71,7 +72,7 @@ func placeOnServer(t testing.TB, dsn string) contract.Place {
 	}
 	return contract.Place{
 		Client: client,
-		Driver: client.Driver(),
+		Driver: clients.Driver(client),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",

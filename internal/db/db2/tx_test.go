@@ -12,6 +12,7 @@ import (
 
 	"github.com/applock/applock/internal/testing/testclient"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -71,7 +72,7 @@ func TestInTx(t *testing.T) {
 						err = panicked
 					}
 				}()
-				return testclient.DB2(t, pool).Driver().InTx(t.Context(), func(driver db.Driver) error {
+				return clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(driver db.Driver) error {
 					return errors.Join(assertGrant(t.Context(), driver), assertGrant(t.Context(), driver), test.end())
 				})
 			}()
@@ -81,7 +82,7 @@ func TestInTx(t *testing.T) {
 			if got := sentIn(t, server); !slices.Equal(got, []string{"BEGIN", assertCallText, assertCallText, test.last}) {
 				t.Errorf("sent %q, want %s in the end", got, test.last)
 			}
-			if err := assertGrant(t.Context(), testclient.DB2(t, pool).Driver()); err != nil || server.connections != 1 {
+			if err := assertGrant(t.Context(), clients.Driver(testclient.DB2(t, pool))); err != nil || server.connections != 1 {
 				t.Errorf("the next call: %v, on one of %d connections", err, server.connections)
 			}
 		})
@@ -95,7 +96,7 @@ func TestInTxInsideTransaction(t *testing.T) {
 	server, pool := newFake(t, txServer(nil))
 	tx := begin(t, pool)
 	server.statements()
-	inside := withTx(t, testclient.DB2(t, pool).Driver(), tx)
+	inside := withTx(t, clients.Driver(testclient.DB2(t, pool)), tx)
 	for _, want := range []error{nil, refused} {
 		err := inside.InTx(t.Context(), func(driver db.Driver) error {
 			return errors.Join(assertGrant(t.Context(), driver), want)
@@ -111,7 +112,7 @@ func TestInTxInsideTransaction(t *testing.T) {
 		t.Error(err)
 	}
 	server.statements()
-	err := testclient.DB2(t, pool).Driver().InTx(t.Context(), func(driver db.Driver) error {
+	err := clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(driver db.Driver) error {
 		return driver.InTx(t.Context(), func(driver db.Driver) error { return assertGrant(t.Context(), driver) })
 	})
 	if got := sentIn(t, server); err != nil || !slices.Equal(got, []string{"BEGIN", assertCallText, "COMMIT"}) {
@@ -141,7 +142,7 @@ func TestInTxEndFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, pool := newFake(t, txServer(map[string]fakeAnswer{test.text: {err: test.cause}}))
-			err := testclient.DB2(t, pool).Driver().InTx(t.Context(), func(driver db.Driver) error {
+			err := clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(driver db.Driver) error {
 				return errors.Join(assertGrant(t.Context(), driver), test.result)
 			})
 			want := test.cause
@@ -160,7 +161,7 @@ func TestInTxEndFails(t *testing.T) {
 	if err := pool.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := testclient.DB2(t, pool).Driver().InTx(t.Context(), func(db.Driver) error { panic("it was called") })
+	err := clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(db.Driver) error { panic("it was called") })
 	if db.KindOf(err) != db.KindClosed {
 		t.Errorf("without a connection: %v", err)
 	}
@@ -180,7 +181,7 @@ func TestInTxIsUndone(t *testing.T) {
 			}
 			return txServer(nil)(statement)
 		})
-		err := testclient.DB2(t, pool).Driver().InTx(t.Context(), func(driver db.Driver) error {
+		err := clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(driver db.Driver) error {
 			for range 3 {
 				_ = assertGrant(t.Context(), driver)
 			}
@@ -196,7 +197,7 @@ func TestInTxIsUndone(t *testing.T) {
 	// The transaction of a caller is the caller's, and has nothing to do with it.
 	_, pool := newFake(t, txServer(map[string]fakeAnswer{assertCallText: {err: answer(-911, "40001", rolledBack+`"68".`)}}))
 	tx := begin(t, pool)
-	err := testclient.DB2(t, pool).Driver().InTx(t.Context(), func(driver db.Driver) error {
+	err := clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(driver db.Driver) error {
 		_ = assertGrant(t.Context(), withTx(t, driver, tx))
 		return nil
 	})
@@ -233,7 +234,7 @@ func TestInTxContextEnds(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				begun := time.Now()
-				err := testclient.DB2(t, pool).Driver().InTx(ctx, func(driver db.Driver) error { return assertGrant(ctx, driver) })
+				err := clients.Driver(testclient.DB2(t, pool)).InTx(ctx, func(driver db.Driver) error { return assertGrant(ctx, driver) })
 				if waited := time.Since(begun); waited != time.Second || !errors.Is(err, context.DeadlineExceeded) || db.KindOf(err) != test.want {
 					t.Errorf("error = %v of kind %d after %s", err, db.KindOf(err), waited)
 				}
@@ -250,7 +251,7 @@ func TestInTxContextEnds(t *testing.T) {
 	}
 	server, pool := newFake(t, txServer(nil))
 	ctx, cancel := context.WithCancel(t.Context())
-	err := testclient.DB2(t, pool).Driver().InTx(ctx, func(driver db.Driver) error {
+	err := clients.Driver(testclient.DB2(t, pool)).InTx(ctx, func(driver db.Driver) error {
 		defer cancel()
 		return assertGrant(ctx, driver)
 	})
@@ -261,7 +262,7 @@ func TestInTxContextEnds(t *testing.T) {
 	if !eventually(rolledBack) || !slices.Equal(sentIn(t, server), []string{"BEGIN", assertCallText, "ROLLBACK"}) {
 		t.Error("it was not rolled back")
 	}
-	err = testclient.DB2(t, pool).Driver().InTx(ctx, func(db.Driver) error { panic("it was called") })
+	err = clients.Driver(testclient.DB2(t, pool)).InTx(ctx, func(db.Driver) error { panic("it was called") })
 	if got := server.statements(); !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindOther || len(got) != 0 {
 		t.Errorf("ended before: %v, sent %v", err, got)
 	}
@@ -271,7 +272,7 @@ func TestInTxContextEnds(t *testing.T) {
 func TestListen(t *testing.T) {
 	t.Parallel()
 	_, pool := newFake(t, nil)
-	if listener, err := testclient.DB2(t, pool).Driver().Listen(t.Context()); !errors.Is(err, db.ErrNoListen) || listener != nil {
+	if listener, err := clients.Driver(testclient.DB2(t, pool)).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) || listener != nil {
 		t.Errorf("%v, %v, want %v", listener, err, db.ErrNoListen)
 	}
 }

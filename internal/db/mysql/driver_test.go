@@ -13,6 +13,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
@@ -114,7 +115,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 	})
 	return contract.Place{
 		Client: client,
-		Driver: testclient.MySQL(t, handle).Driver(),
+		Driver: clients.Driver(testclient.MySQL(t, handle)),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "appl_lock",

@@ -18,6 +18,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -104,7 +105,7 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 // requireWaiting goes through the operations that the façade keeps to itself.
 func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	t.Helper()
-	driver := testclient.MySQLIn(t, handle, schema).Driver()
+	driver := clients.Driver(testclient.MySQLIn(t, handle, schema))
 	ctx := t.Context()
 	var grant db.RenewableGrant
 	err := driver.InTx(ctx, func(d db.Driver) error {

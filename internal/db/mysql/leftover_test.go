@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -30,7 +31,7 @@ func TestNoTransactionIsLeft(t *testing.T) {
 				t.Helper()
 				place := newPlace(t, product)
 				handle := oneConnection(t, place.DSN, nil)
-				own := testclient.MySQL(t, handle).Driver()
+				own := clients.Driver(testclient.MySQL(t, handle))
 				if err := getIn(t, own, "1"); err != nil {
 					t.Fatal(err)
 				}

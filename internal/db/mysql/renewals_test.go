@@ -17,6 +17,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -310,12 +311,12 @@ func TestRenewedNames(t *testing.T) {
 		for _, interpolate := range []bool{false, true} {
 			handle := testdb.OpenMySQL(t, place.DSN, func(config *driver.Config) { config.InterpolateParams = interpolate })
 			for i, grant := range grants {
-				answers, err := testclient.MySQL(t, handle).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants[i : i+1]})
+				answers, err := clients.Driver(testclient.MySQL(t, handle)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants[i : i+1]})
 				if err != nil || len(answers) != 1 || answers[0].Outcome != db.Renewed || answers[0].ObjectID != grant.ObjectID {
 					t.Errorf("%q: %+v, %v, want RENEWED", grant.ObjectID, answers, err)
 				}
 			}
-			answers, err := testclient.MySQL(t, handle).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+			answers, err := clients.Driver(testclient.MySQL(t, handle)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 			if err != nil || len(answers) != len(names) {
 				t.Errorf("all: %d answers, %v, want %d", len(answers), err, len(names))
 			}

@@ -17,6 +17,7 @@ import (
 	client "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 )
@@ -104,7 +105,7 @@ func TestCommitIsInterpreted(t *testing.T) {
 				defer func() { _ = handle.Close() }()
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				err = testclient.MySQL(t, handle).Driver().InTx(ctx, func(d db.Driver) error { return getIn(t, d, "1") })
+				err = clients.Driver(testclient.MySQL(t, handle)).InTx(ctx, func(d db.Driver) error { return getIn(t, d, "1") })
 				if err == nil || db.KindOf(err) != want.kind {
 					t.Errorf("%v (kind %d), want kind %d", err, db.KindOf(err), want.kind)
 				}
@@ -124,7 +125,7 @@ func TestInTxIsReadCommitted(t *testing.T) {
 		place := newPlace(t, product)
 		handle := oneConnection(t, place.DSN, nil)
 		mustQuery(t, handle, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
-		own := testclient.MySQL(t, handle).Driver()
+		own := clients.Driver(testclient.MySQL(t, handle))
 		err := own.InTx(t.Context(), func(d db.Driver) error {
 			requireHeld(t, d, "1", false)
 			if err := getIn(t, place.Driver, "1"); err != nil {
@@ -173,7 +174,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 		handle := oneConnection(t, place.DSN, nil)
 		id := value(t, handle, "SELECT CONNECTION_ID()")
 		cause := errors.New("cause")
-		err := testclient.MySQL(t, handle).Driver().InTx(t.Context(), func(d db.Driver) error {
+		err := clients.Driver(testclient.MySQL(t, handle)).InTx(t.Context(), func(d db.Driver) error {
 			if err := getIn(t, d, "1"); err != nil {
 				return err
 			}
@@ -186,7 +187,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 		if again := value(t, handle, "SELECT CONNECTION_ID()"); again == id {
 			t.Errorf("connection %s is in use again", id)
 		}
-		if err := getIn(t, testclient.MySQL(t, handle).Driver(), "1"); err != nil {
+		if err := getIn(t, clients.Driver(testclient.MySQL(t, handle)), "1"); err != nil {
 			t.Errorf("get afterwards: %v", err)
 		}
 	})

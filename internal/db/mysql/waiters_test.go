@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/internal/testing/testclient"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
@@ -407,7 +408,7 @@ func TestWaitersTable(t *testing.T) {
 // Goal: there are no messages of releases here, and the driver says so. Method: ask for them.
 func TestListen(t *testing.T) {
 	t.Parallel()
-	if listener, err := testclient.MySQL(t, new(sql.DB)).Driver().Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
+	if listener, err := clients.Driver(testclient.MySQL(t, new(sql.DB))).Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("%v, %v, want ErrNoListen", listener, err)
 	}
 }

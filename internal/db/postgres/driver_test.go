@@ -12,6 +12,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
@@ -47,7 +48,7 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 	}
 	return contract.Place{
 		Client: client,
-		Driver: testclient.Postgres(t, pool).Driver(),
+		Driver: clients.Driver(testclient.Postgres(t, pool)),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -291,7 +292,7 @@ func TestExpiryWhileRenewing(t *testing.T) {
 	call(t, pool, `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN IF new.object_id = '1' THEN PERFORM pg_sleep(1.5); END IF; RETURN new; END $$`)
 	call(t, pool, "CREATE TRIGGER slow BEFORE UPDATE ON applock.appl_lock FOR EACH ROW EXECUTE FUNCTION slow()")
-	answers, err := testclient.Postgres(t, pool).Driver().RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{
+	answers, err := clients.Driver(testclient.Postgres(t, pool)).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: []db.RenewableGrant{
 		{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", Fence: 1, TTLSeconds: 60},
 		{ObjectType: "customer", ObjectID: "2", OperatorID: "JDOE", Fence: 2, TTLSeconds: 60},
 	}})
@@ -303,7 +304,7 @@ func TestExpiryWhileRenewing(t *testing.T) {
 // Goal: a batch is bounded. Method: one grant too many.
 func TestTooManyGrants(t *testing.T) {
 	t.Parallel()
-	driver := testclient.Postgres(t, migratedPool(t)).Driver()
+	driver := clients.Driver(testclient.Postgres(t, migratedPool(t)))
 	grants := make([]db.RenewableGrant, db.MaxGrants+1)
 	for i := range grants {
 		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: fmt.Sprint(i), OperatorID: "JDOE", Fence: 1, TTLSeconds: 1}
@@ -348,7 +349,7 @@ func TestInTx(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
 	newPlace(t, dsn)
-	driver := testclient.Postgres(t, newPool(t, dsn)).Driver()
+	driver := clients.Driver(testclient.Postgres(t, newPool(t, dsn)))
 	get := func(t *testing.T, d db.Driver, id string) {
 		t.Helper()
 		if _, err := d.GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "t", ObjectID: id, OperatorID: "JDOE", TTLSeconds: 60}); err != nil {
@@ -366,7 +367,7 @@ func TestInTx(t *testing.T) {
 	t.Run("ReadCommitted", func(t *testing.T) {
 		t.Parallel()
 		pool := newPool(t, dsn+"&default_transaction_isolation=serializable")
-		err := testclient.Postgres(t, pool).Driver().InTx(t.Context(), func(d db.Driver) error {
+		err := clients.Driver(testclient.Postgres(t, pool)).InTx(t.Context(), func(d db.Driver) error {
 			get(t, d, "before")
 			get(t, driver, "beside")
 			_, err := d.ReleaseApplLock(t.Context(), db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "beside", OperatorID: "JDOE"})
@@ -402,7 +403,7 @@ func TestInTx(t *testing.T) {
 	t.Run("Unanswered", func(t *testing.T) {
 		t.Parallel()
 		proxy := newProxy(t, dsn)
-		err := testclient.Postgres(t, newPool(t, proxy.dsn)).Driver().InTx(t.Context(), func(d db.Driver) error {
+		err := clients.Driver(testclient.Postgres(t, newPool(t, proxy.dsn))).InTx(t.Context(), func(d db.Driver) error {
 			get(t, d, "unanswered")
 			proxy.loseAnswers()
 			return nil

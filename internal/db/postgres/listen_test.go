@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -48,7 +49,7 @@ func TestListen(t *testing.T) {
 	dsn := testdb.Postgres(t)
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
-	listening := listen(t, testclient.Postgres(t, pool).Driver())
+	listening := listen(t, clients.Driver(testclient.Postgres(t, pool)))
 	for _, id := range []string{"1", "2", "3"} {
 		call(t, pool, getCall, id, "JDOE")
 		call(t, pool, announceCall, id, "ASMITH")
@@ -107,7 +108,7 @@ func TestListenConnectsAsThePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	listening := listen(t, testclient.Postgres(t, pool).Driver())
+	listening := listen(t, clients.Driver(testclient.Postgres(t, pool)))
 	if before != 2 || after != 2 {
 		t.Errorf("the hooks were called %d and %d times, want twice each", before, after)
 	}
@@ -129,7 +130,7 @@ func TestListenConnectsAsThePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(refusing.Close)
-	if _, err := testclient.Postgres(t, refusing).Driver().Listen(t.Context()); !errors.Is(err, cause) {
+	if _, err := clients.Driver(testclient.Postgres(t, refusing)).Listen(t.Context()); !errors.Is(err, cause) {
 		t.Errorf("%v, want the hook's error", err)
 	}
 }
@@ -142,13 +143,13 @@ func TestNoListen(t *testing.T) {
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
 	inTx(t, pool, func(tx pgx.Tx) {
-		driver := postgresclient.WithTx(testclient.Postgres(t, pool), tx).Driver()
+		driver := clients.Driver(postgresclient.WithTx(testclient.Postgres(t, pool), tx))
 		if _, err := driver.Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 			t.Errorf("in a transaction: %v, want db.ErrNoListen", err)
 		}
 	})
 	pooled := newPool(t, newPooler(t, dsn))
-	if _, err := testclient.Postgres(t, pooled).Driver().Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
+	if _, err := clients.Driver(testclient.Postgres(t, pooled)).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("behind a pooler: %v, want db.ErrNoListen", err)
 	}
 	rows, err := pooled.Query(t.Context(), "SELECT pg_listening_channels()")
@@ -216,7 +217,7 @@ func TestNoListenBehindPgBouncer(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	for range 3 {
-		if _, err := testclient.Postgres(t, pool).Driver().Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
+		if _, err := clients.Driver(testclient.Postgres(t, pool)).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 			t.Errorf("%v, want db.ErrNoListen", err)
 		}
 	}
@@ -230,14 +231,14 @@ func TestListenerNoticesTheEnd(t *testing.T) {
 	newPlace(t, dsn)
 	pool := newPool(t, dsn)
 
-	ended := listen(t, testclient.Postgres(t, pool).Driver())
+	ended := listen(t, clients.Driver(testclient.Postgres(t, pool)))
 	call(t, pool, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'UNLISTEN %'")
 	if _, err := ended.Next(t.Context()); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the connection", err)
 	}
 
 	proxy := newProxy(t, dsn)
-	silent := listen(t, testclient.Postgres(t, newPool(t, proxy.dsn)).Driver())
+	silent := listen(t, clients.Driver(testclient.Postgres(t, newPool(t, proxy.dsn))))
 	const grace = 3 * time.Second // a busy machine answers within it
 	postgres.Impatient(silent, 50*time.Millisecond, grace)
 	call(t, pool, "SELECT pg_sleep(0.3), pg_notify('applock_appl_lock', 'customer:1')")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -70,7 +71,7 @@ func TestPlansOfViews(t *testing.T) {
 					t.Errorf("%s: handles %d rows, want at most %d", read.name, rows, read.atMost)
 				}
 			}
-			driver := testclient.Postgres(t, e.pool).Driver()
+			driver := clients.Driver(testclient.Postgres(t, e.pool))
 			rows := e.handledBy(t, func() {
 				locks, err := driver.ApplLockLive(t.Context(), db.ApplLockLiveParams{ObjectType: "claim", AfterType: "claim", AfterID: "5", MaxRows: 100})
 				if err != nil || len(locks) != 100 {
@@ -107,7 +108,7 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 			call(t, e.pool, "ALTER TABLE applock.appl_lock_event SET (autovacuum_enabled = off)")
 			call(t, e.pool, fill, viewedRows)
 			call(t, e.pool, prepare)
-			driver := testclient.Postgres(t, e.pool).Driver()
+			driver := clients.Driver(testclient.Postgres(t, e.pool))
 			for _, params := range []db.ApplLockHistoryParams{
 				{}, {OperatorID: "BUSY"}, {OperatorID: "RARE"}, {OperatorID: "NOBODY"}, {ObjectType: "customer", ObjectID: "7"},
 				{OperatorID: "BUSY", AfterEventID: viewedRows / 2}, {AfterEventID: viewedRows / 2},
@@ -145,7 +146,7 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 func TestOrdersOfLiveLocks(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)
-	driver := testclient.Postgres(t, pool).Driver()
+	driver := clients.Driver(testclient.Postgres(t, pool))
 	for id, ttl := range map[string]int{"1": 600, "2": 60, "3": 300} {
 		call(t, pool, "SELECT applock.get_appl_lock_row('customer', $1, 'JDOE', 'D' || $1::text, $2)", id, ttl)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -41,7 +42,7 @@ func newPlace(t testing.TB) contract.Place {
 	}
 	return contract.Place{
 		Client: client,
-		Driver: testclient.SQLite(t, handle).Driver(),
+		Driver: clients.Driver(testclient.SQLite(t, handle)),
 		DSN:    "sqlite:" + path,
 		SQL:    handle,
 		Table:  "appl_lock",

@@ -18,6 +18,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -419,7 +420,7 @@ func recorded(t *testing.T) (*recorder, *sql.DB, db.Driver) {
 	if _, err := handle.ExecContext(t.Context(), "DELETE FROM appl_lock WHERE object_id = '500'"); err != nil {
 		t.Fatal(err)
 	}
-	return recorder, handle, client.Driver()
+	return recorder, handle, clients.Driver(client)
 }
 
 // lockMany locks customers of numbers from 1 on, behind a prefix.

@@ -15,6 +15,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -31,7 +32,7 @@ func plainDriver(t *testing.T, options string) (*sql.DB, db.Driver) {
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	return handle, client.Driver()
+	return handle, clients.Driver(client)
 }
 
 func get(ctx context.Context, driver db.Driver, id, operator string) error {

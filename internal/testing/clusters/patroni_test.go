@@ -156,7 +156,7 @@ func TestPatroniWaiter(t *testing.T) {
 		t.Fatal(err)
 	}
 	type result struct {
-		lease *applock.Lease
+		lease applock.Lease
 		err   error
 	}
 	got := make(chan result, 1)

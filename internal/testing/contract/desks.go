@@ -47,7 +47,7 @@ func desks(t *testing.T, backend Backend) {
 	release.After, release.PageSize = applock.Object{}, 130
 	requireDesk(t, place.Client.ReleaseAll, release, applock.OutcomeReleased, desk-10)
 	events := map[applock.EventKind]int{}
-	for event, err := range place.Client.Events(t.Context(), applock.EventsRequest{Operator: "BOSS"}) {
+	for event, err := range place.Client.History(t.Context(), applock.HistoryRequest{Operator: "BOSS"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

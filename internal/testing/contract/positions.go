@@ -163,7 +163,7 @@ func manyTransactions(t *testing.T, backend Backend) {
 		t.Error(err)
 	}
 	var missed, events int
-	for event, err := range place.Client.Events(t.Context(), applock.EventsRequest{Operator: victim}) {
+	for event, err := range place.Client.History(t.Context(), applock.HistoryRequest{Operator: victim}) {
 		if err != nil {
 			t.Fatal(err)
 		}

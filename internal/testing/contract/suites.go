@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/clients"
 )
 
 func customer(id any) applock.Object {
@@ -260,7 +262,7 @@ func nothingSent(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
 	t.Run("ExhaustedPool", func(t *testing.T) {
-		client := applock.New(place.Driver, nil)
+		client := clients.New(place.Driver, nil, lease.Hooks{})
 		place.SQL.SetMaxOpenConns(maxConnections)
 		t.Cleanup(func() { place.SQL.SetMaxOpenConns(0) })
 		for range maxConnections {
@@ -296,7 +298,7 @@ func nothingSent(t *testing.T, backend Backend) {
 		}
 	}
 	t.Run("ClosedClient", func(t *testing.T) {
-		client := applock.New(place.Driver, nil)
+		client := clients.New(place.Driver, nil, lease.Hooks{})
 		requireClosed(t, client, client.Close)
 	})
 	if place.DSN == "" {
@@ -307,7 +309,7 @@ func nothingSent(t *testing.T, backend Backend) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		requireClosed(t, client, client.Driver().Close)
+		requireClosed(t, client, clients.Driver(client).Close)
 	})
 }
 

@@ -41,7 +41,7 @@ func TestSite(t *testing.T) {
 		}
 	}
 	choosing, err := os.ReadFile(filepath.Join(folder, "docs", "choosing.html"))
-	if err != nil || !strings.Contains(string(choosing), `href="https://github.com/applock/applock/tree/main/applock/locktest"`) {
+	if err != nil || !strings.Contains(string(choosing), `href="https://github.com/applock/applock/tree/main/applock/lease/locktest"`) {
 		t.Errorf("a link to a folder does not lead to the repository: %v", err)
 	}
 }

@@ -100,9 +100,9 @@ func watched(t *testing.T) (w *worker, folder string) {
 func manyObject(i int) applock.Object { return applock.Object{Type: "many", ID: fmt.Sprint(i)} }
 
 // takeMany acquires so many objects, some at a time.
-func takeMany(t *testing.T, locker applock.Locker, many int, ttl time.Duration) []*applock.Lease {
+func takeMany(t *testing.T, locker applock.Locker, many int, ttl time.Duration) []applock.Lease {
 	t.Helper()
-	leases := make([]*applock.Lease, many)
+	leases := make([]applock.Lease, many)
 	byHands(t, many, func(i int) (err error) {
 		leases[i], err = locker.Acquire(t.Context(), applock.AcquireRequest{Object: manyObject(i), MaxHold: maxHold, TTL: ttl})
 		return err
@@ -160,7 +160,7 @@ func keepBusy(t *testing.T, locker applock.Locker, callers int) (end func() int6
 
 // keeping is leases that are to live.
 type keeping struct {
-	leases   []*applock.Lease
+	leases   []applock.Lease
 	renewals int
 	least    time.Duration // that was left of a lease
 }

@@ -22,11 +22,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/getlock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/getlock"
+	"github.com/applock/applock/applock/lease/pgadvisory"
+	"github.com/applock/applock/applock/lease/redislock"
 	"github.com/applock/applock/applock/migrate"
 	opener "github.com/applock/applock/applock/open"
-	"github.com/applock/applock/applock/pgadvisory"
-	"github.com/applock/applock/applock/redislock"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/wire"
@@ -101,7 +102,7 @@ func backends() []backend {
 
 // open opens a backend in a worker.
 func open(ctx context.Context, backend, dsn string) (applock.Locker, func() error, error) {
-	var leases *applock.Leases
+	var leases *lease.Leases
 	var err error
 	switch {
 	case backend == "pgadvisory":

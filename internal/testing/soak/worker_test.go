@@ -160,7 +160,7 @@ func (w *worker) contend(ctx context.Context, random *rand.Rand) {
 
 // use looks at a lease as its holder does between two steps. It was live when a look that had begun found it live. The look is
 // Err, which compares the clock: the context of a process that was stopped ends a moment after it runs again.
-func (w *worker) use(lease *applock.Lease, from time.Time, long time.Duration) {
+func (w *worker) use(lease applock.Lease, from time.Time, long time.Duration) {
 	live := record{Kind: kindLive, Object: lease.Object().String(), Fence: int64(lease.Fence()), From: micros(from), To: micros(from)}
 	for {
 		looked := time.Now()

@@ -1,0 +1,295 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+var _ applock.Locker = (*Leases)(nil)
+
+// claim is a request that has been checked.
+type claim struct {
+	object  applock.Object
+	owner   applock.Owner
+	unique  bool // nobody else has the owner's operator
+	maxHold time.Duration
+	ttl     time.Duration // zero: not renewed
+}
+
+func claimOf(request applock.AcquireRequest) (claim, error) {
+	checked, err := request.Checked()
+	if err != nil {
+		return claim{}, err
+	}
+	claimed := claim{object: checked.Object, owner: checked.Owner, maxHold: checked.MaxHold, ttl: checked.TTL}
+	if checked.Owner.Operator == "" {
+		claimed.unique = true
+		claimed.owner.Operator = uniqueName()
+	}
+	return claimed, nil
+}
+
+// term is how long the object is locked by the first call.
+func (c claim) term() time.Duration {
+	if c.ttl > 0 {
+		return min(c.ttl, c.maxHold)
+	}
+	return c.maxHold
+}
+
+// Acquire is [Locker.Acquire].
+func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
+	lease, err := l.wait(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
+}
+
+func (l *Leases) wait(ctx context.Context, request applock.AcquireRequest) (*handle, error) {
+	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
+	if err != nil {
+		return nil, fmt.Errorf("acquire %s: %w", request.Object, err)
+	}
+	return lease, nil
+}
+
+// TryAcquire is [Locker.TryAcquire].
+func (l *Leases) TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
+	lease, err := l.try(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
+}
+
+func (l *Leases) try(ctx context.Context, request applock.AcquireRequest) (*handle, error) {
+	lease, err := l.acquire(ctx, request, request.MaxWait)
+	if err != nil {
+		return nil, fmt.Errorf("try to acquire %s: %w", request.Object, err)
+	}
+	return lease, nil
+}
+
+// Do is [Locker.Do].
+func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) error {
+	lease, err := l.wait(ctx, request)
+	if err != nil {
+		return err
+	}
+	return lease.do(ctx, work)
+}
+
+// TryDo is [Locker.TryDo].
+func (l *Leases) TryDo(
+	ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error,
+) (ran bool, err error) {
+	lease, err := l.try(ctx, request)
+	if err != nil {
+		return false, err
+	}
+	return true, lease.do(ctx, work)
+}
+
+// do runs work and releases the lease.
+func (l *handle) do(ctx context.Context, work func(ctx context.Context, lease applock.Lease) error) (err error) {
+	l.endWith(ctx)
+	defer func() {
+		if releaseErr := l.Release(ctx); releaseErr != nil {
+			err = errors.Join(err, releaseErr)
+		}
+	}()
+	return work(l.Context(), l)
+}
+
+// acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
+func (l *Leases) acquire(ctx context.Context, request applock.AcquireRequest, maxWait time.Duration) (*handle, error) {
+	wanted, lease, err := l.begin(ctx, request)
+	if lease != nil || err != nil {
+		return lease, err
+	}
+	began := time.Now()
+	var leases []*handle
+	var ended error // the attempt before
+	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
+		if isSpent(*wanted, ended) {
+			wanted.owner.Operator = uniqueName()
+		}
+		asked := *wanted // which a call that is given up still reads
+		leases, ended = l.take(limited, []claim{asked}, func(ctx context.Context) ([]applock.Grant, error) {
+			grant, err := l.backend.Take(ctx, asked.object, asked.owner, asked.term())
+			return []applock.Grant{grant}, err
+		})
+		return ended
+	})
+	l.hooks.waited(ctx, wanted.object, began, err)
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+// begin returns the claim of a request, or the lease that the caller has already. Nothing has been sent yet. It is a function of its own
+// because what it needs of the stack is not needed while thousands wait.
+func (l *Leases) begin(ctx context.Context, request applock.AcquireRequest) (*claim, *handle, error) {
+	wanted, err := claimOf(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	if lease, err := l.reenter(ctx, wanted); lease != nil || err != nil {
+		return nil, lease, err
+	}
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	return &wanted, nil, nil
+}
+
+// heldKey is where a context carries the hold on an object.
+type heldKey struct {
+	leases *Leases
+	object applock.Object
+}
+
+// carried returns the hold on an object that ctx carries, nil if there is none that may be trusted.
+func (l *Leases) carried(ctx context.Context, object applock.Object) *hold {
+	held, ok := ctx.Value(heldKey{leases: l, object: object}).(*hold)
+	if !ok || held.err() != nil || ctx.Err() != nil { // in this order: the former may end ctx
+		return nil
+	}
+	return held
+}
+
+// reenter returns one more lease on a hold that ctx carries, nil if there is none that may be trusted. It is the same
+// holder's: a request that names another one is refused.
+func (l *Leases) reenter(ctx context.Context, wanted claim) (*handle, error) {
+	held := l.carried(ctx, wanted.object)
+	if held == nil {
+		return nil, nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	holder := held.grant.Owner
+	isOther := !wanted.unique && wanted.owner.Operator != holder.Operator ||
+		wanted.owner.Department != "" && wanted.owner.Department != holder.Department
+	switch {
+	case held.cause != nil:
+		return nil, nil
+	case isOther:
+		reason := fmt.Sprintf("is not %s, whose lease ctx carries: name nobody to re-enter it, or acquire with another context", holder)
+		return nil, &applock.InvalidError{Argument: "Owner", Reason: reason}
+	}
+	return held.lease(context.WithoutCancel(ctx)), nil
+}
+
+// answer is what a call has taken for one claim or several.
+type answer struct {
+	grants []applock.Grant
+	err    error
+}
+
+// take makes a call that takes what is claimed, and makes leases of it. When ctx ends first the call is not broken off,
+// which would leave its outcome unknown, but abandoned: what it takes is given back in the background.
+func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]applock.Grant, error)) ([]*handle, error) {
+	l.background.begin() // Close lets it end, while the backend is still there to be told
+	defer l.background.done()
+	if l.afterRenewals(ctx); ctx.Err() != nil {
+		return nil, context.Cause(ctx) // nothing has been sent
+	}
+	started := time.Now() // before the request, so that it never lasts longer here than there
+	asking, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	answers := make(chan answer, 1)
+	l.background.Go(func() {
+		defer cancel()
+		grants, err := call(asking)
+		answers <- answer{grants: grants, err: err}
+	})
+	select {
+	case got := <-answers:
+		if got.err == nil {
+			return l.accept(ctx, claims, got.grants, started)
+		}
+		if errors.Is(got.err, applock.ErrOutcomeUnknown) {
+			l.giveBack(claims, func() answer { return got })
+		}
+		return nil, got.err
+	case <-ctx.Done():
+		l.giveBack(claims, func() answer {
+			defer time.AfterFunc(releaseLimit, cancel).Stop()
+			return <-answers
+		})
+		return nil, &abandonedError{cause: context.Cause(ctx)}
+	}
+}
+
+// abandonedError is why a call that has been sent is not waited for any longer.
+type abandonedError struct{ cause error }
+
+func (e *abandonedError) Error() string { return e.cause.Error() }
+
+func (e *abandonedError) Unwrap() error { return e.cause }
+
+var errTooLate = errors.New("the answer took longer than the lease would have lasted")
+
+// accept makes leases of grants, unless they are of no use any more.
+func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Grant, started time.Time) ([]*handle, error) {
+	for _, claim := range claims {
+		if trust := trusted(claim.term()); time.Since(started) >= trust {
+			l.giveBack(claims, func() answer { return answer{grants: grants} })
+			return nil, fmt.Errorf("%w, %s", errTooLate, trust)
+		}
+	}
+	leases := make([]*handle, len(claims))
+	for i, claim := range claims {
+		leases[i] = l.hold(ctx, claim, grants[i], started)
+	}
+	if !l.isClosed() {
+		return leases, nil
+	}
+	for _, lease := range leases {
+		_ = lease.Release(ctx) // Close has done so, or the error below says enough
+	}
+	return nil, applock.ErrClosed
+}
+
+// isSpent says whether the name of an attempt that ended so must not be used again. What an attempt without an answer may have taken is
+// given back by its name alone, and such a release may arrive late: it must not find a later grant under that name.
+func isSpent(attempt claim, ended error) bool {
+	return ended != nil && !errors.Is(ended, applock.ErrHeld) && !isBusy(ended) && attempt.unique
+}
+
+// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed. Where only
+// the operator could tell the grant, and that is a given one, it may be another one's. Until that is done it is nobody's
+// turn here.
+func (l *Leases) giveBack(claims []claim, wait func() answer) {
+	l.countUnsettled(claims, +1)
+	l.background.Go(func() {
+		defer l.countUnsettled(claims, -1)
+		got := wait()
+		for i, claim := range claims {
+			switch {
+			case got.err == nil:
+				_ = l.release(l.shutdownCtx, got.grants[i]) // it ends by itself if this fails
+			case errors.Is(got.err, applock.ErrOutcomeUnknown) && claim.unique:
+				// Nobody uses this name again, so that it is no matter how late this is.
+				_ = l.releaseWithin(l.shutdownCtx, applock.Grant{Object: claim.object, Owner: claim.owner}, max(claim.term(), releaseLimit))
+			}
+		}
+	})
+}
+
+// countUnsettled counts the calls whose effect on the objects is not yet known or undone.
+func (l *Leases) countUnsettled(claims []claim, calls int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, claim := range claims {
+		state := l.state(claim.object)
+		state.unsettled += calls
+		l.advance(claim.object, state)
+	}
+}

@@ -1,0 +1,313 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// handles is the leases that one AcquireAll has taken. It is safe for concurrent use.
+type handles struct {
+	// Leases are in the order of the objects' types and ids.
+	leases  []*handle
+	context context.Context //nolint:containedctx // it is what a lease has to give
+	cancel  context.CancelCauseFunc
+}
+
+// Leases is [LeaseSet.Leases].
+func (s *handles) Leases() []applock.Lease {
+	leases := make([]applock.Lease, len(s.leases))
+	for i, lease := range s.leases {
+		leases[i] = lease
+	}
+	return leases
+}
+
+// Context carries all leases, and ends with the first of them that does, with its cause.
+func (s *handles) Context() context.Context { return s.context }
+
+// Release releases all leases, and returns what their Release returns, joined.
+func (s *handles) Release(ctx context.Context) error {
+	var errs []error
+	for _, lease := range slices.Backward(s.leases) {
+		errs = append(errs, lease.Release(ctx))
+	}
+	s.cancel(errReleased)
+	return errors.Join(errs...)
+}
+
+// getAll gets the locks of all objects, except for those that are known to be held.
+type getAll func(
+	ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration, known map[applock.Object]*applock.HeldError,
+) ([]applock.Grant, error)
+
+func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllRequest, maxWait time.Duration, get getAll) (*handles, error) {
+	claims, err := claimsOf(request)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // nothing has been sent
+	}
+	if l.isClosed() {
+		return nil, applock.ErrClosed
+	}
+	began := time.Now()
+	a := &acquisition{leases: l, caller: ctx, claims: claims, get: get}
+	wanted := a.wanted()
+	if maxWait == 0 || len(wanted) == 0 {
+		err = a.ask(ctx, applock.Object{})
+	} else {
+		err = a.wait(ctx, wanted[0], maxWait)
+	}
+	for _, claim := range wanted {
+		l.hooks.waited(ctx, claim.object, began, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.set.join(ctx)
+	return a.set, nil
+}
+
+// acquisition is one caller's AcquireAll.
+type acquisition struct {
+	leases *Leases
+	caller context.Context //nolint:containedctx // which may carry leases
+	claims []claim
+	get    getAll
+	set    *handles
+	// ended is what the last attempt ended with, and conflict what it was refused with, nil if there was none.
+	ended    error
+	conflict *applock.ConflictError
+}
+
+// wanted returns what the caller's context carries no lease on.
+func (a *acquisition) wanted() (wanted []claim) {
+	for _, claim := range a.claims {
+		if a.leases.carried(a.caller, claim.object) == nil {
+			wanted = append(wanted, claim)
+		}
+	}
+	return wanted
+}
+
+// errMovesOn ends the wait in the queue of an object that is not what is in the way any more.
+var errMovesOn = errors.New("another object is held")
+
+// wait asks each time that the object which is in the way could be free, and it is this caller's turn there.
+func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
+	began := time.Now()
+	for left := maxWait; ; {
+		err := a.leases.queue(ctx, &awaited, left, func(limited context.Context) error {
+			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))
+		})
+		if !errors.Is(err, errMovesOn) {
+			return a.refused(ctx, err)
+		}
+		if left != forever {
+			left = maxWait - time.Since(began)
+		}
+		if left <= 0 {
+			return a.conflict
+		}
+		first := a.conflict.Conflicts[0].Object
+		awaited = a.claims[slices.IndexFunc(a.claims, func(c claim) bool { return c.object == first })]
+	}
+}
+
+// inTheWay returns who holds the object, or errMovesOn where only others are held.
+func (a *acquisition) inTheWay(object applock.Object, err error) error {
+	if !errors.As(err, &a.conflict) {
+		return err
+	}
+	i := slices.IndexFunc(a.conflict.Conflicts, func(held *applock.HeldError) bool { return held.Object == object })
+	if i < 0 {
+		return errMovesOn
+	}
+	return a.conflict.Conflicts[i]
+}
+
+// refused returns what ended the wait, with all conflicts that are known if it was that somebody holds an object.
+func (a *acquisition) refused(ctx context.Context, err error) error {
+	var held *applock.HeldError
+	if !errors.As(err, &held) {
+		return err
+	}
+	conflicts := []*applock.HeldError{held}
+	if a.conflict != nil {
+		for _, earlier := range a.conflict.Conflicts {
+			if earlier.Object != held.Object {
+				conflicts = append(conflicts, earlier)
+			}
+		}
+	}
+	conflict := newConflict(conflicts)
+	switch {
+	case errors.Is(err, applock.ErrOutcomeUnknown): // an earlier attempt may have left locks
+		return fmt.Errorf("%w (%w)", err, conflict)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), conflict)
+	}
+	return conflict
+}
+
+// ask makes one attempt, when it is this caller's turn for an object, if any.
+func (a *acquisition) ask(ctx context.Context, turn applock.Object) error {
+	if isSpent(a.claims[0], a.ended) {
+		a.claims = renamed(a.claims)
+	}
+	a.ended = a.askOnce(ctx, turn)
+	return a.ended
+}
+
+// renamed returns the claims by a name of their own. A call that is given up still reads the former ones.
+func renamed(claims []claim) []claim {
+	name := uniqueName()
+	again := slices.Clone(claims)
+	for i := range again {
+		again[i].owner.Operator = name
+	}
+	return again
+}
+
+func (a *acquisition) askOnce(ctx context.Context, turn applock.Object) error {
+	set := &handles{}
+	var wanted []claim
+	for _, claim := range a.claims {
+		lease, err := a.leases.reenter(a.caller, claim)
+		switch {
+		case err != nil:
+			set.abandon(ctx)
+			return err
+		case lease != nil:
+			set.leases = append(set.leases, lease)
+		default:
+			wanted = append(wanted, claim)
+		}
+	}
+	if len(wanted) > 0 {
+		taken, err := a.leases.takeAll(ctx, wanted, turn, a.get)
+		if err != nil {
+			set.abandon(ctx)
+			return err
+		}
+		set.leases = append(set.leases, taken...)
+	}
+	slices.SortFunc(set.leases, func(a, b *handle) int { return a.Object().Compare(b.Object()) })
+	a.set = set
+	return nil
+}
+
+// abandon ends leases that re-entered: there is nothing to release.
+func (s *handles) abandon(ctx context.Context) {
+	for _, lease := range s.leases {
+		_ = lease.Release(ctx)
+	}
+}
+
+func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn applock.Object, get getAll) ([]*handle, error) {
+	known, reserved, err := l.heldHere(wanted, turn)
+	if err != nil {
+		return nil, err
+	}
+	defer l.endReservation(reserved)
+	return l.take(ctx, wanted, func(ctx context.Context) ([]applock.Grant, error) {
+		return get(ctx, objectsOf(wanted), wanted[0].owner, wanted[0].term(), known)
+	})
+}
+
+// heldHere returns the conflicts that the database does not see, because the operator is the same. Objects for which others
+// of the same operator could be asking are reserved until the call has ended: two at a time would take over from each other.
+// That whose turn it is needs nothing. Who waits leaves alone what is left to other programs at the moment.
+func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[applock.Object]*applock.HeldError, reserved []claim, err error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known = map[applock.Object]*applock.HeldError{}
+	for _, claim := range claims {
+		state := l.objects[claim.object]
+		switch {
+		case state != nil && turn != (applock.Object{}) && time.Now().Before(state.turns.pause):
+			return nil, nil, fmt.Errorf("%w: it is the turn of other programs to have %s", applock.ErrBusy, claim.object)
+		case claim.unique:
+		case state != nil && state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:
+			known[claim.object] = &applock.HeldError{Object: claim.object, Holder: state.holder.asHolder()}
+		case state != nil && (state.unsettled > 0 || state.asking && claim.object != turn):
+			return nil, nil, fmt.Errorf("%w: another call here is asking for %s", applock.ErrBusy, claim.object)
+		case claim.object != turn:
+			reserved = append(reserved, claim)
+		}
+	}
+	for _, claim := range reserved {
+		l.state(claim.object).unsettled++
+	}
+	return known, reserved, nil
+}
+
+// endReservation wakes who is first for an object only where the reservation has kept it from asking. It would wake a set that reserves
+// the object of this one, which would wake this one, and so on as fast as the backend refuses them.
+func (l *Leases) endReservation(reserved []claim) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, claim := range reserved {
+		state := l.state(claim.object)
+		state.unsettled--
+		if state.missed {
+			l.advance(claim.object, state)
+			continue
+		}
+		state.tell()
+		l.forget(claim.object, state)
+	}
+}
+
+// join makes the context of the set, from one that has the values of ctx.
+func (s *handles) join(ctx context.Context) {
+	carrying := context.WithoutCancel(ctx)
+	for _, lease := range s.leases {
+		carrying = lease.hold.carriedBy(carrying)
+	}
+	within := leaseContext{}
+	within.Context, s.cancel = context.WithCancelCause(carrying)
+	for _, lease := range s.leases {
+		within.holds = append(within.holds, lease.hold)
+	}
+	s.context = within
+	for _, lease := range s.leases {
+		context.AfterFunc(lease.Context(), func() { s.cancel(context.Cause(lease.Context())) })
+	}
+}
+
+// claimsOf returns the claims of a request in canonical order. They have one owner and one term.
+func claimsOf(request applock.AcquireAllRequest) ([]claim, error) {
+	checked, err := request.Checked()
+	if err != nil {
+		return nil, err
+	}
+	isUnique := checked.Owner.Operator == ""
+	if isUnique {
+		checked.Owner.Operator = uniqueName()
+	}
+	claims := make([]claim, len(checked.Objects))
+	for i, object := range checked.Objects {
+		claims[i] = claim{object: object, owner: checked.Owner, unique: isUnique, maxHold: checked.MaxHold, ttl: checked.TTL}
+	}
+	return claims, nil
+}
+
+func objectsOf(claims []claim) []applock.Object {
+	objects := make([]applock.Object, len(claims))
+	for i, claim := range claims {
+		objects[i] = claim.object
+	}
+	return objects
+}
+
+func newConflict(conflicts []*applock.HeldError) *applock.ConflictError {
+	slices.SortFunc(conflicts, func(a, b *applock.HeldError) int { return a.Object.Compare(b.Object) })
+	return &applock.ConflictError{Conflicts: conflicts}
+}

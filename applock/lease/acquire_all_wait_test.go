@@ -1,0 +1,191 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+// acquireAllWithin asks a program for several objects as Client.AcquireAll does.
+func (p program) acquireAllWithin(ctx context.Context, maxWait time.Duration, objects ...applock.Object) (applock.LeaseSet, error) {
+	request := all(objects...)
+	request.MaxWait = maxWait
+	return p.AcquireAllBy(ctx, request, p.takeAll)
+}
+
+// Goal: the wait for several objects ends with MaxWait, or with ctx and its cause, and names all who were in the way. Method:
+// two of three objects are held, one here and one elsewhere; exact times.
+func TestAcquireAllGivesUp(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holders := []applock.Lease{here.acquire(t, anHour(account(2))), there.acquire(t, anHour(account(3)))}
+		cause := errors.New("the shift is over")
+		for name, call := range map[string]func() error{
+			"max wait": func() error {
+				_, err := here.acquireAllWithin(t.Context(), 7*time.Second, account(3), account(2), account(1))
+				return err
+			},
+			"context": func() error {
+				ended, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, cause)
+				defer cancel()
+				_, err := here.acquireAllWithin(ended, time.Hour, account(3), account(2), account(1))
+				return err
+			},
+		} {
+			began := time.Now()
+			err := call()
+			var conflict *applock.ConflictError
+			if !errors.As(err, &conflict) || len(conflict.Conflicts) != len(holders) || errors.Is(err, cause) != (name == "context") {
+				t.Errorf("%s: %v, want two conflicts, and the cause of a context that has ended", name, err)
+				continue
+			}
+			for i, held := range conflict.Conflicts {
+				if held.Object != holders[i].Object() || held.Holder.Owner != holders[i].Owner() {
+					t.Errorf("%s: conflict %v, want %s by %s", name, held, holders[i].Object(), holders[i].Owner())
+				}
+			}
+			if took := time.Since(began); name == "max wait" && (took < 7*time.Second || took > 8*time.Second) {
+				t.Errorf("gave up after %s, want 7 s and less than one more", took)
+			}
+		}
+		for _, holder := range holders {
+			release(t, holder)
+		}
+		if set, err := here.acquireAllWithin(t.Context(), 0, account(1), account(2), account(3)); err != nil || len(set.Leases()) != 3 {
+			t.Errorf("after the releases: %v, want nothing to be left of those who gave up", err)
+		}
+	})
+}
+
+// Goal: what ctx carries a lease on is re-entered in the end, and not waited for. Method: it carries the first object; the
+// second is released after a minute.
+func TestAcquireAllReentersAndWaits(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		outer, holder := here.acquire(t, anHour(account(1))), there.acquire(t, anHour(account(2)))
+		time.AfterFunc(time.Minute, func() { release(t, holder) })
+		set, err := here.acquireAllWithin(outer.Context(), time.Hour, account(1), account(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set.Leases()[0].Fence() != outer.Fence() {
+			t.Errorf("fence %d, want that of the outer lease, %d", set.Leases()[0].Fence(), outer.Fence())
+		}
+		if err := set.Release(t.Context()); err != nil || outer.Err() != nil {
+			t.Errorf("released with %v, and the outer lease is over with %v, want it to last", err, outer.Err())
+		}
+	})
+}
+
+// holdOnce waits for a set of a given operator for up to an hour, and releases it.
+func holdOnce(t *testing.T, p program, operator string, objects ...applock.Object) error {
+	t.Helper()
+	request := all(objects...)
+	request.Owner.Operator, request.MaxWait = operator, time.Hour
+	set, err := p.AcquireAllBy(t.Context(), request, p.takeAll)
+	if err != nil {
+		return err
+	}
+	return set.Release(t.Context())
+}
+
+// Goal: who waits asks only when what is in its way could be free, also two sets of one operator whose objects overlap: neither
+// wakes the other, or itself, again and again. Method: both wait for half an hour; count the calls.
+func TestSetsWaitQuietly(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holders := []applock.Lease{there.acquire(t, anHour(account(1))), there.acquire(t, anHour(account(3)))}
+		results := make(chan error)
+		for _, objects := range [][]applock.Object{{account(1), account(2)}, {account(2), account(3)}} {
+			go func() { results <- holdOnce(t, here, "etl-7", objects...) }()
+		}
+		time.Sleep(30 * time.Minute)
+		if calls := here.backend.Calls(fakebackend.TakeAll); calls > 30 { // one in five minutes each, and the first ones
+			t.Errorf("%d calls of two who wait", calls)
+		}
+		for _, holder := range holders {
+			release(t, holder)
+		}
+		for range holders {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// Goal: two sets of given operators, each of which waits for an object that the other one wants as well, do not wake each other either. Method:
+// the first is in the way of the second set, and comes to be held when the first set has moved on to the other; count the calls, and see both
+// served when the objects are free.
+func TestSetsInEachOthersWayWaitQuietly(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holders := []applock.Lease{there.acquire(t, anHour(account(2)))}
+		results := make(chan error)
+		begin := func(operator string) {
+			go func() { results <- holdOnce(t, here, operator, account(1), account(2)) }()
+			time.Sleep(time.Minute)
+		}
+		begin("etl-7")
+		holders = append(holders, there.acquire(t, anHour(account(1))))
+		begin("etl-8")
+		time.Sleep(10 * time.Minute)
+		if calls := here.backend.Calls(fakebackend.TakeAll); calls > 20 { // one in five minutes each, and the first ones
+			t.Errorf("%d calls of two who wait", calls)
+		}
+		for _, holder := range holders {
+			release(t, holder)
+		}
+		for range holders {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// Goal: who could not ask because a set was just asking for the same object in passing asks when that is over. Method: a backend that tells nobody
+// of releases; the set waits for another object, and is slow; meanwhile this one is released here.
+func TestSetInPassingLosesNoWake(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		plain := program{Leases: lease.New(here.backend, lease.Config{}), backend: here.backend}
+		holder, other := plain.acquire(t, anHour(account(1))), plain.acquire(t, anHour(account(2)))
+		done := make(chan error)
+		go func() { done <- holdOnce(t, plain, "etl-7", account(1), account(2)) }()
+		served := make(chan time.Time)
+		go func() {
+			request := anHour(account(2))
+			request.Owner.Operator = "etl-8"
+			lease, err := plain.Acquire(t.Context(), request)
+			served <- time.Now()
+			if err == nil {
+				err = lease.Release(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(time.Second)
+		plain.with(fakebackend.TakeAll, fakebackend.Fault{After: 3 * time.Second})
+		release(t, holder) // wakes the set, which reserves the second object for 3 s
+		time.Sleep(time.Second)
+		release(t, other)
+		freed := time.Now()
+		if late := (<-served).Sub(freed); late > 5*time.Second {
+			t.Errorf("served %s after the object was free, want it when the set has asked", late)
+		}
+		if err := errors.Join(<-done, plain.Close()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,170 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+// The tests of this file have time pass that a process does not notice.
+
+// sleeper is a machine whose monotonic clock, and so each timer, stands still while it sleeps.
+type sleeper struct{ slept atomic.Int64 }
+
+func (s *sleeper) now() time.Time { return time.Now().Round(0).Add(time.Duration(s.slept.Load())) }
+
+func (s *sleeper) sleep(long time.Duration) { s.slept.Add(int64(long)) }
+
+// playSleeper runs a test with leases of a machine that can sleep.
+func playSleeper(t *testing.T, test func(t *testing.T, here program, machine *sleeper)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		machine := &sleeper{}
+		backend := fakebackend.New()
+		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{})
+		leases.SetWallClock(machine.now)
+		defer func() { _ = leases.Close() }()
+		test(t, program{Leases: leases, backend: backend}, machine)
+	})
+}
+
+// Goal: who wakes after the lease's end is told at once when asking, never re-enters, and hears of it by the context within a
+// second. Method: a machine that sleeps for longer than the lease lasts.
+func TestSleepEndsTrust(t *testing.T) {
+	t.Parallel()
+	playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
+		lease := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: time.Minute})
+		other := here.acquire(t, applock.AcquireRequest{Object: account(1), MaxHold: time.Minute})
+		idle := here.acquire(t, applock.AcquireRequest{Object: account(3), MaxHold: time.Minute})
+		long := here.acquire(t, applock.AcquireRequest{Object: account(2), MaxHold: time.Hour})
+		if err := lease.Err(); err != nil {
+			t.Errorf("a live lease: %v", err)
+		}
+		machine.sleep(2 * time.Minute)
+		again, err := here.Acquire(context.WithoutCancel(lease.Context()), applock.AcquireRequest{Object: nightly, MaxHold: time.Minute})
+		if err != nil || again.Fence() == lease.Fence() {
+			t.Errorf("acquired with the context of a lease that is past: %v, %v, want a new grant", again, err)
+		}
+		if _, err := here.Acquire(other.Context(), anHour(account(1))); !errors.Is(err, applock.ErrLost) || errors.Is(err, applock.ErrHeld) {
+			t.Errorf("acquired with a context that has ended with its lease: %v, want its cause", err)
+		}
+		if err := lease.Err(); !errors.Is(err, applock.ErrLost) {
+			t.Errorf("after its end: %v, want ErrLost", err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if cause := context.Cause(idle.Context()); !errors.Is(cause, applock.ErrLost) {
+			t.Errorf("a second after the end of the sleep: %v, want ErrLost", cause)
+		}
+		if err := long.Err(); err != nil {
+			t.Errorf("a lease that lasts longer: %v", err)
+		}
+		time.Sleep(58 * time.Minute)
+		synctest.Wait()
+		if cause := context.Cause(long.Context()); !errors.Is(cause, applock.ErrLost) {
+			t.Errorf("an hour after it began, of which it has slept: %v, want ErrLost", cause)
+		}
+	})
+}
+
+// Goal: a clock that is set back makes no lease last longer. Method: an hour back.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
+		lease := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: time.Minute})
+		machine.sleep(-time.Hour)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) || !errors.Is(lease.Err(), applock.ErrLost) {
+			t.Errorf("after a minute: %v, want ErrLost", cause)
+		}
+	})
+}
+
+// Goal: the context of a lease has a deadline: the end of MaxHold, which Renew puts off. Method: leases with and without a TTL,
+// and a set.
+func TestDeadlineOfContexts(t *testing.T) {
+	t.Parallel()
+	playSleeper(t, func(t *testing.T, here program, _ *sleeper) {
+		for _, ttl := range []time.Duration{0, 9 * time.Second} {
+			request := applock.AcquireRequest{Object: account(ttl), MaxHold: time.Minute, TTL: ttl}
+			lease := here.acquire(t, request)
+			for range 2 {
+				deadline, ok := lease.Context().Deadline()
+				if left := time.Until(deadline); !ok || left > time.Minute || left < time.Minute-time.Second {
+					t.Errorf("ttl %s: the deadline is in %s, %t, want a minute", ttl, left, ok)
+				}
+				time.Sleep(20 * time.Second)
+				if err := lease.Renew(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		set, err := here.AcquireAllBy(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{account(1), account(2)}, MaxHold: time.Minute}, here.takeAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if deadline, ok := set.Context().Deadline(); !ok || time.Until(deadline) > time.Minute {
+			t.Errorf("the deadline of a set: %v, %t", deadline, ok)
+		}
+	})
+}
+
+// Goal: Do keeps the caller's deadline, and what is said when it has passed. Method: a caller with a deadline and with a cause
+// of its own, and one that has none.
+func TestDoKeepsTheDeadline(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the shift is over")
+	playSleeper(t, func(t *testing.T, here program, _ *sleeper) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
+		defer cancel()
+		want, _ := ctx.Deadline()
+		err := here.Do(ctx, anHour(nightly), func(ctx context.Context, _ applock.Lease) error {
+			child, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if got, ok := ctx.Deadline(); !ok || !got.Equal(want) {
+				t.Errorf("the deadline is %v, %t, want the caller's", got, ok)
+			}
+			<-child.Done()
+			return errors.Join(ctx.Err(), child.Err(), context.Cause(ctx))
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Errorf("do: %v, want DeadlineExceeded and the caller's cause", err)
+		}
+		err = here.Do(context.WithoutCancel(t.Context()), anHour(nightly), func(ctx context.Context, lease applock.Lease) error {
+			if got, ok := ctx.Deadline(); !ok || !got.Equal(lease.Deadline()) {
+				t.Errorf("the deadline is %v, %t, want the lease's", got, ok)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Goal: who re-enters is the same holder. Method: name the holder, nobody, and somebody else.
+func TestReentryNamesNobodyElse(t *testing.T) {
+	t.Parallel()
+	playSleeper(t, func(t *testing.T, here program, _ *sleeper) {
+		jdoe := applock.Owner{Operator: "JDOE", Department: "CS"}
+		lease := here.acquire(t, applock.AcquireRequest{Object: nightly, Owner: jdoe, MaxHold: time.Hour})
+		for owner, refused := range map[applock.Owner]bool{
+			{}: false, jdoe: false, {Operator: "JDOE"}: false, {Department: "CS"}: false,
+			{Operator: "ASMITH"}: true, {Operator: "JDOE", Department: "IT"}: true, {Department: "IT"}: true,
+		} {
+			inner, err := here.Acquire(lease.Context(), applock.AcquireRequest{Object: nightly, Owner: owner, MaxHold: time.Hour})
+			var invalid *applock.InvalidError
+			if isRefused := errors.As(err, &invalid) && invalid.Argument == "Owner"; isRefused != refused || !refused && inner.Owner() != jdoe {
+				t.Errorf("re-entered as %s: %v, %v, want a refusal: %t", owner, inner, err, refused)
+			}
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// ErrTooLate is errTooLate.
+var ErrTooLate = errTooLate
+
+// SetRandom has the polls come at times that a test repeats.
+func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
+
+// CheckIdle has leases without a TTL checked as those of a client are.
+func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
+
+// SetWallClock has another clock be the one that goes on while a machine sleeps.
+func (l *Leases) SetWallClock(clock func() time.Time) { l.wallClock = clock }
+
+// AcquireAllBy is TryAcquireAll of a client with another way to take objects, each of which is locked for term.
+func (l *Leases) AcquireAllBy(
+	ctx context.Context, request applock.AcquireAllRequest,
+	take func(ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration) ([]applock.Grant, error),
+) (applock.LeaseSet, error) {
+	set, err := l.acquireAll(ctx, request, request.MaxWait, func(
+		ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration, known map[applock.Object]*applock.HeldError,
+	) ([]applock.Grant, error) {
+		conflicts := &applock.ConflictError{}
+		for _, object := range objects {
+			if held := known[object]; held != nil {
+				conflicts.Conflicts = append(conflicts.Conflicts, held)
+			}
+		}
+		if len(conflicts.Conflicts) > 0 {
+			return nil, conflicts
+		}
+		return take(ctx, objects, owner, term)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set, nil
+}

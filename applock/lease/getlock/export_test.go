@@ -1,0 +1,15 @@
+package getlock
+
+import (
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/sessions"
+)
+
+// NewBackend returns what New keeps leases on.
+func NewBackend(config Config) (lease.Backend, error) {
+	server, common, err := configured(config)
+	if err != nil {
+		return nil, err
+	}
+	return sessions.NewBackend(server, common), nil
+}

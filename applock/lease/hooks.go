@@ -1,0 +1,40 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// Hooks are called when something happens to leases, for metrics and alarms: each one that is not nil, in a goroutine of its
+// own, with no lock held. Leases that nobody asks about cost nothing for it. The context has the values of the one that the object was
+// acquired with, or was to be, a trace for example, and does not end.
+type Hooks struct {
+	// Waited is called when a call has acquired an object, or has given up: after what time, and why not. A refusal is ErrHeld,
+	// as everywhere. Re-entering is no wait.
+	Waited func(ctx context.Context, object applock.Object, waited time.Duration, err error)
+	// Held is called when a grant has come to its end by a release or a transfer: for how long it was held.
+	Held func(ctx context.Context, object applock.Object, held time.Duration)
+	// Lost is called when a grant was lost or has run out: for how long it was held, and how it ended, a *LostError. What its
+	// holder has done may not have been alone.
+	Lost func(ctx context.Context, object applock.Object, held time.Duration, cause error)
+}
+
+// waited tells of the end of an acquisition that began at some time.
+func (h Hooks) waited(ctx context.Context, object applock.Object, began time.Time, err error) {
+	if h.Waited != nil {
+		go h.Waited(context.WithoutCancel(ctx), object, time.Since(began), err)
+	}
+}
+
+// ended tells of the end of a hold.
+func (h Hooks) ended(ended *hold, lost bool) {
+	held := time.Since(ended.began)
+	switch {
+	case lost && h.Lost != nil:
+		go h.Lost(ended.asker, ended.grant.Object, held, ended.cause)
+	case !lost && h.Held != nil:
+		go h.Held(ended.asker, ended.grant.Object, held)
+	}
+}

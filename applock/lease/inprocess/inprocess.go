@@ -1,0 +1,95 @@
+// Package inprocess keeps leases in memory: locks among the goroutines of one process, first come, first served.
+//
+// What it does not promise: anything beyond the process. The locks end with it, other processes do not see them, and
+// nothing is durable. Its fences grow like those of the table, also from one process to the next, unless the clock of
+// the machine goes back in between.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// New returns leases that are kept in memory. Each call returns locks of their own.
+func New() *lease.Leases {
+	return lease.New(newBackend(), lease.Config{})
+}
+
+func newBackend() *backend { return &backend{grants: map[applock.Object]applock.Grant{}} }
+
+// backend is a table in memory. It needs no poller: whoever releases is in the same Leases as those who wait.
+type backend struct {
+	mutex  sync.Mutex
+	grants map[applock.Object]applock.Grant
+	fence  applock.Fence
+}
+
+var _ lease.Backend = (*backend)(nil)
+
+// Take is [lease.Backend.Take].
+func (b *backend) Take(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	now := time.Now()
+	former, found := b.grants[object]
+	if found && now.Before(former.ExpiresAt) && former.Owner.Operator != owner.Operator {
+		return applock.Grant{}, &applock.HeldError{
+			Object: object,
+			Holder: applock.Holder{Owner: former.Owner, ExpiresAt: former.ExpiresAt},
+		}
+	}
+	b.fence = max(b.fence+1, applock.Fence(now.UnixMicro()))
+	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
+	b.grants[object] = grant
+	return grant, nil
+}
+
+// Release is [lease.Backend.Release].
+func (b *backend) Release(_ context.Context, grant applock.Grant) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.lost(grant) != nil {
+		return applock.ErrNotHeld
+	}
+	delete(b.grants, grant.Object)
+	return nil
+}
+
+// Renew is [lease.Backend.Renew].
+func (b *backend) Renew(_ context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	answers := make([]lease.Renewed, len(renewals))
+	for i, renewal := range renewals {
+		object := renewal.Grant.Object
+		answers[i] = lease.Renewed{Object: object, Lost: b.lost(renewal.Grant)}
+		if answers[i].Lost == nil {
+			grant := b.grants[object]
+			if expires := time.Now().Add(renewal.TTL).UTC(); expires.After(grant.ExpiresAt) {
+				grant.ExpiresAt = expires
+			}
+			b.grants[object] = grant
+			answers[i].ExpiresAt = grant.ExpiresAt
+		}
+	}
+	return answers, nil
+}
+
+var errExpired = errors.New("expired")
+
+// lost returns why a grant is not live, nil if it is; the mutex is held.
+func (b *backend) lost(grant applock.Grant) error {
+	now, found := b.grants[grant.Object]
+	switch {
+	case !found || !time.Now().Before(now.ExpiresAt):
+		return errExpired
+	case now.Owner.Operator != grant.Owner.Operator || grant.Fence != 0 && now.Fence != grant.Fence:
+		return &applock.HeldError{Object: grant.Object, Holder: applock.Holder{Owner: now.Owner, ExpiresAt: now.ExpiresAt}}
+	}
+	return nil
+}

@@ -1,0 +1,392 @@
+// Package fakebackend is a backend of leases for tests: it keeps grants in memory, in the time of a testing/synctest
+// bubble, and answers late, wrongly or not at all when a test wants it to.
+//
+// What is held is decided as the table decides it: one row for each object, a fence that grows, an expiry, and an answer
+// for everybody else that names the holder. Faults concern the way there and the way back only. So a test knows the truth,
+// whatever the program under test was told.
+package fakebackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// The operations, as a Call names them.
+const (
+	Take     = "take"
+	TakeAll  = "take all"
+	Release  = "release"
+	Renew    = "renew"
+	Poll     = "poll"
+	Announce = "announce"
+	Retract  = "retract"
+	Listen   = "listen"
+	Transfer = "transfer"
+)
+
+// Call is a call that has come in.
+type Call struct {
+	Operation string
+	// Number counts the calls of the operation, from 1.
+	Number int
+	// Object and Owner are those of the first grant, where there is one.
+	Object applock.Object
+	Owner  applock.Owner
+	// Grants is how many grants it is about.
+	Grants int
+}
+
+// Fault is what happens to a call. The zero value is none.
+type Fault struct {
+	// Before and After are how long the call takes to the backend, and the answer back.
+	Before, After time.Duration
+	// Deaf has the call go on when its context ends, as a driver without cancellation does.
+	Deaf bool
+	// Refuse, if set, is the answer of a call that has no effect.
+	Refuse error
+	// Lose has the call take effect, and its answer get lost: it is ErrOutcomeUnknown, wrapped around ErrConnection.
+	Lose bool
+	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and for a release the first.
+	Duplicate bool
+	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
+	Ghost bool
+	// PassOver has a renewal say nothing about any of its grants, which it does not renew.
+	PassOver bool
+}
+
+// ErrConnection is what a broken connection looks like.
+var ErrConnection = errors.New("connection reset")
+
+// Backend is the truth about the objects, which all programs of a test share. Fault, Granted and Messages are set before it
+// is used; ChangeFault is for later. It is an lease.Backend and nothing more; Polled and Program make more of it.
+type Backend struct {
+	// Fault, if set, returns what happens to a call. It may block.
+	Fault Faults
+	// Granted, if set, is called when a new grant begins, in the moment of the decision, with the time at which the call was sent that has
+	// begun it. It must not call the backend.
+	Granted func(grant applock.Grant, sent time.Time)
+	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
+	Messages func() int
+
+	mutex sync.Mutex
+	// grants are the last ones of all objects; a released one has expired.
+	grants  map[applock.Object]applock.Grant
+	fence   applock.Fence
+	numbers map[string]int
+	// listings are those who were announced and not retracted.
+	listings map[waiter]*listing
+	ears     map[*ear]struct{}
+	// ahead is by how much the backend's clock is ahead of that of the programs, and restarts how often it has been restarted.
+	ahead    time.Duration
+	restarts int
+}
+
+// Faults returns what happens to a call.
+type Faults func(ctx context.Context, call Call) Fault
+
+// ChangeFault replaces the faults of a backend that is in use.
+func (b *Backend) ChangeFault(change func(former Faults) Faults) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.Fault = change(b.Fault)
+}
+
+// New returns a backend on which nothing is held.
+func New() *Backend {
+	return &Backend{
+		grants:   map[applock.Object]applock.Grant{},
+		numbers:  map[string]int{},
+		listings: map[waiter]*listing{},
+		ears:     map[*ear]struct{}{},
+	}
+}
+
+// travel takes a call to the backend and its answer back. decide is the moment in which the backend decides; it is called
+// with the mutex held.
+func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
+	fault, restarts := b.faultOf(ctx, call)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // nothing has been sent
+	}
+	if err := fault.wait(ctx, fault.Before); err != nil {
+		return b.cutOff(fault, decide, err)
+	}
+	if fault.Refuse != nil {
+		return firstOf(fault.wait(ctx, fault.After), fault.Refuse)
+	}
+	if b.hasRestarted(restarts) {
+		return unknown(ErrConnection) // it never arrives
+	}
+	err := b.decided(fault, decide)
+	if fault.Duplicate {
+		again := b.decided(fault, decide)
+		if call.Operation != Release {
+			err = again
+		}
+	}
+	gone := fault.wait(ctx, fault.After)
+	if gone != nil || fault.Lose || b.hasRestarted(restarts) {
+		return unknown(firstOf(gone, ErrConnection))
+	}
+	return err
+}
+
+func unknown(cause error) error { return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, cause) }
+
+func (b *Backend) hasRestarted(restarts int) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.restarts != restarts
+}
+
+// cutOff is a call whose context ended on its way: it never arrives, or late.
+func (b *Backend) cutOff(fault Fault, decide func(fault Fault) error, cause error) error {
+	if !fault.Ghost || fault.Refuse != nil {
+		return cause
+	}
+	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody hears the answer
+	return unknown(cause)
+}
+
+// firstOf returns the first error that there is.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faultOf also returns how often the backend has been restarted before the call.
+func (b *Backend) faultOf(ctx context.Context, call Call) (fault Fault, restarts int) {
+	b.mutex.Lock()
+	b.numbers[call.Operation]++
+	call.Number = b.numbers[call.Operation]
+	faults, restarts := b.Fault, b.restarts
+	b.mutex.Unlock()
+	if faults == nil {
+		return Fault{}, restarts
+	}
+	return faults(ctx, call), restarts
+}
+
+func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return decide(fault)
+}
+
+// wait lets the time pass that a call is on its way, unless ctx ends first.
+func (f Fault) wait(ctx context.Context, way time.Duration) error {
+	if way <= 0 {
+		return nil
+	}
+	if f.Deaf {
+		time.Sleep(way)
+		return nil
+	}
+	timer := time.NewTimer(way)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Take is [lease.Backend.Take].
+func (b *Backend) Take(
+	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
+) (applock.Grant, error) {
+	call := Call{Operation: Take, Object: object, Owner: owner, Grants: 1}
+	var taken applock.Grant
+	sent := time.Now()
+	err := b.travel(ctx, call, func(Fault) error {
+		var err error
+		taken, err = b.take(Claim{Object: object, Owner: owner, TTL: ttl}, sent)
+		return err
+	})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	return taken, nil
+}
+
+// Claim is one of those that TakeAll takes.
+type Claim struct {
+	Object applock.Object
+	Owner  applock.Owner
+	TTL    time.Duration
+}
+
+// TakeAll takes all or none in one moment, as Client.AcquireAll has the database do.
+func (b *Backend) TakeAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
+	call := Call{Operation: TakeAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
+	var taken []applock.Grant
+	sent := time.Now()
+	err := b.travel(ctx, call, func(Fault) error {
+		var err error
+		taken, err = b.takeAll(claims, sent)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return taken, nil
+}
+
+// takeAll is TakeAll with the mutex held.
+func (b *Backend) takeAll(claims []Claim, sent time.Time) ([]applock.Grant, error) {
+	var conflicts []*applock.HeldError
+	for _, claim := range claims {
+		if held := b.heldByOther(claim); held != nil {
+			conflicts = append(conflicts, held)
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, &applock.ConflictError{Conflicts: conflicts}
+	}
+	var taken []applock.Grant
+	for _, claim := range claims {
+		grant, err := b.take(claim, sent)
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, grant)
+	}
+	return taken, nil
+}
+
+// heldByOther returns the refusal of a claim, nil where there is none; the mutex is held.
+func (b *Backend) heldByOther(claim Claim) *applock.HeldError {
+	present := b.grants[claim.Object]
+	if !b.isLive(present) || present.Owner.Operator == claim.Owner.Operator {
+		return nil
+	}
+	return refusal(present)
+}
+
+func refusal(present applock.Grant) *applock.HeldError {
+	holder := applock.Holder{Owner: present.Owner, ExpiresAt: present.ExpiresAt}
+	return &applock.HeldError{Object: present.Object, Holder: holder}
+}
+
+// take grants an object or refuses it; the mutex is held.
+func (b *Backend) take(claim Claim, sent time.Time) (applock.Grant, error) {
+	if held := b.heldByOther(claim); held != nil {
+		return applock.Grant{}, held
+	}
+	grant := b.begin(claim.Object, claim.Owner, sent)
+	grant.ExpiresAt = b.now().Add(claim.TTL)
+	b.grants[claim.Object] = grant
+	grant.Outcome = applock.OutcomeAcquired
+	return grant, nil
+}
+
+// begin begins a new grant; the mutex is held.
+func (b *Backend) begin(object applock.Object, owner applock.Owner, sent time.Time) applock.Grant {
+	b.fence = max(b.fence+1, applock.Fence(b.now().UnixMicro()))
+	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence}
+	if b.Granted != nil {
+		b.Granted(grant, sent)
+	}
+	return grant
+}
+
+// now is the backend's time; the mutex is held.
+func (b *Backend) now() time.Time { return time.Now().Add(b.ahead).UTC() }
+
+func (b *Backend) isLive(grant applock.Grant) bool { return b.now().Before(grant.ExpiresAt) }
+
+// Release is [lease.Backend.Release].
+func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
+	call := Call{Operation: Release, Object: grant.Object, Owner: grant.Owner, Grants: 1}
+	return b.travel(ctx, call, func(Fault) error {
+		if err := b.lost(grant); err != nil {
+			return err
+		}
+		b.end(grant.Object)
+		return nil
+	})
+}
+
+// end ends the grant of an object, and tells of it; the mutex is held.
+func (b *Backend) end(object applock.Object) {
+	ended := b.grants[object]
+	ended.ExpiresAt = b.now()
+	b.grants[object] = ended
+	copies := 1
+	if b.Messages != nil {
+		copies = b.Messages()
+	}
+	oldest := b.oldest(object)
+	for ear := range b.ears {
+		message := lease.Message{Object: object}
+		switch oldest {
+		case "":
+		case ear.program:
+			message.Rank = lease.First
+		default:
+			message.Rank = lease.Later
+		}
+		for range copies {
+			ear.tell(message)
+		}
+	}
+}
+
+// lost returns why a grant is not live, nil if it is; the mutex is held.
+func (b *Backend) lost(grant applock.Grant) error {
+	present := b.grants[grant.Object]
+	switch {
+	case !b.isLive(present):
+		return applock.ErrNotHeld
+	case present.Owner.Operator != grant.Owner.Operator || grant.Fence != 0 && grant.Fence != present.Fence:
+		return refusal(present)
+	}
+	return nil
+}
+
+// Renew is [lease.Backend.Renew].
+func (b *Backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
+	call := Call{Operation: Renew, Grants: len(renewals)}
+	if len(renewals) > 0 {
+		call.Object, call.Owner = renewals[0].Grant.Object, renewals[0].Grant.Owner
+	}
+	var answers []lease.Renewed
+	err := b.travel(ctx, call, func(fault Fault) error {
+		if fault.PassOver {
+			return nil
+		}
+		for _, renewal := range renewals { // a duplicate answers twice
+			answers = append(answers, b.renew(renewal))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// renew renews one grant; the mutex is held.
+func (b *Backend) renew(renewal lease.Renewal) lease.Renewed {
+	object := renewal.Grant.Object
+	if err := b.lost(renewal.Grant); err != nil {
+		return lease.Renewed{Object: object, Lost: err}
+	}
+	present := b.grants[object]
+	if expires := b.now().Add(renewal.TTL); expires.After(present.ExpiresAt) { // as renew_appl_locks
+		present.ExpiresAt = expires
+	}
+	b.grants[object] = present
+	return lease.Renewed{Object: object, ExpiresAt: present.ExpiresAt}
+}

@@ -1,0 +1,220 @@
+package fakebackend
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+var (
+	_ lease.Backend     = (*Backend)(nil)
+	_ lease.Poller      = Polled{}
+	_ lease.Poller      = Program{}
+	_ lease.Announcer   = Program{}
+	_ lease.Notifier    = Program{}
+	_ lease.Transferrer = Program{}
+)
+
+// Polled is a backend that can be asked which objects are free, and offers nothing else.
+type Polled struct{ *Backend }
+
+// Poll is [lease.Poller.Poll].
+func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (lease.PollAnswer, error) {
+	return p.poll(ctx, waited)
+}
+
+// poll returns which of the objects are free, and when the next one is to be.
+func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (lease.PollAnswer, error) {
+	var answer lease.PollAnswer // not a named result: a call that arrives late writes it after this one has returned
+	err := b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
+		answer = lease.PollAnswer{}
+		for object := range waited {
+			left := b.grants[object].ExpiresAt.Sub(b.now())
+			switch {
+			case left <= 0:
+				answer.Free = append(answer.Free, object)
+			case answer.Next == 0 || left < answer.Next:
+				answer.Next = left
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return lease.PollAnswer{}, err
+	}
+	return answer, nil
+}
+
+// Program is the backend as one program has it, with everything that a backend can offer.
+type Program struct {
+	*Backend
+	// Name tells the program from others.
+	Name string
+}
+
+// Poll is [lease.Poller.Poll]. It goes by what was announced, as the table does.
+func (p Program) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (lease.PollAnswer, error) {
+	listed := map[applock.Object]bool{}
+	answer, err := p.poll(ctx, func(yield func(applock.Object) bool) {
+		clear(listed)
+		for _, listing := range p.listings {
+			if listing.program == p.Name && listing.isListed() {
+				listing.seen = time.Now()
+				listed[listing.object] = true
+			}
+		}
+		for object := range listed {
+			if !yield(object) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return lease.PollAnswer{}, err
+	}
+	for object := range waited {
+		if !listed[object] {
+			answer.Unlisted = append(answer.Unlisted, object)
+		}
+	}
+	return answer, nil
+}
+
+// Announce is [lease.Announcer.Announce].
+func (p Program) Announce(ctx context.Context, object applock.Object, owner applock.Owner, wait time.Duration) error {
+	return p.travel(ctx, Call{Operation: Announce, Object: object, Owner: owner}, func(Fault) error {
+		key := waiter{program: p.Name, object: object, operator: owner.Operator}
+		listed := &listing{waiter: key, since: time.Now(), seen: time.Now()}
+		if former := p.listings[key]; former != nil && former.isListed() {
+			listed.since = former.since
+		}
+		if wait > 0 {
+			listed.until = time.Now().Add(wait)
+		}
+		p.listings[key] = listed
+		return nil
+	})
+}
+
+// Retract is [lease.Announcer.Retract].
+func (p Program) Retract(ctx context.Context, object applock.Object, operator string) error {
+	call := Call{Operation: Retract, Object: object, Owner: applock.Owner{Operator: operator}}
+	return p.travel(ctx, call, func(Fault) error {
+		delete(p.listings, waiter{program: p.Name, object: object, operator: operator})
+		return nil
+	})
+}
+
+// forgottenAfter is after what time without a poll a program is taken to be dead, and its waiters are not listed any more.
+const forgottenAfter = 40 * time.Second
+
+// waiter is what a waiter is listed by.
+type waiter struct {
+	program  string
+	object   applock.Object
+	operator string
+}
+
+// listing is a waiter that was announced.
+type listing struct {
+	waiter
+
+	since time.Time
+	until time.Time // zero for no limit
+	seen  time.Time // when the program announced it, or polled
+}
+
+func (l *listing) isListed() bool {
+	return (l.until.IsZero() || time.Now().Before(l.until)) && time.Since(l.seen) < forgottenAfter
+}
+
+// oldest is the program of whoever has waited longest for an object, empty if nobody is listed; the mutex is held.
+func (b *Backend) oldest(object applock.Object) string {
+	var first *listing
+	for _, listed := range b.listings {
+		if listed.object == object && listed.isListed() && (first == nil || listed.since.Before(first.since)) {
+			first = listed
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return first.program
+}
+
+// Listen is [lease.Notifier.Listen].
+func (p Program) Listen(ctx context.Context) (lease.Listener, error) {
+	listening := &ear{backend: p.Backend, program: p.Name, messages: make(chan lease.Message, maxMessages), cut: make(chan struct{})}
+	err := p.travel(ctx, Call{Operation: Listen}, func(Fault) error {
+		p.ears[listening] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		_ = listening.Close()
+		return nil, err
+	}
+	return listening, nil
+}
+
+// Transfer is [lease.Transferrer.Transfer].
+func (p Program) Transfer(
+	ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest,
+) (applock.Grant, error) {
+	var handed applock.Grant
+	err := p.travel(ctx, Call{Operation: Transfer, Object: grant.Object, Owner: grant.Owner, Grants: 1}, func(Fault) error {
+		if err := p.lost(grant); err != nil {
+			return err
+		}
+		handed = p.begin(grant.Object, request.To, time.Now())
+		handed.ExpiresAt = p.now().Add(cmp.Or(request.TTL, applock.DefaultTTL))
+		p.grants[grant.Object] = handed
+		handed.Outcome = applock.OutcomeTransferred
+		return nil
+	})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	return handed, nil
+}
+
+// maxMessages is how many messages may be on their way to a listener. What is more is lost.
+const maxMessages = 1000
+
+// ear hears of releases.
+type ear struct {
+	backend  *Backend
+	program  string
+	messages chan lease.Message
+	cut      chan struct{} // closed when the backend is restarted
+}
+
+func (e *ear) tell(message lease.Message) {
+	select {
+	case e.messages <- message:
+	default:
+	}
+}
+
+// Next is [lease.Listener.Next].
+func (e *ear) Next(ctx context.Context) (lease.Message, error) {
+	select {
+	case message := <-e.messages:
+		return message, nil
+	case <-e.cut:
+		return lease.Message{}, ErrConnection
+	case <-ctx.Done():
+		return lease.Message{}, context.Cause(ctx)
+	}
+}
+
+// Close is [lease.Listener.Close].
+func (e *ear) Close() error {
+	e.backend.mutex.Lock()
+	defer e.backend.mutex.Unlock()
+	delete(e.backend.ears, e)
+	return nil
+}

@@ -1,0 +1,298 @@
+// Package sessions keeps leases as locks of sessions on a database server: what pgadvisory and getlock have in
+// common.
+//
+// A few sessions, opened for nothing else, have the locks of all leases. No statement waits for a lock, so a
+// session is busy only while a statement runs, and one of them does for any number of holders and waiters. Each
+// object belongs to one session for good, by the name of its lock: all that happens to an object happens in one place, one
+// thing after the other.
+//
+// A lock ends with its session, and the two sides learn of that at different times. Therefore each gives the other
+// up after some silence, this one first. The server ends a session that has been silent for the grace, and hears
+// more often from each that has locks. Here, a session that owes an answer for a third of the grace is given up,
+// and its leases are lost. That is at most two thirds of the grace after the last statement that the server has
+// answered was sent, so the holders hear of it before anybody else gets their objects.
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// Server opens sessions. Name is what the server calls a lock.
+type Server[Name comparable] interface {
+	// Name returns the name of the lock on an object, always the same. It returns ErrInvalid for an object that has none.
+	Name(object applock.Object) (Name, error)
+	// Open opens a session that the server ends after a silence of grace.
+	Open(ctx context.Context, grace time.Duration) (Session[Name], error)
+}
+
+// Session is one session on a server. Its methods are called one at a time.
+type Session[Name comparable] interface {
+	// TryLock takes a lock that no session has, without waiting. When another session has it, it says which.
+	TryLock(ctx context.Context, name Name) (holder string, err error)
+	// Unlock gives the lock on an object up, and reports whether this session had it.
+	Unlock(ctx context.Context, name Name, object applock.Object) (had bool, err error)
+	// Locked returns those of the locks that this session has; it may return others of its locks, too.
+	Locked(ctx context.Context, names []Name) ([]Name, error)
+	// Free returns those of the locks that no session has. Where the server is a Teller, who gives one of these up from now on
+	// tells of it, until the next call.
+	Free(ctx context.Context, names []Name) ([]Name, error)
+	// Broken reports whether the session is of no use after this error of one of its methods.
+	Broken(err error) bool
+	// Close ends the session, and so its locks.
+	Close(ctx context.Context)
+}
+
+// Teller is a Server whose sessions tell of what they give up.
+type Teller interface {
+	// Listen is [lease.Notifier.Listen].
+	Listen(ctx context.Context) (lease.Listener, error)
+}
+
+// Config is what the packages above have in common.
+type Config struct {
+	Namespace string
+	Sessions  int
+	Grace     time.Duration
+	Logger    *slog.Logger
+	Hooks     lease.Hooks
+}
+
+const (
+	defaultNamespace = "applock"
+	maxNamespace     = 64
+	maxSessions      = 100
+	defaultGrace     = 30 * time.Second
+	minGrace         = 3 * time.Second
+	maxGrace         = time.Hour
+
+	// checkInterval is how often holders learn of a loss. It is short against a third of the least grace.
+	checkInterval = 500 * time.Millisecond
+	// patiencePerGrace and beatsPerGrace divide the grace: into the time that an answer may take, and into the
+	// silences after which the server hears from a session that has locks.
+	patiencePerGrace = 3
+	beatsPerGrace    = 6
+	// closeLimit bounds goodbyes.
+	closeLimit = 5 * time.Second
+	// pollAtLeast is how often locks are asked about also where sessions tell: a lock that ends with its session, or that another
+	// program gives up, is free without a word.
+	pollAtLeast = 250 * time.Millisecond
+	// pollNames is how many names one statement asks about: it stays well below the packets that servers accept.
+	pollNames = 10_000
+)
+
+// Checked returns the configuration with its defaults, or which field of it is wrong.
+func (c Config) Checked() (Config, error) {
+	if c.Namespace == "" {
+		c.Namespace = defaultNamespace
+	}
+	if c.Sessions == 0 {
+		c.Sessions = 1
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case strings.Contains(c.Namespace, ":") || len(c.Namespace) > maxNamespace:
+		return c, &applock.InvalidError{Argument: "namespace", Reason: fmt.Sprintf("must have at most %d bytes, and no colon", maxNamespace)}
+	case c.Sessions < 1 || c.Sessions > maxSessions:
+		return c, &applock.InvalidError{Argument: "sessions", Reason: fmt.Sprintf("must be 1 to %d", maxSessions)}
+	case c.Grace < minGrace || c.Grace > maxGrace:
+		return c, &applock.InvalidError{Argument: "grace", Reason: fmt.Sprintf("must lie between %s and %s", minGrace, maxGrace)}
+	}
+	return c, nil
+}
+
+// Text is NAMESPACE:TYPE:ID. Neither a namespace nor a type has a colon.
+func Text(namespace string, object applock.Object) string {
+	return cmp.Or(namespace, defaultNamespace) + ":" + object.String()
+}
+
+// Digest is where the names of locks come from: the SHA-256 of the Text.
+func Digest(namespace string, object applock.Object) [sha256.Size]byte {
+	return sha256.Sum256([]byte(Text(namespace, object)))
+}
+
+// New returns leases on a server. The configuration has been checked. It connects when it has to.
+func New[Name comparable](server Server[Name], config Config) *lease.Leases {
+	return lease.New(newBackend(server, config), lease.Config{
+		CheckInterval: checkInterval,
+		Logger:        config.Logger,
+		Hooks:         config.Hooks,
+	})
+}
+
+// NewBackend returns what New keeps leases on. It is an [io.Closer].
+func NewBackend[Name comparable](server Server[Name], config Config) lease.Backend {
+	return newBackend(server, config)
+}
+
+func newBackend[Name comparable](server Server[Name], config Config) *backend[Name] {
+	b := &backend[Name]{server: server, seed: maphash.MakeSeed()}
+	for range config.Sessions {
+		b.lines = append(b.lines, newLine(server, config))
+	}
+	return b
+}
+
+// backend is applock's, on sessions.
+type backend[Name comparable] struct {
+	server Server[Name]
+	seed   maphash.Seed
+	lines  []*line[Name]
+}
+
+var (
+	_ lease.Backend  = (*backend[int64])(nil)
+	_ lease.Poller   = (*backend[int64])(nil)
+	_ lease.Notifier = (*backend[int64])(nil)
+)
+
+// lineOf returns the name of an object's lock and the line that the name belongs to.
+func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name], error) {
+	name, err := b.server.Name(object)
+	number := maphash.Comparable(b.seed, name) % uint64(len(b.lines))
+	return name, b.lines[number], err
+}
+
+// Take is [lease.Backend.Take]. The grant does not tell when it expires: the session has it until it is
+// released.
+func (b *backend[Name]) Take(
+	ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration,
+) (applock.Grant, error) {
+	name, line, err := b.lineOf(object)
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	renewed, err := line.take(ctx, name, &holding{object: object, owner: owner})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	outcome := applock.OutcomeAcquired
+	if renewed {
+		outcome = applock.OutcomeRenewed
+	}
+	return applock.Grant{Object: object, Owner: owner, Outcome: outcome}, nil
+}
+
+// Release is [lease.Backend.Release].
+func (b *backend[Name]) Release(ctx context.Context, grant applock.Grant) error {
+	name, line, err := b.lineOf(grant.Object)
+	if err != nil {
+		return err
+	}
+	return line.release(ctx, name, &holding{object: grant.Object, owner: grant.Owner})
+}
+
+// Renew is [lease.Backend.Renew]: it asks each session whether it still has its locks.
+func (b *backend[Name]) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
+	grants := map[*line[Name]]map[Name]*holding{}
+	for _, renewal := range renewals {
+		name, line, err := b.lineOf(renewal.Grant.Object)
+		if err != nil {
+			return nil, err
+		}
+		if grants[line] == nil {
+			grants[line] = map[Name]*holding{}
+		}
+		grants[line][name] = &holding{object: renewal.Grant.Object, owner: renewal.Grant.Owner}
+	}
+	var mutex sync.Mutex
+	var answers []lease.Renewed
+	var errs []error
+	var group sync.WaitGroup
+	for line, of := range grants {
+		group.Go(func() {
+			some, err := line.check(ctx, of)
+			mutex.Lock()
+			defer mutex.Unlock()
+			answers = append(answers, some...)
+			errs = append(errs, err)
+		})
+	}
+	group.Wait()
+	if len(answers) > 0 { // what is missing could not be asked about
+		return answers, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// Poll is [lease.Poller.Poll]. Any session can tell, so the first does.
+func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
+	objects := map[Name][]applock.Object{}
+	var names []Name
+	for object := range waited {
+		name, _, err := b.lineOf(object)
+		if err != nil {
+			return lease.PollAnswer{}, err
+		}
+		if objects[name] == nil {
+			names = append(names, name)
+		}
+		objects[name] = append(objects[name], object)
+	}
+	for some := range slices.Chunk(names, pollNames) {
+		names, err := b.lines[0].free(ctx, some)
+		if err != nil {
+			return lease.PollAnswer{}, err
+		}
+		for _, name := range names {
+			answer.Free = append(answer.Free, objects[name]...)
+		}
+	}
+	answer.Next = pollAtLeast
+	return answer, nil
+}
+
+// Listen is [lease.Notifier.Listen].
+func (b *backend[Name]) Listen(ctx context.Context) (lease.Listener, error) {
+	teller, ok := b.server.(Teller)
+	if !ok {
+		return nil, fmt.Errorf("%w: sessions of this server do not tell", errors.ErrUnsupported)
+	}
+	releases, err := teller.Listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return heard{Listener: releases, end: b.lines[0].awaitNothing}, nil
+}
+
+// heard is what is listened to.
+type heard struct {
+	lease.Listener
+
+	end func()
+}
+
+// Close has nobody tell any more.
+func (h heard) Close() error {
+	err := h.Listener.Close()
+	h.end()
+	return err
+}
+
+// Close ends the sessions.
+func (b *backend[Name]) Close() error {
+	var group sync.WaitGroup
+	for _, line := range b.lines {
+		group.Go(line.close)
+	}
+	group.Wait()
+	return nil
+}

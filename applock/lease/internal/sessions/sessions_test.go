@@ -1,0 +1,744 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// Goal: two owners never have one object, although a session gets its own locks again. Method: two owners, one
+// session; the refusal names the holder.
+func TestTwoOwnersExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		_, err := b.Take(t.Context(), wallet("1"), asmith, time.Minute)
+		var held *applock.HeldError
+		if !errors.As(err, &held) || held.Holder.Owner != jdoe || held.Object != wallet("1") {
+			t.Errorf("take: %v, want it to be held by %s", err, jdoe)
+		}
+		if err := b.Release(t.Context(), applock.Grant{Object: wallet("1"), Owner: asmith}); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("release by a stranger: %v, want ErrNotHeld", err)
+		}
+		requireAlive(t, b, []applock.Grant{grant}, grant)
+		server.requireLocks(t, 1)
+	})
+}
+
+// Goal: an object that has no lock is refused at once, by each call, and nothing is sent. Method: a server that has no name
+// for it.
+func TestAnObjectWithoutAName(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := applock.Grant{Object: nameless, Owner: jdoe}
+		_, takeErr := b.Take(t.Context(), nameless, jdoe, time.Minute)
+		_, renewErr := b.Renew(t.Context(), []lease.Renewal{{Grant: grant, TTL: time.Minute}})
+		_, pollErr := b.Poll(t.Context(), slices.Values([]applock.Object{nameless}))
+		for _, err := range []error{takeErr, renewErr, pollErr, b.Release(t.Context(), grant)} {
+			if !errors.Is(err, applock.ErrInvalid) {
+				t.Errorf("%v, want ErrInvalid", err)
+			}
+		}
+		if _, sessions := server.count(); sessions != 0 {
+			t.Errorf("%d sessions, want none", sessions)
+		}
+	})
+}
+
+// Goal: objects whose locks have the same name exclude each other, and release their own. Method: a server with
+// one name.
+func TestACollisionExcludes(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		server.sameName = true
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		for _, owner := range []applock.Owner{jdoe, asmith} {
+			if _, err := b.Take(t.Context(), wallet("2"), owner, time.Minute); !errors.Is(err, applock.ErrHeld) {
+				t.Errorf("take: %v, want ErrHeld", err)
+			}
+		}
+		if err := b.Release(t.Context(), applock.Grant{Object: wallet("2"), Owner: jdoe}); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("release: %v, want ErrNotHeld", err)
+		}
+		other := applock.Grant{Object: wallet("2"), Owner: jdoe}
+		requireAlive(t, b, []applock.Grant{other})
+		requireAlive(t, b, []applock.Grant{grant}, grant)
+		polled, err := b.Poll(t.Context(), slices.Values([]applock.Object{wallet("1"), wallet("2")}))
+		if err != nil || len(polled.Free) != 0 {
+			t.Errorf("poll: %v, %v, want nothing", polled.Free, err)
+		}
+		if err := b.Release(t.Context(), grant); err != nil {
+			t.Error(err)
+		}
+		polled, err = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("1"), wallet("2")}))
+		if err != nil || len(polled.Free) != 2 {
+			t.Errorf("poll: %v, %v, want both", polled.Free, err)
+		}
+	})
+}
+
+// Goal: taking again is a renewal, and one release frees. Method: the session counts.
+func TestTakingAgainRenews(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		first := mustTake(t, b, wallet("1"), jdoe)
+		again := mustTake(t, b, wallet("1"), jdoe)
+		if first.Outcome == applock.OutcomeRenewed || again.Outcome != applock.OutcomeRenewed {
+			t.Errorf("renewed: %t, then %t", first.Outcome == applock.OutcomeRenewed, again.Outcome == applock.OutcomeRenewed)
+		}
+		server.requireLocks(t, 1)
+		if err := b.Release(t.Context(), again); err != nil {
+			t.Error(err)
+		}
+		server.requireLocks(t, 0)
+		if err := b.Release(t.Context(), first); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("release again: %v, want ErrNotHeld", err)
+		}
+	})
+}
+
+// Goal: what the session does not have is not renewed, nor released as if it had been there. Method: a lock
+// disappears.
+func TestAMissingLockIsLost(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grants := []applock.Grant{mustTake(t, b, wallet("1"), jdoe), mustTake(t, b, wallet("2"), jdoe), mustTake(t, b, wallet("3"), jdoe)}
+		server.do(func() { clear(server.locks) })
+		if again := mustTake(t, b, wallet("1"), jdoe); again.Outcome == applock.OutcomeRenewed {
+			t.Error("renewed what was not there")
+		}
+		requireAlive(t, b, grants[:2], grants[0])
+		if err := b.Release(t.Context(), grants[2]); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("release: %v, want ErrNotHeld", err)
+		}
+		server.requireLocks(t, 1)
+	})
+}
+
+// Goal: a caller that leaves before the answer gets nothing, now or later. Method: leave while the server
+// hesitates; what the owner had before stays.
+func TestACallerWhoLeavesHasNothing(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{0, 1} {
+		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+			for range before {
+				mustTake(t, b, wallet("1"), jdoe)
+			}
+			server.do(func() { server.answering = after(time.Second) })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			if _, err := b.Take(ctx, wallet("1"), jdoe, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("take: %v, want DeadlineExceeded", err)
+			}
+			time.Sleep(time.Minute)
+			server.requireLocks(t, before)
+		})
+	}
+}
+
+// Goal: the same at any moment: either the caller has the lock or nobody. Method: contexts that end at the very
+// time of the answer.
+func TestLeavingAtTheTimeOfTheAnswer(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		server.answering = after(time.Second)
+		got := 0
+		for i := range 300 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			grant, err := b.Take(ctx, wallet(fmt.Sprint(i)), jdoe, time.Minute)
+			cancel()
+			if err == nil {
+				got++
+				server.do(func() { server.answering = nil })
+				requireAlive(t, b, []applock.Grant{grant}, grant)
+				if err := b.Release(t.Context(), grant); err != nil {
+					t.Fatal(err)
+				}
+				server.do(func() { server.answering = after(time.Second) })
+				continue
+			}
+			time.Sleep(time.Minute)
+			server.requireLocks(t, 0)
+		}
+		t.Logf("%d of 300 had the lock", got)
+	})
+}
+
+// Goal: a release is not forgotten because the session was busy. Method: a release whose turn does not come in time;
+// nobody has the lock meanwhile; a little later it is free without anybody's call.
+func TestAReleaseIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grants := []applock.Grant{mustTake(t, b, wallet("1"), jdoe), mustTake(t, b, wallet("2"), jdoe)}
+		b.occupied(8*time.Second, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if err := b.Release(ctx, grants[0]); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("release: %v, want DeadlineExceeded", err)
+			}
+			server.requireLocks(t, 2)
+			requireLost(t, b, grants[0])
+		})
+		time.Sleep(defaultGrace / 2)
+		server.requireLocks(t, 1)
+		requireAlive(t, b, grants, grants[1])
+	})
+}
+
+// requireLost wants an answer at once, also while the session is busy.
+func requireLost(t *testing.T, b *backend[string], grant applock.Grant) {
+	t.Helper()
+	began := time.Now()
+	answers, err := b.Renew(t.Context(), []lease.Renewal{{Grant: grant, TTL: time.Minute}})
+	if err != nil || len(answers) != 1 || answers[0].Lost == nil || time.Since(began) > 0 {
+		t.Errorf("renew: %v, %v after %s, want it to be lost at once", answers, err, time.Since(began))
+	}
+}
+
+// Goal: what is being released is nobody's, and a release frees its own grant only. Method: calls that are queued before
+// a release that has begun.
+func TestAReleaseThatWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	t.Run("TakenAgain", func(t *testing.T) {
+		t.Parallel()
+		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+			grant := mustTake(t, b, wallet("1"), jdoe)
+			b.occupied(time.Second, func() {
+				if _, err := b.Take(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, applock.ErrHeld) {
+					t.Errorf("take: %v, want ErrHeld", err)
+				}
+			}, func() {
+				if err := b.Release(t.Context(), grant); err != nil {
+					t.Error(err)
+				}
+			})
+			server.requireLocks(t, 0)
+		})
+	})
+	t.Run("SweptBefore", func(t *testing.T) {
+		t.Parallel()
+		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+			grant := mustTake(t, b, wallet("1"), jdoe)
+			server.do(func() { server.refusing = func(string) error { return errAnswer } })
+			if err := b.Release(t.Context(), grant); !errors.Is(err, errAnswer) {
+				t.Errorf("release: %v, want the server's answer", err)
+			}
+			server.do(func() { server.refusing = nil })
+			var next applock.Grant
+			b.occupied(time.Second, func() {
+				next = mustTake(t, b, wallet("1"), asmith)
+			}, func() {
+				if err := b.Release(t.Context(), grant); err != nil {
+					t.Errorf("release again: %v", err)
+				}
+			})
+			requireAlive(t, b, []applock.Grant{next}, next)
+		})
+	})
+	t.Run("LostBefore", func(t *testing.T) {
+		t.Parallel()
+		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+			grant := mustTake(t, b, wallet("1"), jdoe)
+			server.kill()
+			var next applock.Grant
+			b.occupied(time.Second, func() {
+				mustTake(t, b, wallet("2"), asmith)
+			}, func() {
+				next = mustTake(t, b, wallet("1"), asmith)
+			}, func() {
+				if err := b.Release(t.Context(), grant); !errors.Is(err, applock.ErrNotHeld) {
+					t.Errorf("release: %v, want ErrNotHeld", err)
+				}
+			})
+			requireAlive(t, b, []applock.Grant{next}, next)
+		})
+	})
+	t.Run("LostWhileOverdue", func(t *testing.T) {
+		t.Parallel()
+		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+			grant := mustTake(t, b, wallet("1"), jdoe)
+			server.do(func() { server.refusing = func(string) error { return errAnswer } })
+			if err := b.Release(t.Context(), grant); !errors.Is(err, errAnswer) {
+				t.Errorf("release: %v, want the server's answer", err)
+			}
+			server.do(func() { server.refusing = nil })
+			server.kill()
+			mustTake(t, b, wallet("1"), asmith)
+			server.requireLocks(t, 1)
+		})
+	})
+}
+
+// Goal: a release that the server refuses is made up for. Method: refuse; the lock is nobody's meanwhile; then
+// release again, or wait, or take it.
+func TestARefusedReleaseIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	later := map[string]func(b *backend[string], grant applock.Grant) error{
+		"Release": func(b *backend[string], grant applock.Grant) error { return b.Release(context.Background(), grant) },
+		"Wait": func(*backend[string], applock.Grant) error {
+			time.Sleep(defaultGrace)
+			return nil
+		},
+		"Take": func(b *backend[string], grant applock.Grant) error {
+			again, err := b.Take(context.Background(), grant.Object, grant.Owner, time.Minute)
+			if again.Outcome == applock.OutcomeRenewed {
+				return errors.New("renewed")
+			}
+			return errors.Join(err, b.Release(context.Background(), grant))
+		},
+	}
+	for name, do := range later {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+				grant := mustTake(t, b, wallet("1"), jdoe)
+				server.do(func() {
+					server.refusing = func(statement string) error {
+						if statement == "unlock" {
+							return errAnswer
+						}
+						return nil
+					}
+				})
+				if err := b.Release(t.Context(), grant); !errors.Is(err, errAnswer) {
+					t.Errorf("release: %v, want the server's answer", err)
+				}
+				for _, owner := range []applock.Owner{jdoe, asmith} {
+					if _, err := b.Take(t.Context(), wallet("1"), owner, time.Minute); !errors.Is(err, applock.ErrHeld) {
+						t.Errorf("take: %v, want ErrHeld", err)
+					}
+				}
+				requireLost(t, b, grant)
+				server.do(func() { server.refusing = nil })
+				if err := do(b, grant); err != nil {
+					t.Error(err)
+				}
+				server.requireLocks(t, 0)
+			})
+		})
+	}
+}
+
+// Goal: an answer of the server, whatever it says, costs no lease. Method: errors as answers to each kind of call.
+func TestAnAnswerLosesNothing(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		server.do(func() { server.refusing = func(string) error { return errAnswer } })
+		if _, err := b.Renew(t.Context(), []lease.Renewal{{Grant: grant, TTL: time.Minute}}); !errors.Is(err, errAnswer) {
+			t.Errorf("renew: %v", err)
+		}
+		if _, err := b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")})); !errors.Is(err, errAnswer) {
+			t.Errorf("poll: %v", err)
+		}
+		before := server.said()
+		time.Sleep(defaultGrace)
+		if beats := server.said() - before; beats > 2*beatsPerGrace {
+			t.Errorf("%d statements in %s", beats, defaultGrace)
+		}
+		server.do(func() { server.refusing = nil })
+		requireAlive(t, b, []applock.Grant{grant}, grant)
+	})
+}
+
+// Goal: when a session is lost, its leases are, and the next call has another one at once. Method: kill it; each
+// kind of call comes first once.
+func TestALostSessionIsReplaced(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(b *backend[string], grant applock.Grant) error{
+		"Take": func(b *backend[string], _ applock.Grant) error {
+			_, err := b.Take(context.Background(), wallet("2"), asmith, time.Minute)
+			return err
+		},
+		"TakeAgain": func(b *backend[string], grant applock.Grant) error {
+			again, err := b.Take(context.Background(), grant.Object, grant.Owner, time.Minute)
+			if again.Outcome == applock.OutcomeRenewed {
+				return errors.New("renewed")
+			}
+			return errors.Join(err, b.Release(context.Background(), grant))
+		},
+		"Poll": func(b *backend[string], grant applock.Grant) error {
+			polled, err := b.Poll(context.Background(), slices.Values([]applock.Object{grant.Object}))
+			if len(polled.Free) != 1 {
+				err = errors.Join(err, errors.New("not free"))
+			}
+			return err
+		},
+		"Renew": func(b *backend[string], grant applock.Grant) error {
+			answers, err := b.Renew(context.Background(), []lease.Renewal{{Grant: grant, TTL: time.Minute}})
+			if err == nil && !errors.Is(answers[0].Lost, errBroken) {
+				err = fmt.Errorf("lost because of %w", answers[0].Lost)
+			}
+			return err
+		},
+		"Release": func(b *backend[string], grant applock.Grant) error {
+			if err := b.Release(context.Background(), grant); !errors.Is(err, applock.ErrNotHeld) {
+				return fmt.Errorf("released: %w", err)
+			}
+			return nil
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+				grants := []applock.Grant{mustTake(t, b, wallet("0"), jdoe), mustTake(t, b, wallet("1"), jdoe)}
+				server.kill()
+				if err := call(b, grants[0]); err != nil {
+					t.Error(err)
+				}
+				requireAlive(t, b, grants)
+				mustTake(t, b, wallet("1"), asmith)
+			})
+		})
+	}
+}
+
+// Goal: what cannot be repaired by a new session is returned. Method: a server that ends each session at the first
+// statement, and one that opens none.
+func TestAServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		server.answering = func(context.Context, string) error { return errBroken }
+		if _, err := b.Take(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, errBroken) {
+			t.Errorf("take: %v", err)
+		}
+		server.opening = func(context.Context) error { return errAnswer }
+		if _, err := b.Take(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, errAnswer) {
+			t.Errorf("take: %v", err)
+		}
+		if len(server.sessions) != 1 {
+			t.Errorf("%d sessions were opened", len(server.sessions))
+		}
+		server.opening, server.answering = nil, nil
+		mustTake(t, b, wallet("1"), jdoe)
+	})
+}
+
+// Goal: a session that does not answer is given up within two thirds of the grace, counted from when the last
+// answered statement was sent, and the holders hear of it also while the next one is being opened. Method: a last
+// answer that is slow; then a network that swallows everything.
+func TestASilentSessionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		const slow = 9 * time.Second
+		began := time.Now()
+		server.do(func() {
+			server.answering = func(ctx context.Context, statement string) error {
+				if time.Since(began) < slow {
+					return after(slow)(ctx, statement)
+				}
+				return after(never)(ctx, statement) // also the sign of life that is sent with the slow answer
+			}
+		})
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		server.do(func() {
+			server.opening = func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		})
+		for b.lines[0].holds() {
+			if time.Since(began) > time.Hour {
+				t.Fatal("never given up")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if after := time.Since(began); after > 2*defaultGrace/3 {
+			t.Errorf("given up after %s of %s", after, defaultGrace)
+		}
+		if why := b.lines[0].whyLost(); !strings.Contains(why.Error(), "has not answered") {
+			t.Errorf("lost because %v", why)
+		}
+		go func() { _, _ = b.Take(context.Background(), wallet("2"), jdoe, time.Minute) }()
+		synctest.Wait()
+		requireLost(t, b, grant)
+		time.Sleep(time.Hour)
+	})
+}
+
+// holds reports whether the line has locks, as far as it knows.
+func (l *line[Name]) holds() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return len(l.held) > 0
+}
+
+// Goal: a slow answer costs nothing, even if its caller has given up. Method: answers after 9 s, calls that wait
+// for less.
+func TestASlowAnswerLosesNothing(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		server.do(func() { server.answering = after(9 * time.Second) })
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), checkInterval)
+			answers, err := b.Renew(ctx, []lease.Renewal{{Grant: grant, TTL: time.Minute}})
+			cancel()
+			if err == nil && answers[0].Lost != nil {
+				t.Fatal(answers[0].Lost)
+			}
+		}
+		server.do(func() { server.answering = nil })
+		time.Sleep(time.Minute)
+		requireAlive(t, b, []applock.Grant{grant}, grant)
+	})
+}
+
+// Goal: the server hears from a session that has locks, six times per grace, and not from one that has none.
+// Method: look at the times of the statements.
+func TestSignsOfLife(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		var last time.Time
+		server.answering = func(context.Context, string) error {
+			if silence := time.Since(last); !last.IsZero() && silence > defaultGrace/beatsPerGrace {
+				t.Errorf("silent for %s", silence)
+			}
+			last = time.Now()
+			return nil
+		}
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		before := server.said()
+		time.Sleep(10 * defaultGrace)
+		if beats := server.said() - before; beats > 10*beatsPerGrace {
+			t.Errorf("%d signs of life in %s", beats, 10*defaultGrace)
+		}
+		for range 1000 { // other statements are signs, too
+			time.Sleep(time.Duration(rand.Int64N(int64(defaultGrace / beatsPerGrace))))
+			_, _ = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")}))
+		}
+		if err := b.Release(t.Context(), grant); err != nil {
+			t.Error(err)
+		}
+		before = server.said()
+		time.Sleep(time.Hour)
+		if server.said() > before {
+			t.Errorf("%d statements without a lock", server.said()-before)
+		}
+	})
+}
+
+// Goal: a session that has locks is lost alone. Method: three sessions, thirty objects, one session killed.
+func TestSeveralSessions(t *testing.T) {
+	t.Parallel()
+	play(t, 3, func(t *testing.T, server *fake, b *backend[string]) {
+		var grants []applock.Grant
+		for i := range 30 {
+			grants = append(grants, mustTake(t, b, wallet(fmt.Sprint(i)), jdoe))
+			if _, err := b.Take(t.Context(), wallet(fmt.Sprint(i)), asmith, time.Minute); !errors.Is(err, applock.ErrHeld) {
+				t.Errorf("take: %v, want ErrHeld", err)
+			}
+		}
+		server.requireLocks(t, 30)
+		if _, sessions := server.count(); sessions != 3 {
+			t.Fatalf("%d sessions, want 3", sessions)
+		}
+		server.do(func() { server.end(server.sessions[1]) })
+		left, _ := server.count()
+		if left == 0 || left == 30 {
+			t.Fatalf("%d locks are left of 30", left)
+		}
+		var alive []applock.Grant
+		for _, grant := range grants {
+			if server.locks[grant.Object.String()] != nil {
+				alive = append(alive, grant)
+			}
+		}
+		requireAlive(t, b, grants, alive...)
+	})
+}
+
+// Goal: what one session does not answer does not keep the others' answers back. Method: two sessions, one silent.
+func TestOneSilentSession(t *testing.T) {
+	t.Parallel()
+	play(t, 2, func(t *testing.T, server *fake, b *backend[string]) {
+		var renewals []lease.Renewal
+		for i := range 10 {
+			renewals = append(renewals, lease.Renewal{Grant: mustTake(t, b, wallet(fmt.Sprint(i)), jdoe), TTL: time.Minute})
+		}
+		b.lines[0].turn <- struct{}{}
+		ctx, cancel := context.WithTimeout(t.Context(), checkInterval)
+		defer cancel()
+		answers, err := b.Renew(ctx, renewals)
+		if err != nil || len(answers) == 0 || len(answers) == 10 {
+			t.Errorf("%d answers to 10 renewals, %v", len(answers), err)
+		}
+		for _, answer := range answers {
+			if answer.Lost != nil {
+				t.Errorf("%s: %v", answer.Object, answer.Lost)
+			}
+		}
+		<-b.lines[0].turn
+	})
+}
+
+// Goal: one statement asks for many objects, and none of them gets too large. Method: count statements.
+func TestPollAsksForAllAtOnce(t *testing.T) {
+	t.Parallel()
+	play(t, 2, func(t *testing.T, server *fake, b *backend[string]) {
+		var objects []applock.Object
+		for i := range 2*pollNames + 1 {
+			objects = append(objects, wallet(fmt.Sprint(i)))
+		}
+		mustTake(t, b, objects[7], jdoe)
+		before := server.said()
+		polled, err := b.Poll(t.Context(), slices.Values(objects))
+		if err != nil || len(polled.Free) != 2*pollNames || slices.Contains(polled.Free, objects[7]) {
+			t.Errorf("%d of %d are free, %v", len(polled.Free), len(objects), err)
+		}
+		if statements := server.said() - before; statements != 3 {
+			t.Errorf("%d statements, want 3", statements)
+		}
+	})
+}
+
+// Goal: nothing is left after Close, also of work that was under way, and nothing begins again. Method: close
+// during a statement that takes longer than Close waits, and then use it.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	play(t, 2, func(t *testing.T, server *fake, b *backend[string]) {
+		mustTake(t, b, wallet("1"), jdoe)
+		server.do(func() { server.answering = after(2 * closeLimit) })
+		go func() { _, _ = b.Take(context.Background(), wallet("2"), jdoe, time.Minute) }()
+		synctest.Wait()
+		began := time.Now()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > closeLimit {
+			t.Errorf("close took %s", took)
+		}
+		if _, err := b.Take(t.Context(), wallet("3"), jdoe, time.Minute); !errors.Is(err, applock.ErrClosed) {
+			t.Errorf("take: %v, want ErrClosed", err)
+		}
+		time.Sleep(time.Minute)
+		server.requireLocks(t, 0)
+	})
+}
+
+// Goal: a configuration is complete or refused. Method: the bounds.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	checked, err := Config{}.Checked()
+	if err != nil || checked.Namespace != "applock" || checked.Sessions != 1 || checked.Grace != 30*time.Second || checked.Logger == nil {
+		t.Errorf("the default is %+v, %v", checked, err)
+	}
+	long := strings.Repeat("x", maxNamespace)
+	for _, good := range []Config{{Namespace: long}, {Sessions: maxSessions}, {Grace: minGrace}, {Grace: maxGrace}} {
+		if _, err := good.Checked(); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	bad := map[string][]Config{
+		"namespace": {{Namespace: long + "x"}, {Namespace: "a:b"}},
+		"sessions":  {{Sessions: -1}, {Sessions: maxSessions + 1}},
+		"grace":     {{Grace: -1}, {Grace: minGrace - 1}, {Grace: maxGrace + 1}},
+	}
+	for argument, configs := range bad {
+		for _, config := range configs {
+			var invalid *applock.InvalidError
+			if _, err := config.Checked(); !errors.As(err, &invalid) || invalid.Argument != argument {
+				t.Errorf("%+v: %v, want %s to be refused", config, err, argument)
+			}
+		}
+	}
+}
+
+// telling is a server whose sessions tell.
+type telling struct {
+	*fake
+
+	told  chan applock.Object
+	asked chan []string // the names that sessions are to tell of
+}
+
+func (s *telling) Listen(context.Context) (lease.Listener, error) { return s, nil }
+
+func (s *telling) Next(ctx context.Context) (lease.Message, error) {
+	select {
+	case <-ctx.Done():
+		return lease.Message{}, context.Cause(ctx)
+	case object := <-s.told:
+		return lease.Message{Object: object}, nil
+	}
+}
+
+func (s *telling) Close() error { return nil }
+
+func (s *telling) Open(ctx context.Context, grace time.Duration) (Session[string], error) {
+	opened, err := s.fake.Open(ctx, grace)
+	return &tellingSession{Session: opened, server: s}, err
+}
+
+type tellingSession struct {
+	Session[string]
+
+	server *telling
+}
+
+func (s *tellingSession) Free(ctx context.Context, names []string) ([]string, error) {
+	select {
+	case s.server.asked <- names:
+	default:
+	}
+	return s.Session.Free(ctx, names)
+}
+
+// Goal: who waits gets the lock as soon as a session tells that it is free; a lock that ends without a word within 250 ms, however
+// long it has been waited for; and when nobody waits any more, sessions are to tell of nothing. Method: another program's lock
+// ends after an hour, once with a word and once without.
+func TestSessionsTell(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]time.Duration{"told": 0, "silent": pollAtLeast + pollAtLeast/5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := &telling{
+					fake: &fake{locks: map[string]*fakeLock{}}, told: make(chan applock.Object), asked: make(chan []string, 1),
+				}
+				config, err := Config{}.Checked()
+				if err != nil {
+					t.Fatal(err)
+				}
+				leases := New(server, config)
+				lock := wallet("1").String()
+				server.do(func() { server.locks[lock] = &fakeLock{count: 1} })
+				const holds = time.Hour + 33*time.Millisecond
+				freed := time.Now().Add(holds)
+				time.AfterFunc(holds, func() {
+					server.do(func() { delete(server.locks, lock) })
+					if name == "told" {
+						server.told <- wallet("1")
+					}
+				})
+				lease, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: wallet("1"), MaxHold: time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(freed); took > late {
+					t.Errorf("it took %s, want %s at the most", took, late)
+				}
+				<-server.asked
+				if err := lease.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if names := <-server.asked; len(names) != 0 {
+					t.Errorf("sessions are to tell of %q, and nobody waits", names)
+				}
+				if err := leases.Close(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,312 @@
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// Leases takes leases on a backend, for one program: it re-enters, queues, renews and watches. It holds no connection
+// for a lease or for a waiter. It is safe for concurrent use, and has goroutines only while there are leases to renew,
+// or waiters.
+type Leases struct {
+	backend Backend
+	logger  *slog.Logger
+	hooks   Hooks
+	// isShared is true where other programs can take objects, too.
+	isShared bool
+	check    time.Duration
+	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
+	checkIdle time.Duration
+	waiters   *hub
+	lister    *lister // nil where the backend does not list who waits
+
+	// stopped ends when Close begins, and with it what waits or renews.
+	stopped context.Context //nolint:containedctx // it ends the goroutines
+	stop    context.CancelFunc
+	// shutdownCtx ends when Close stops waiting: until then there is time to tell the backend what is over.
+	shutdownCtx context.Context //nolint:containedctx // as above
+	shutdown    context.CancelCauseFunc
+
+	mutex   sync.Mutex
+	objects map[applock.Object]*objectState
+	live    map[*hold]struct{}
+	// watching is true while the clocks are compared.
+	watching bool
+	paces    map[int]*pace
+	// putOffUntil is until when what is wanted waits for what is renewed.
+	putOffUntil time.Time
+	closed      bool
+
+	background background
+	// wallClock is the clock that goes on while the machine sleeps.
+	wallClock func() time.Time
+
+	// ended is closed when Close has done its work, closeErr is what became of it.
+	ended    chan struct{}
+	closeErr error
+}
+
+// Config is what a backend needs beside itself.
+type Config struct {
+	// CheckInterval, if set, is how often leases are checked, also those without a TTL, for backends that lose grants
+	// before they expire.
+	CheckInterval time.Duration
+	// Logger gets what goes wrong in the background; nil logs nothing.
+	Logger *slog.Logger
+	// Hooks are told of the leases.
+	Hooks Hooks
+}
+
+// New returns leases on a backend. Those on the table come with [Client]; the packages below this one have
+// others.
+func New(backend Backend, config Config) *Leases {
+	logger := config.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	leases := &Leases{
+		backend:   backend,
+		logger:    logger,
+		hooks:     config.Hooks,
+		check:     max(config.CheckInterval, 0),
+		objects:   map[applock.Object]*objectState{},
+		live:      map[*hold]struct{}{},
+		paces:     map[int]*pace{},
+		wallClock: wallClock,
+		ended:     make(chan struct{}),
+	}
+	leases.background.idle = sync.NewCond(&leases.background.mutex)
+	leases.stopped, leases.stop = context.WithCancel(context.Background())
+	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
+	_, leases.isShared = backend.(Poller)
+	leases.waiters = newHub(leases)
+	if announcer, ok := backend.(Announcer); ok {
+		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}
+	}
+	return leases
+}
+
+func wallClock() time.Time { return time.Now().Round(0) }
+
+const (
+	// clockCheck is how often the clocks are compared while there are leases, and clockGap how far they may be apart.
+	clockCheck = time.Second
+	clockGap   = 100 * time.Millisecond
+)
+
+// watchClocks has the watchdogs, which the monotonic clock wakes, look at the other one when that has jumped ahead: the machine
+// has slept. It goes on while there are leases.
+func (l *Leases) watchClocks() {
+	began, wall := time.Now(), l.wallClock()
+	time.AfterFunc(clockCheck, func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		if l.watching = len(l.live) > 0; !l.watching {
+			return
+		}
+		if l.wallClock().Sub(wall)-time.Since(began) > clockGap {
+			for h := range l.live {
+				h.watchdog.Reset(max(h.trustLeft(), 0))
+			}
+			l.hurry()
+		}
+		l.watchClocks()
+	})
+}
+
+// Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Who waits gets ErrClosed,
+// and so do later calls. Close returns when no goroutine is left; calls to a backend that does not answer are cancelled
+// after 5 s.
+//
+// The error says which objects could not be released, and so stay locked until they expire, and what became of closing the
+// backend. Further calls wait for the first one and return the same.
+func (l *Leases) Close() error {
+	open, first := l.markClosed()
+	if !first {
+		<-l.ended
+		return l.closeErr
+	}
+	defer close(l.ended)
+	l.stop()
+	limit := time.AfterFunc(releaseLimit, func() { l.shutdown(applock.ErrClosed) })
+	defer limit.Stop()
+	failures := make([]error, len(open))
+	for i, h := range open {
+		if h.end(applock.NewLostError(h.grant.Object, applock.ErrClosed)) {
+			l.background.Go(func() { failures[i] = l.releaseAtClose(h) })
+		}
+	}
+	l.background.Wait()
+	l.shutdown(applock.ErrClosed)
+	if backend, ok := l.backend.(io.Closer); ok {
+		failures = append(failures, backend.Close())
+	}
+	l.closeErr = errors.Join(failures...)
+	return l.closeErr
+}
+
+// markClosed keeps out new leases, and returns the holds that there are when it is called for the first time.
+func (l *Leases) markClosed() (open []*hold, first bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.closed {
+		return nil, false
+	}
+	l.closed = true
+	for _, state := range l.objects {
+		if state.holder != nil {
+			open = append(open, state.holder)
+		}
+	}
+	return open, true
+}
+
+// releaseAtClose frees the object of a hold that Close has ended. One that had been lost before needs nothing.
+func (l *Leases) releaseAtClose(h *hold) error {
+	grant, _ := h.state()
+	err := l.release(l.shutdownCtx, grant)
+	if err == nil || isGone(err) {
+		return nil
+	}
+	return fmt.Errorf("release %s: %w", grant.Object, err)
+}
+
+// untilShutdown returns a context that ends with ctx, and when Close stops waiting.
+func (l *Leases) untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
+	return endingWith(ctx, l.shutdownCtx)
+}
+
+// endingWith returns a context that ends with ctx, and with ErrClosed when closing ends.
+func endingWith(ctx, closing context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(closing, func() { cancel(applock.ErrClosed) })
+	return limited, func() {
+		forget()
+		cancel(nil)
+	}
+}
+
+// isClosed reports whether a hold that is there now may have been overlooked by Close.
+func (l *Leases) isClosed() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.closed
+}
+
+// background counts the goroutines. Unlike a sync.WaitGroup it may begin one while somebody waits for the last.
+type background struct {
+	mutex   sync.Mutex
+	idle    *sync.Cond
+	running int
+}
+
+// Go runs a function in a goroutine that Wait waits for.
+func (b *background) Go(run func()) {
+	b.begin()
+	go func() {
+		defer b.done()
+		run()
+	}()
+}
+
+// begin counts this goroutine, too, until done.
+func (b *background) begin() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.running++
+}
+
+func (b *background) done() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.running--
+	b.idle.Broadcast()
+}
+
+// Wait waits until no goroutine is left.
+func (b *background) Wait() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for b.running > 0 {
+		b.idle.Wait()
+	}
+}
+
+// isGone reports whether a release found that the grant was not there.
+func isGone(err error) bool {
+	return errors.Is(err, applock.ErrNotHeld) || errors.Is(err, applock.ErrHeld)
+}
+
+// firstRetry is the pause after a release that failed. It doubles.
+const firstRetry = 10 * time.Millisecond
+
+// release ends a grant, and repeats calls that fail until releaseLimit. A grant that is gone after such a call has been
+// released by it.
+func (l *Leases) release(ctx context.Context, grant applock.Grant) error {
+	return l.releaseWithin(ctx, grant, releaseLimit)
+}
+
+// releaseWithin is release with a longer limit, for outages.
+func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	began, uncertain := time.Now(), false
+	for pause := firstRetry; ; pause = min(2*pause, releaseLimit) {
+		err := l.releaseOnce(ctx, grant)
+		if isGone(err) && uncertain {
+			return nil
+		}
+		if err == nil || isGone(err) || errors.Is(err, applock.ErrInvalid) {
+			return err
+		}
+		uncertain = true
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		if ctx.Err() != nil || time.Since(began) > releaseLimit && !isOutage(err) {
+			l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was not released and stays locked until it expires",
+				slog.String("object", grant.Object.String()), slog.Any("error", err))
+			return err
+		}
+	}
+}
+
+func (l *Leases) releaseOnce(ctx context.Context, grant applock.Grant) error {
+	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	return l.backend.Release(ctx, grant)
+}
+
+const (
+	maxHostName = 24
+	randomChars = 16
+)
+
+// uniqueName returns host/process/random, which nobody else has, in no more characters than an operator may have.
+func uniqueName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	host = strings.ToValidUTF8(strings.ReplaceAll(host, " ", "_"), "_")
+	return fmt.Sprintf("%.*s/%d/%s", maxHostName, host, os.Getpid(), rand.Text()[:randomChars])
+}
+
+// programOf returns what unique names of one process have in common. Another name stands for itself.
+func programOf(operator string) string {
+	if i := strings.LastIndexByte(operator, '/'); i > 0 {
+		return operator[:i]
+	}
+	return operator
+}

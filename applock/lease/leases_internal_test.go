@@ -1,0 +1,361 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// The tests of this file play what only the table offers, which other packages cannot, or a database that answers late.
+
+// playedOffers lists waiters, tells of releases and transfers as its functions say; nil ones do nothing.
+type playedOffers struct {
+	free        bool // to be taken; otherwise somebody else holds it, for ever
+	announced   func()
+	retracted   func(ctx context.Context) error
+	listening   func() (Listener, error)
+	transferred func() error
+	polls       atomic.Int64
+}
+
+var (
+	_ Poller      = (*playedOffers)(nil)
+	_ Announcer   = (*playedOffers)(nil)
+	_ Notifier    = (*playedOffers)(nil)
+	_ Transferrer = (*playedOffers)(nil)
+)
+
+func (b *playedOffers) Take(_ context.Context, object applock.Object, owner applock.Owner, _ time.Duration) (applock.Grant, error) {
+	if b.free {
+		return applock.Grant{Object: object, Owner: owner, Fence: 1}, nil
+	}
+	return applock.Grant{}, &applock.HeldError{Object: object, Holder: applock.Holder{Owner: applock.Owner{Operator: "etl-7"}}}
+}
+
+func (b *playedOffers) Release(context.Context, applock.Grant) error { return nil }
+
+func (b *playedOffers) Renew(context.Context, []Renewal) ([]Renewed, error) { return nil, nil }
+
+func (b *playedOffers) Poll(context.Context, iter.Seq[applock.Object]) (PollAnswer, error) {
+	b.polls.Add(1)
+	return PollAnswer{}, nil
+}
+
+func (b *playedOffers) Announce(context.Context, applock.Object, applock.Owner, time.Duration) error {
+	if b.announced != nil {
+		b.announced()
+	}
+	return nil
+}
+
+func (b *playedOffers) Retract(ctx context.Context, _ applock.Object, _ string) error {
+	if b.retracted == nil {
+		return nil
+	}
+	return b.retracted(ctx)
+}
+
+func (b *playedOffers) Listen(context.Context) (Listener, error) {
+	if b.listening == nil {
+		return nil, errors.ErrUnsupported
+	}
+	return b.listening()
+}
+
+func (b *playedOffers) Transfer(context.Context, applock.Grant, applock.TransferLeaseRequest) (applock.Grant, error) {
+	return applock.Grant{}, b.transferred()
+}
+
+func playOffers(t *testing.T, backend *playedOffers, test func(t *testing.T, leases *Leases)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		leases := New(backend, Config{})
+		defer func() { _ = leases.Close() }()
+		test(t, leases)
+	})
+}
+
+func nightly() applock.AcquireRequest {
+	return applock.AcquireRequest{Object: applock.Object{Type: "job", ID: "nightly"}, MaxHold: time.Hour}
+}
+
+func nightlyWithin(maxWait time.Duration) applock.AcquireRequest {
+	request := nightly()
+	request.MaxWait = maxWait
+	return request
+}
+
+// Goal: who is cancelled need not wait until its name is off the list. Method: a database that does not answer to that, and
+// a given operator.
+func TestCancelledWaiterLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	backend := &playedOffers{retracted: func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		request := nightly()
+		request.Owner.Operator = "JDOE"
+		_, err := leases.Acquire(ctx, request)
+		if waited := time.Since(began); waited != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("returned %v after %s, want the end of ctx after 1 s", err, waited)
+		}
+	})
+}
+
+// Goal: who does not wait any more does not stay on the list for ever. Method: the call that takes it off fails twice.
+func TestRetractionIsRepeated(t *testing.T) {
+	t.Parallel()
+	var calls, listed atomic.Int64
+	backend := &playedOffers{
+		announced: func() { listed.Add(1) },
+		retracted: func(context.Context) error {
+			if calls.Add(1) <= 2 {
+				return errors.New("connection refused")
+			}
+			listed.Add(-1)
+			return nil
+		},
+	}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
+		time.Sleep(10 * time.Second)
+		if listed.Load() != 0 || calls.Load() != 3 {
+			t.Errorf("%d are listed 10 s later, after %d calls, want none after 3", listed.Load(), calls.Load())
+		}
+	})
+}
+
+// Goal: those who give up are taken off the list as fast as others come. Method: fifty callers that wait for 10 ms, again
+// and again, and calls that take 1 ms.
+func TestRetractionsKeepUp(t *testing.T) {
+	t.Parallel()
+	const callers = 50
+	var listed atomic.Int64
+	backend := &playedOffers{
+		announced: func() {
+			time.Sleep(time.Millisecond)
+			listed.Add(1)
+		},
+		retracted: func(context.Context) error {
+			time.Sleep(time.Millisecond)
+			listed.Add(-1)
+			return nil
+		},
+	}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for i := range callers {
+			request := nightlyWithin(10 * time.Millisecond)
+			request.Object.ID = fmt.Sprint(i)
+			go func() {
+				for ctx.Err() == nil {
+					_, _ = leases.TryAcquire(ctx, request)
+				}
+			}()
+		}
+		<-ctx.Done()
+		if n := listed.Load(); n > 2*callers {
+			t.Errorf("%d are listed, want at most those who wait and those who have just gone", n)
+		}
+	})
+}
+
+// played is a listener that hears nothing, and is slow to close.
+type played struct{ closing chan struct{} }
+
+func (p played) Next(ctx context.Context) (Message, error) {
+	<-ctx.Done()
+	return Message{}, ctx.Err()
+}
+
+func (p played) Close() error {
+	close(p.closing)
+	time.Sleep(2 * time.Second)
+	return nil
+}
+
+// Goal: polls are rare while messages come, also when the former listener ends after the next one has begun. Method: the
+// waiters end, and while the listener that was theirs is being closed somebody waits again.
+func TestNextListenerCounts(t *testing.T) {
+	t.Parallel()
+	closings := make(chan chan struct{}, 2)
+	backend := &playedOffers{listening: func() (Listener, error) {
+		listener := played{closing: make(chan struct{})}
+		closings <- listener.closing
+		return listener, nil
+	}}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
+		<-<-closings
+		go func() { _, _ = leases.Acquire(t.Context(), nightly()) }()
+		time.Sleep(time.Minute)
+		backend.polls.Store(0)
+		time.Sleep(10 * time.Minute)
+		if n := backend.polls.Load(); n > 200 || len(closings) != 1 {
+			t.Errorf("%d polls in 10 min beside %d listeners, want one in 5 s beside one", n, len(closings))
+		}
+	})
+}
+
+// Goal: a database without messages is not complained of. Method: wait for an hour, and read the log.
+func TestNoMessagesNoLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		leases := New(&playedOffers{}, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		_, err := leases.TryAcquire(t.Context(), nightlyWithin(time.Hour))
+		_ = leases.Close()
+		if !errors.Is(err, applock.ErrHeld) || log.Len() > 0 {
+			t.Errorf("try to acquire: %v, want ErrHeld; logged: %.500s", err, log.String())
+		}
+	})
+}
+
+// Goal: after a transfer with an unknown outcome the lease is not trusted, because the object may be the new owner's.
+// Method: a lease without a TTL, which nothing else would end.
+func TestTransferWithUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	backend := &playedOffers{free: true, transferred: func() error { return fmt.Errorf("%w: connection reset", applock.ErrOutcomeUnknown) }}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		lease, err := leases.Acquire(t.Context(), nightly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = lease.Transfer(t.Context(), applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		if cause := context.Cause(lease.Context()); !errors.Is(err, applock.ErrOutcomeUnknown) || !errors.Is(cause, applock.ErrLost) {
+			t.Errorf("transfer: %v, and the lease ended with %v, want ErrOutcomeUnknown and ErrLost", err, cause)
+		}
+	})
+}
+
+// Goal: many who are cancelled at once leave at once, and are off the list soon. Method: 5,000 waiters, and calls that take
+// a millisecond.
+func TestManyCancelledWaiters(t *testing.T) {
+	t.Parallel()
+	const waiters = 5000
+	var listed atomic.Int64
+	backend := &playedOffers{
+		announced: func() { listed.Add(1) },
+		retracted: func(context.Context) error {
+			time.Sleep(time.Millisecond)
+			listed.Add(-1)
+			return nil
+		},
+	}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for i := range waiters {
+			request := nightly()
+			request.Object.ID = fmt.Sprint(i)
+			group.Go(func() { _, _ = leases.Acquire(ctx, request) })
+		}
+		time.Sleep(time.Minute)
+		if n := listed.Load(); n != waiters {
+			t.Errorf("%d are listed, want %d", n, waiters)
+		}
+		began := time.Now()
+		cancel()
+		group.Wait()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the last one returned after %s, want at once", took)
+		}
+		time.Sleep(waiters * time.Millisecond)
+		if n := listed.Load(); n > 0 {
+			t.Errorf("%d are listed 5 s later", n)
+		}
+	})
+}
+
+// Goal: who is served soon by a holder of the same program costs the backend no call of the list, and nobody polls. Method:
+// a hundred hand-overs among two callers, each of whom holds for 10 ms.
+func TestShortWaitsAreNotListed(t *testing.T) {
+	t.Parallel()
+	var announced atomic.Int64
+	backend := &playedOffers{free: true, announced: func() { announced.Add(1) }}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				for range 50 {
+					lease, err := leases.Acquire(t.Context(), nightly())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(10 * time.Millisecond)
+					_ = lease.Release(t.Context())
+				}
+			})
+		}
+		group.Wait()
+		if n, polls := announced.Load(), backend.polls.Load(); n > 0 || polls > 0 {
+			t.Errorf("%d announcements and %d polls, want none", n, polls)
+		}
+	})
+}
+
+// Goal: calls of renewals become smaller that nearly took the time of an attempt, greater that took little of it or with which
+// a round would last too long, and stay within their bounds. Method: one call of each kind, of holds every 3 s.
+func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	const limit = time.Second
+	for name, c := range map[string]struct {
+		holds, size, grants int
+		took                time.Duration
+		isLost              bool
+		want                int
+	}{
+		"took most of it":                 {holds: 500, size: 500, grants: 500, took: 600 * time.Millisecond, want: 250},
+		"took most of it, not full":       {holds: 300, size: 500, grants: 300, took: 600 * time.Millisecond, want: 150},
+		"was not answered":                {holds: 10_000, size: 500, grants: 500, took: limit, isLost: true, want: 250},
+		"least":                           {holds: 12, size: 12, grants: 12, took: 900 * time.Millisecond, want: leastCall},
+		"took little of it":               {holds: 1000, size: 500, grants: 500, took: 100 * time.Millisecond, want: 1000},
+		"took little of it, not full":     {holds: 400, size: 500, grants: 400, took: 100 * time.Millisecond, want: 500},
+		"most":                            {holds: 10_000, size: 8000, grants: 8000, took: 100 * time.Millisecond, want: mostCall},
+		"as it should":                    {holds: 500, size: 500, grants: 500, took: 300 * time.Millisecond, want: 500},
+		"a round would last too long":     {holds: 10_000, size: 500, grants: 500, took: 600 * time.Millisecond, want: 1000},
+		"too long, and as great as may":   {holds: 100_000, size: mostBehind, grants: mostBehind, took: 400 * time.Millisecond, want: mostBehind},
+		"too long, and greater than that": {holds: 100_000, size: 8000, grants: 8000, took: 900 * time.Millisecond, want: mostBehind},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &pace{leases: &Leases{}, holds: map[*hold]struct{}{}, size: c.size}
+			for range c.holds {
+				p.holds[&hold{}] = struct{}{}
+			}
+			p.fit(batch{renewals: make([]Renewal, c.grants), limit: limit, interval: 3 * time.Second}, c.took, !c.isLost)
+			if p.size != c.want {
+				t.Errorf("calls of %d grants, want %d", p.size, c.want)
+			}
+		})
+	}
+}
+
+// Goal: leases whose events nobody asks for cost nothing for them. Method: allocations of telling nobody.
+// It is not parallel: allocations are those of the whole program.
+func TestHooksForNobodyAllocateNothing(t *testing.T) {
+	h := &hold{asker: t.Context()}
+	if allocated := testing.AllocsPerRun(100, func() {
+		Hooks{}.waited(h.asker, h.grant.Object, h.began, nil)
+		Hooks{}.ended(h, false)
+		Hooks{}.ended(h, true)
+	}); allocated != 0 {
+		t.Errorf("%g allocations", allocated)
+	}
+}

@@ -1,0 +1,362 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// directRules are those whose checks call the backend themselves.
+func directRules(kind Backend) []rule {
+	rules := []rule{
+		{"TakeExcludes", "of many who take a free object at once one gets it, and each other a *HeldError", takeExcludes},
+		{"ReleaseFrees", "a released object is free at once", releaseFrees},
+		{"ReleaseOfALostGrant", "Release of a lost grant returns ErrNotHeld or a *HeldError, and changes nothing", releaseOfALostGrant},
+		{"RenewOfALostGrant", "Renew answers about each grant, and a lost one stays lost", renewOfALostGrant},
+		{"OwnGrantsOnly", "Release and Renew do not find the grant of another operator", ownGrantsOnly},
+		{"PollFindsTheFree", "Poll tells of each object that is waited for and has become free", pollFindsTheFree},
+		{"TransferEndsTheGrant", "Transfer ends the grant and begins one of the new owner", transferEndsTheGrant},
+	}
+	if kind.Fences || kind.Owners {
+		rules = append(rules,
+			rule{"TakeAgain", "an operator that has the object gets a new grant, and the former one is over", takeAgain})
+	}
+	if kind.Fences {
+		rules = append(rules,
+			rule{"FencesGrow", "a later grant of an object has a greater fence", fencesGrow},
+			rule{"ReleaseByFence", "Release ends the grant with this fence only, and without a fence whichever the owner has", releaseByFence},
+			rule{"RenewByFence", "Renew finds the grant with this fence only", renewByFence})
+	}
+	if !kind.Endless {
+		rules = append(rules,
+			rule{"ExpiredIsTaken", "Take takes over a grant that has expired, and none before", expiredIsTaken},
+			rule{"ExpiredIsNotReleased", "Release does not find a grant that has expired", expiredIsNotReleased},
+			rule{"ExpiredIsNotRenewed", "Renew does not find a grant that has expired", expiredIsNotRenewed},
+			rule{"RenewExtends", "a renewed grant lasts until its TTL from the renewal", renewExtends},
+			rule{"RenewNeverShortens", "a renewed grant lasts at least as long as it did", renewNeverShortens})
+	}
+	return rules
+}
+
+// Method: operators of two programs take one object at the same time, several times.
+func takeExcludes(t *trial, kind Backend) {
+	const rounds, operators = 5, 8
+	s := newSubject(t, kind)
+	for round := range rounds {
+		grants, errs := make([]applock.Grant, operators), make([]error, operators)
+		var group sync.WaitGroup
+		for i := range operators {
+			group.Go(func() {
+				grants[i], errs[i] = s.tryTake(s.program(i), s.object(round), fmt.Sprint("OPERATOR", i), longHold)
+			})
+		}
+		group.Wait()
+		winner := slices.Index(errs, nil)
+		if winner < 0 {
+			t.Fatalf("nobody got a free object: %v", errors.Join(errs...))
+		}
+		for i, err := range errs {
+			if i == winner {
+				continue
+			}
+			if err == nil {
+				t.Fatalf("%s and %s both got the object", grants[winner].Owner, grants[i].Owner)
+			}
+			s.requireRefusal(err, s.object(round), fmt.Sprint("OPERATOR", winner))
+		}
+		s.requireGrant(grants[winner], s.object(round), fmt.Sprint("OPERATOR", winner))
+		s.release(s.program(winner), grants[winner])
+	}
+}
+
+// program returns one of the programs.
+func (s subject) program(number int) lease.Backend {
+	if number%2 == 0 {
+		return s.first
+	}
+	return s.second
+}
+
+// Method: another operator is refused before the release, and gets the object after it.
+func releaseFrees(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	for range 3 {
+		grant := s.take(s.first, s.object(1), ann, longHold)
+		s.refuse(s.second, s.object(1), bob, ann)
+		s.release(s.first, grant)
+		s.release(s.second, s.take(s.second, s.object(1), bob, longHold))
+	}
+}
+
+// Method: a grant that was released, while the object is free and while somebody else has it.
+func releaseOfALostGrant(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	former := s.take(s.first, s.object(1), ann, longHold)
+	s.release(s.first, former)
+	s.releaseLost(s.first, former, "a grant that has been released")
+	next := s.take(s.second, s.object(1), bob, longHold)
+	s.releaseLost(s.first, former, "a grant whose object another operator has taken since")
+	s.refuse(s.first, s.object(1), eve, bob)
+	s.release(s.second, next)
+}
+
+// Method: one call with live grants, a released one, and one whose object somebody else has; each is answered about, and nothing
+// changes for the lost.
+func renewOfALostGrant(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	live, released, others, last := s.object("live"), s.object("released"), s.object("others"), s.object("last")
+	var renewals []lease.Renewal
+	grants := map[applock.Object]applock.Grant{}
+	for _, object := range []applock.Object{live, released, others, last} {
+		grants[object] = s.take(s.first, object, ann, longHold)
+		renewals = append(renewals, lease.Renewal{Grant: grants[object], TTL: longHold})
+	}
+	s.release(s.first, grants[released])
+	s.release(s.first, grants[others])
+	next := s.take(s.second, others, bob, longHold)
+	answers := s.renewAll(s.first, renewals)
+	for object, isLive := range map[applock.Object]bool{live: true, released: false, others: false, last: true} {
+		answer, answered := answers[object]
+		if !answered || (answer.Lost == nil) != isLive {
+			t.Fatalf("Renew of %s: %+v, want that it is lost: %t", object, answer, !isLive)
+		}
+	}
+	s.take(s.second, released, bob, longHold)
+	s.refuse(s.first, others, eve, bob)
+	s.release(s.second, next)
+	s.release(s.first, grants[live])
+	s.release(s.first, grants[last])
+}
+
+// Method: the live grant under another operator's name, from both programs; then it is still there.
+func ownGrantsOnly(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	grant := s.take(s.first, s.object(1), ann, longHold)
+	forged := grant
+	forged.Owner = ownerOf(bob)
+	for _, program := range []lease.Backend{s.second, s.first} {
+		s.renewLost(program, forged, "the grant of another operator")
+		s.releaseLost(program, forged, "the grant of another operator")
+	}
+	s.refuse(s.second, s.object(1), bob, ann)
+	s.release(s.first, grant)
+}
+
+// Method: the operator takes the object from another program, as after a crash, and where there are fences from the same one.
+func takeAgain(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	successors := []lease.Backend{s.second}
+	if kind.Fences {
+		successors = append(successors, s.first)
+	} else if kind.OneClient {
+		return // nothing tells the grants apart
+	}
+	for i, successor := range successors {
+		former := s.take(s.first, s.object(i), ann, longHold)
+		grant := s.take(successor, s.object(i), ann, longHold)
+		if kind.Fences && grant.Fence <= former.Fence {
+			t.Fatalf("the new grant has the fence %d, want a greater one than the former, %d", grant.Fence, former.Fence)
+		}
+		s.renewLost(s.first, former, "the former grant of the operator")
+		s.releaseLost(s.first, former, "the former grant of the operator")
+		s.refuse(s.first, s.object(i), bob, ann)
+		s.renew(successor, grant, longHold)
+		s.release(successor, grant)
+	}
+}
+
+// Method: grants of two operators and two programs, one after the other.
+func fencesGrow(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	last := applock.Fence(0)
+	for i, operator := range []string{ann, bob, bob, ann} {
+		grant := s.take(s.program(i), s.object(1), operator, longHold)
+		if grant.Fence <= last {
+			t.Fatalf("fence %d after %d, want a greater one", grant.Fence, last)
+		}
+		last = grant.Fence
+		s.release(s.program(i), grant)
+	}
+}
+
+// Method: the fence of an earlier grant of the same operator; then the release without a fence.
+func releaseByFence(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	former := s.take(s.first, s.object(1), ann, longHold)
+	s.release(s.first, former)
+	grant := s.take(s.first, s.object(1), ann, longHold)
+	s.releaseLost(s.first, former, "an earlier grant of the operator")
+	s.releaseLost(s.second, former, "an earlier grant of the operator")
+	s.refuse(s.second, s.object(1), bob, ann)
+	grant.Fence = 0
+	s.release(s.first, grant)
+	s.take(s.second, s.object(1), bob, longHold)
+}
+
+// Method: the fence of an earlier grant of the same operator.
+func renewByFence(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	former := s.take(s.first, s.object(1), ann, longHold)
+	s.release(s.first, former)
+	grant := s.take(s.first, s.object(1), ann, longHold)
+	s.renewLost(s.first, former, "an earlier grant of the operator")
+	s.renewLost(s.second, former, "an earlier grant of the operator")
+	s.renew(s.first, grant, longHold)
+	s.release(s.first, grant)
+}
+
+// Method: another operator tries until it gets the object; the former grant is over then.
+func expiredIsTaken(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	began := time.Now()
+	former := s.take(s.first, s.object(1), ann, shortTTL)
+	grant := s.await(s.object(1), bob, longHold)
+	if lasted := time.Since(began); lasted < shortTTL-clockDrift {
+		t.Errorf("taken over %s after a Take for %s", lasted, shortTTL)
+	}
+	if kind.Fences && grant.Fence <= former.Fence {
+		t.Errorf("fence %d after %d, want a greater one", grant.Fence, former.Fence)
+	}
+	s.renewLost(s.first, former, "a grant that has expired and was taken over")
+	s.releaseLost(s.first, former, "a grant that has expired and was taken over")
+	s.refuse(s.first, s.object(1), ann, bob)
+	s.release(s.second, grant)
+}
+
+// Method: a grant that has expired and that nobody has taken over.
+func expiredIsNotReleased(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	former := s.take(s.first, s.object(1), ann, shortTTL)
+	s.outlast(shortTTL)
+	s.releaseLost(s.first, former, "a grant that has expired")
+}
+
+// Method: as for the release; and the object is free afterwards.
+func expiredIsNotRenewed(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	former := s.take(s.first, s.object(1), ann, shortTTL)
+	s.outlast(shortTTL)
+	s.renewLost(s.first, former, "a grant that has expired")
+	s.take(s.second, s.object(1), bob, longHold)
+}
+
+// Method: a short grant is renewed for long, and its first TTL passes. Where the machine stalls until then, once more with a longer one.
+func renewExtends(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	for ttl := shortTTL; ; ttl *= 2 {
+		object, began := s.object(ttl), time.Now()
+		grant := s.take(s.first, object, ann, ttl)
+		lost := s.tryRenew(s.first, grant, longHold)
+		switch {
+		case lost != nil && time.Since(began) >= ttl-clockDrift:
+			continue
+		case lost != nil:
+			t.Fatalf("Renew of a live grant says that it is lost: %v", lost)
+		}
+		s.outlast(ttl)
+		s.refuse(s.second, object, bob, ann)
+		s.renew(s.first, grant, longHold)
+		s.release(s.first, grant)
+		return
+	}
+}
+
+// Method: a long grant is renewed for a short time, which passes.
+func renewNeverShortens(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	grant := s.take(s.first, s.object(1), ann, longHold)
+	s.renew(s.first, grant, shortTTL)
+	s.outlast(shortTTL)
+	s.refuse(s.second, s.object(1), bob, ann)
+	s.release(s.first, grant)
+}
+
+// Method: an object becomes free by a release and, where grants expire, by the time. An Announcer hears of the waiter first.
+func pollFindsTheFree(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	poller, ok := s.second.(lease.Poller)
+	if !ok {
+		return
+	}
+	released := s.take(s.first, s.object("released"), ann, longHold)
+	s.announce(released.Object)
+	s.release(s.first, released)
+	s.awaitPoll(poller, released.Object)
+	if kind.Endless {
+		return
+	}
+	expiring := s.take(s.first, s.object("expiring"), ann, shortTTL)
+	s.announce(expiring.Object)
+	s.awaitPoll(poller, expiring.Object)
+}
+
+// announce lists the second program as waiting, until the end of the check.
+func (s subject) announce(object applock.Object) {
+	s.t.Helper()
+	announcer, ok := s.second.(lease.Announcer)
+	if !ok {
+		return
+	}
+	s.t.begin("Announce")
+	if err := announcer.Announce(s.t.Context(), object, ownerOf(bob), 0); err != nil {
+		s.t.Fatalf("Announce: %v", err)
+	}
+}
+
+// awaitPoll polls until the object is told to be free, and takes it.
+func (s subject) awaitPoll(poller lease.Poller, object applock.Object) {
+	s.t.Helper()
+	s.t.begin("Poll for %s", object)
+	for {
+		answer, err := poller.Poll(s.t.Context(), slices.Values([]applock.Object{object}))
+		if err != nil && !errors.Is(err, applock.ErrBusy) {
+			s.t.Fatalf("Poll: %v", err)
+		}
+		if slices.Contains(answer.Free, object) {
+			break
+		}
+		if !s.pause() {
+			s.t.Fatalf("Poll never tells that %s is free", object)
+		}
+	}
+	s.await(object, bob, longHold)
+	if announcer, ok := s.second.(lease.Announcer); ok {
+		s.t.begin("Retract")
+		if err := announcer.Retract(s.t.Context(), object, bob); err != nil {
+			s.t.Fatalf("Retract: %v", err)
+		}
+	}
+}
+
+// Method: the former owner cannot release, renew or transfer any more, and the new one can release.
+func transferEndsTheGrant(t *trial, kind Backend) {
+	s := newSubject(t, kind)
+	transferrer, ok := s.first.(lease.Transferrer)
+	if !ok {
+		return
+	}
+	former := s.take(s.first, s.object(1), ann, longHold)
+	to := applock.TransferLeaseRequest{To: ownerOf(bob), TTL: longHold}
+	t.begin("Transfer")
+	grant, err := transferrer.Transfer(t.Context(), former, to)
+	if err != nil {
+		t.Fatalf("Transfer of a live grant: %v", err)
+	}
+	s.requireGrant(grant, s.object(1), bob)
+	if kind.Fences && grant.Fence <= former.Fence {
+		t.Errorf("fence %d after %d, want a greater one", grant.Fence, former.Fence)
+	}
+	s.renewLost(s.first, former, "a grant that was transferred")
+	s.releaseLost(s.first, former, "a grant that was transferred")
+	t.begin("Transfer")
+	if _, err := transferrer.Transfer(t.Context(), former, to); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("Transfer of a lost grant: %v, want ErrNotHeld or a *HeldError", err)
+	}
+	s.refuse(s.first, s.object(1), eve, bob)
+	s.release(s.second, grant)
+}

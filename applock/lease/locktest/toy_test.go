@@ -1,0 +1,222 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// bug is what is wrong with a toy. The zero value is nothing.
+type bug string
+
+// The bugs, each in words of what the backend does.
+const (
+	renewDoesNothing       bug = "Renew says renewed and changes nothing"
+	fenceIgnored           bug = "Release and Renew ignore the fence"
+	lostReleaseIsNil       bug = "Release of a lost grant returns nil"
+	expiredIsFound         bug = "Release and Renew find an expired grant"
+	takeKeepsFence         bug = "Take by the operator that has the object keeps the fence"
+	renewShortens          bug = "Renew shortens"
+	takeGivesHeld          bug = "Take gives an object that another operator holds"
+	fencesRestart          bug = "the fences of an object begin anew after its release"
+	refusalIsPlain         bug = "a refusal is an error of another type"
+	releaseDoesNothing     bug = "Release returns nil and changes nothing"
+	pollFindsNothing       bug = "Poll finds no object free"
+	takeHangs              bug = "Take of a held object never returns"
+	renewHangs             bug = "Renew never returns"
+	expiredIsNotTaken      bug = "Take refuses an object whose grant has expired"
+	ttlIgnored             bug = "grants last a tenth of their TTL"
+	ownerIgnored           bug = "Release and Renew find the grants of other operators"
+	lostIsLeftOut          bug = "Renew leaves out the lost grants"
+	liveIsLost             bug = "Renew says that a live grant is lost"
+	zeroFenceIsNoFence     bug = "Release without a fence finds nothing"
+	casesAreOne            bug = "names are compared without their case"
+	transferKeepsTheFormer bug = "Transfer returns a new grant and changes nothing"
+	lostReleaseIsOthers    bug = "Release of a lost grant is refused and frees the object all the same"
+)
+
+// toy is a correct backend in memory, for the programs of one process, with at most one bug.
+type toy struct {
+	bug bug
+	// stuck ends what hangs, at the end of the test.
+	stuck chan struct{}
+
+	mutex  sync.Mutex
+	grants map[applock.Object]applock.Grant
+	fence  applock.Fence
+}
+
+var (
+	_ lease.Backend     = (*toy)(nil)
+	_ lease.Poller      = (*toy)(nil)
+	_ lease.Transferrer = (*toy)(nil)
+)
+
+func newToy(bug bug) *toy {
+	return &toy{bug: bug, stuck: make(chan struct{}), grants: map[applock.Object]applock.Grant{}}
+}
+
+// has reports whether the toy has the bug.
+func (b *toy) has(bug bug) bool { return b.bug == bug }
+
+// key is what tells an object from others.
+func (b *toy) key(object applock.Object) applock.Object {
+	if b.has(casesAreOne) {
+		object.ID = strings.ToLower(object.ID)
+	}
+	return object
+}
+
+// present returns the live grant of an object; the mutex is held.
+func (b *toy) present(object applock.Object) (applock.Grant, bool) {
+	grant, found := b.grants[b.key(object)]
+	return grant, found && time.Now().Before(grant.ExpiresAt)
+}
+
+// Take is [lease.Backend.Take].
+func (b *toy) Take(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	grant, err := b.take(object, owner, ttl)
+	if b.has(takeHangs) && errors.Is(err, applock.ErrHeld) {
+		<-b.stuck
+	}
+	if b.has(refusalIsPlain) && err != nil {
+		err = errors.New("somebody has it")
+	}
+	return grant, err
+}
+
+func (b *toy) take(object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	present, isHeld := b.present(object)
+	if b.has(expiredIsNotTaken) {
+		isHeld = present.Fence > 0
+	}
+	isOwn := isHeld && present.Owner.Operator == owner.Operator
+	if isHeld && !isOwn && !b.has(takeGivesHeld) {
+		return applock.Grant{}, &applock.HeldError{
+			Object: object, Holder: applock.Holder{Owner: present.Owner, ExpiresAt: present.ExpiresAt},
+		}
+	}
+	if b.has(ttlIgnored) {
+		ttl /= 10
+	}
+	grant := applock.Grant{
+		Object: object, Owner: owner, Fence: b.nextFence(present, isOwn), ExpiresAt: time.Now().Add(ttl), Outcome: applock.OutcomeAcquired,
+	}
+	b.grants[b.key(object)] = grant
+	return grant, nil
+}
+
+func (b *toy) nextFence(present applock.Grant, isOwn bool) applock.Fence {
+	switch {
+	case isOwn && b.has(takeKeepsFence):
+		return present.Fence
+	case b.has(fencesRestart):
+		return present.Fence + 1
+	}
+	b.fence++
+	return b.fence
+}
+
+// lost returns why a grant is not live, nil if it is; the mutex is held.
+func (b *toy) lost(grant applock.Grant) error {
+	present, isHeld := b.present(grant.Object)
+	isOwn := present.Owner.Operator == grant.Owner.Operator || b.has(ownerIgnored)
+	isSame := present.Fence == grant.Fence || b.has(fenceIgnored) || grant.Fence == 0 && !b.has(zeroFenceIsNoFence)
+	switch {
+	case !isHeld && (!b.has(expiredIsFound) || present.Fence == 0):
+		return applock.ErrNotHeld
+	case !isOwn || !isSame:
+		return &applock.HeldError{Object: grant.Object, Holder: applock.Holder{Owner: present.Owner, ExpiresAt: present.ExpiresAt}}
+	}
+	return nil
+}
+
+// Release is [lease.Backend.Release].
+func (b *toy) Release(_ context.Context, grant applock.Grant) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	err := b.lost(grant)
+	if (err == nil || b.has(lostReleaseIsOthers)) && !b.has(releaseDoesNothing) {
+		delete(b.grants, b.key(grant.Object))
+	}
+	if b.has(lostReleaseIsNil) {
+		return nil
+	}
+	return err
+}
+
+// Renew is [lease.Backend.Renew].
+func (b *toy) Renew(_ context.Context, renewals []lease.Renewal) (answers []lease.Renewed, err error) {
+	if b.has(renewHangs) {
+		<-b.stuck
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, renewal := range renewals {
+		answer := b.renew(renewal)
+		if answer.Lost == nil || !b.has(lostIsLeftOut) {
+			answers = append(answers, answer)
+		}
+	}
+	return answers, nil
+}
+
+func (b *toy) renew(renewal lease.Renewal) lease.Renewed {
+	object := renewal.Grant.Object
+	lost := b.lost(renewal.Grant)
+	if b.has(liveIsLost) {
+		lost = applock.ErrNotHeld
+	}
+	present, expires := b.grants[b.key(object)], time.Now().Add(renewal.TTL)
+	if lost != nil {
+		return lease.Renewed{Object: object, Lost: lost}
+	}
+	if expires.After(present.ExpiresAt) && !b.has(renewDoesNothing) || b.has(renewShortens) {
+		present.ExpiresAt = expires
+	}
+	b.grants[b.key(object)] = present
+	return lease.Renewed{Object: object, ExpiresAt: expires}
+}
+
+// Poll is [lease.Poller.Poll].
+func (b *toy) Poll(_ context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for object := range waited {
+		if _, isHeld := b.present(object); !isHeld && !b.has(pollFindsNothing) {
+			answer.Free = append(answer.Free, object)
+		}
+	}
+	return answer, nil
+}
+
+// Transfer is [lease.Transferrer.Transfer].
+func (b *toy) Transfer(_ context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if err := b.lost(grant); err != nil {
+		return applock.Grant{}, err
+	}
+	next := b.grants[b.key(grant.Object)]
+	b.fence++
+	next.Owner, next.Fence, next.ExpiresAt = request.To, b.fence, time.Now().Add(request.TTL)
+	if !b.has(transferKeepsTheFormer) {
+		b.grants[b.key(grant.Object)] = next
+	}
+	return next, nil
+}
+
+// drop loses the grant of an object.
+func (b *toy) drop(object applock.Object) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	delete(b.grants, b.key(object))
+}

@@ -1,0 +1,53 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite"
+)
+
+// awayAtFirst is a database that cannot be reached by the first call of get.
+type awayAtFirst struct {
+	db.Driver
+	calls atomic.Int64
+}
+
+func (d *awayAtFirst) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+	if d.calls.Add(1) == 1 {
+		return db.GetApplLockResult{}, &db.Error{Kind: db.KindUnreachable, Err: errors.New("connection refused")}
+	}
+	return d.Driver.GetApplLock(ctx, params)
+}
+
+// Goal: a get that has time waits through an outage, as MaxWait promises. Method: the first call finds no database.
+func TestGetWaitsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	driver, err := sqlite.Open("sqlite:" + filepath.Join(t.TempDir(), "away.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := &awayAtFirst{Driver: driver}
+	client := clients.New(away, nil, lease.Hooks{})
+	t.Cleanup(func() { _ = client.Close() })
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	request := applock.GetRequest{Object: applock.Object{Type: "job", ID: "nightly"}, Owner: applock.Owner{Operator: "JDOE"}}
+	request.MaxWait = time.Minute
+	if grant, err := client.Get(t.Context(), request); err != nil || grant.Outcome != applock.OutcomeAcquired {
+		t.Errorf("get with a wait: %v, %v, want it to be acquired once the database is back", grant.Outcome, err)
+	}
+	if calls := away.calls.Load(); calls < 2 {
+		t.Errorf("%d calls, want another one after the outage", calls)
+	}
+}

@@ -1,0 +1,307 @@
+// Package pgadvisory keeps leases as session advisory locks of PostgreSQL: nothing to install, and nothing
+// written.
+//
+// A few sessions of its own, one unless Config says otherwise, have the locks of all leases, and nobody else uses
+// them; one more listens while somebody waits. Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
+//
+// What it does not promise:
+//   - Nothing is durable. The locks end with their session: when the server restarts or fails over, or somebody
+//     ends the session, all leases in it are lost at once. Their holders hear of it within a second, and so some
+//     time after others could have the objects; there is no fence (it is 0) to keep a former holder out of the
+//     data.
+//   - The locks are those of one database on one server; standbys have locks of their own. All programs must
+//     reach the same one.
+//   - It does not work through a pooler that gives a session to its clients for one transaction at a time, such as
+//     PgBouncer with pool_mode = transaction. Poolers are detected and refused; see Config.SessionPooler.
+//   - The server does not know when a lease ends. A holder whose process or host stops without closing its
+//     connections keeps its objects until the server has heard nothing for Config.Grace.
+//   - A refusal of another program's holder names its session, not its operator.
+//   - Each lock takes room in the server's table of locks (max_locks_per_transaction), which is not for hundreds
+//     of thousands.
+//
+// A lock is an exclusive session advisory lock with a single key of 64 bits, that [Key] returns, and so can be
+// taken and seen in any language. A collision of keys makes two objects exclude each other; it never lets two hold
+// one. In SQL the key of customer:42 is
+//
+//	('x' || left(encode(sha256('applock:customer:42'), 'hex'), 16))::bit(64)::bigint
+//
+// A program that takes locks with keys of its own, such as pg_advisory_lock(42) or pg_advisory_lock(1, 2), excludes
+// and is excluded where [Config.Keys] gives the objects these keys.
+//
+// Who waits in another process is told of a release by a notification on the channel applock_advisory, with the payload
+// applock:customer:42. A program that has waiters listens there, on one connection more, and shows by shared advisory locks with two
+// keys that it does: so a release that nobody waits for sends nothing. What ends without a word, with its session or by
+// another program's hand, is found by polls, every 250 ms at the latest.
+package pgadvisory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/sessions"
+	"github.com/applock/applock/internal/pgproduct"
+)
+
+// Config tells New where the locks are.
+type Config struct {
+	// DSN names the database, as postgres://user@host:port/database or as key=value. Options of pools mean nothing
+	// here.
+	DSN string
+	// Namespace separates locks that have nothing to do with each other: up to 64 bytes without a colon. Empty is
+	// "applock".
+	Namespace string
+	// Keys, if set, returns the key of the lock on an object, always the same, so that the locks are those which another
+	// program takes. Give no two objects the same key: they exclude each other. An error of Keys refuses the object (ErrInvalid). It
+	// is called by several goroutines at a time.
+	Keys func(object applock.Object) (LockKey, error)
+	// Sessions is among how many sessions the objects are distributed, 1 to 100; zero is 1. One is enough for any
+	// number of leases. More of them take and release more locks at a time.
+	Sessions int
+	// Grace is how long objects stay locked after their holder's process or host has stopped without closing its
+	// connections: the server ends a session that has been silent for so long (idle_session_timeout), 3 s to 1 h.
+	// Zero is 30 s. A session that owes an answer for a third of it is given up, and its leases are lost.
+	Grace time.Duration
+	// SessionPooler says that DSN leads to a pooler which keeps one session of the server for each of its clients,
+	// such as PgBouncer with pool_mode = session. Otherwise a pooler is refused.
+	SessionPooler bool
+	// Logger gets what goes wrong in the background; nil logs nothing.
+	Logger *slog.Logger
+	// Hooks are told of the leases.
+	Hooks lease.Hooks
+}
+
+// New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
+// It returns ErrInvalid for a configuration that cannot be used.
+func New(config Config) (*lease.Leases, error) {
+	server, common, err := configured(config)
+	if err != nil {
+		return nil, fmt.Errorf("pgadvisory: %w", err)
+	}
+	return sessions.New(server, common), nil
+}
+
+// configured returns the server, and what is not PostgreSQL's, or ErrInvalid.
+func configured(config Config) (*server, sessions.Config, error) {
+	common, err := sessions.Config{
+		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger, Hooks: config.Hooks,
+	}.Checked()
+	if err != nil {
+		return nil, common, err
+	}
+	pool, err := pgxpool.ParseConfig(config.DSN)
+	if err != nil { // it repeats the DSN, which may hold a password
+		return nil, common, &applock.InvalidError{
+			Argument: "dsn", Reason: "is not postgres://USER:PASSWORD@HOST:PORT/DATABASE or a list of key=value",
+		}
+	}
+	if pool.ConnConfig.RuntimeParams["application_name"] == "" {
+		pool.ConnConfig.RuntimeParams["application_name"] = programName()
+	}
+	return &server{
+		config: pool.ConnConfig, pooler: config.SessionPooler, namespace: common.Namespace, keys: config.Keys,
+	}, common, nil
+}
+
+// programName is how the holder shows in pg_stat_activity, and in the refusals of others.
+func programName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("applock %s/%d", host, os.Getpid())
+}
+
+// server opens sessions on PostgreSQL.
+type server struct {
+	config    *pgx.ConnConfig
+	pooler    bool
+	namespace string
+	keys      func(object applock.Object) (LockKey, error)
+	// listening is how many connections listen.
+	listening atomic.Int32
+}
+
+var (
+	errPooler = errors.New("the DSN leads to a connection pooler: an advisory lock belongs to a session, and a pooler in transaction " +
+		"mode gives that session to others while it has locks; use a DSN that leads to the server itself or, if the pooler " +
+		"keeps one session for each client (PgBouncer: pool_mode = session), say so by SessionPooler")
+	errShared = errors.New("the session has changed between two statements: a pooler in transaction mode gives it to others while " +
+		"it has locks, contrary to SessionPooler; use a DSN that leads to the server itself")
+)
+
+// Open is [sessions.Server.Open].
+func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[LockKey], error) {
+	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
+	if err != nil {
+		return nil, err
+	}
+	opened := &session{server: s, conn: conn, hints: map[int32]bool{}}
+	if err := s.prepare(ctx, opened, grace); err != nil {
+		opened.Close(ctx)
+		return nil, err
+	}
+	return opened, nil
+}
+
+// prepare refuses a pooler, and what only looks like PostgreSQL, before it changes anything.
+func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
+	if err := s.refusePooler(ctx, opened); err != nil {
+		return err
+	}
+	const set = "SELECT set_config('idle_session_timeout', $1, false)"
+	_, err := opened.conn.Exec(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10))
+	return err
+}
+
+// refusePooler finds out with whom the session is. A server tells its clients the process id of their session, for cancelling;
+// what a pooler tells is its own. In the same answer the server says what it is.
+func (s *server) refusePooler(ctx context.Context, opened *session) error {
+	const ask = "SELECT version(), pg_backend_pid()"
+	var version string
+	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&version, &opened.pid); err != nil {
+		return err
+	}
+	if err := pgproduct.Check(version); err != nil {
+		return err
+	}
+	if !s.pooler && opened.pid != opened.conn.PgConn().PID() {
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, errPooler)
+	}
+	return nil
+}
+
+// session is a session on PostgreSQL.
+type session struct {
+	server *server
+	conn   *pgx.Conn
+	pid    uint32
+	// hints are those that the session shows.
+	hints map[int32]bool
+	// holders are who had which key at holdersAsked, and finding them took holdersTook.
+	holders      map[LockKey]string
+	holdersAsked time.Time
+	holdersTook  time.Duration
+}
+
+// holdersShare is the share of the time that is spent on finding out who holds.
+const holdersShare = 1.0 / 25
+
+// advisoryLocks are the advisory locks that sessions have in this database.
+const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint AS bits, l.objsubid = 2 AS pair
+	FROM pg_locks AS l
+	WHERE l.locktype = 'advisory' AND l.granted
+		AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
+
+// TryLock is [sessions.Session.TryLock].
+func (s *session) TryLock(ctx context.Context, key LockKey) (holder string, err error) {
+	statement := "SELECT pg_backend_pid(), pg_try_advisory_lock($1)"
+	if key.pair {
+		statement = "SELECT pg_backend_pid(), pg_try_advisory_lock(($1::bigint >> 32)::int, ($1::bigint << 32 >> 32)::int)"
+	}
+	var pid uint32
+	var locked bool
+	if err := s.conn.QueryRow(ctx, statement, key.bits).Scan(&pid, &locked); err != nil {
+		return "", err
+	}
+	if pid != s.pid {
+		return "", fmt.Errorf("%w: %w", errors.ErrUnsupported, errShared)
+	}
+	if locked {
+		return "", nil
+	}
+	return s.holder(ctx, key)
+}
+
+// holder returns who has a key. The server only tells that of all locks at once, which takes long where there are many: so an
+// answer is used for others that are refused soon after.
+func (s *session) holder(ctx context.Context, key LockKey) (string, error) {
+	began := time.Now()
+	if began.Sub(s.holdersAsked) > time.Duration(float64(s.holdersTook)/holdersShare) {
+		rows, err := s.conn.Query(ctx, "SELECT l.bits, l.pair, format('session %s (%s)', l.pid, a.application_name) FROM ("+advisoryLocks+
+			") AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid")
+		if err != nil {
+			return "", err
+		}
+		holders, name := map[LockKey]string{}, ""
+		var held LockKey
+		remember := func() error { holders[held] = name; return nil }
+		if _, err := pgx.ForEachRow(rows, []any{&held.bits, &held.pair, &name}, remember); err != nil {
+			return "", err
+		}
+		s.holders, s.holdersAsked, s.holdersTook = holders, began, time.Since(began)
+	}
+	return cmp.Or(s.holders[key], "unknown"), nil
+}
+
+// Unlock is [sessions.Session.Unlock]. It tells those who wait, if there may be any.
+func (s *session) Unlock(ctx context.Context, key LockKey, object applock.Object) (had bool, err error) {
+	const (
+		andTell = "SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END FROM " // after u
+		one     = andTell + "(SELECT pg_advisory_unlock($1) AS had) AS u"
+		two     = andTell + "(SELECT pg_advisory_unlock(($1::bigint >> 32)::int, ($1::bigint << 32 >> 32)::int) AS had) AS u"
+	)
+	unlock := one
+	if key.pair {
+		unlock = two
+	}
+	var told *string
+	text := sessions.Text(s.server.namespace, object)
+	err = s.conn.QueryRow(ctx, unlock, key.bits, s.server.hintClass(), hintOf(key), channel, text).Scan(&had, &told)
+	return had, err
+}
+
+// Locked is [sessions.Session.Locked]. It returns all locks of the session: that is cheaper.
+func (s *session) Locked(ctx context.Context, _ []LockKey) ([]LockKey, error) {
+	return s.keys(ctx, "SELECT l.bits, l.pair FROM ("+advisoryLocks+") AS l WHERE l.pid = pg_backend_pid()")
+}
+
+// Free is [sessions.Session.Free]. The hints come first: a lock is found free here, or its release finds the hint.
+func (s *session) Free(ctx context.Context, keys []LockKey) ([]LockKey, error) {
+	if err := s.hint(ctx, keys); err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	const free = "SELECT k.bits, k.pair FROM unnest($1::bigint[], $2::boolean[]) AS k (bits, pair) WHERE (k.bits, k.pair) NOT IN (" +
+		"SELECT l.bits, l.pair FROM (" + advisoryLocks + ") AS l)"
+	bits, pairs := make([]int64, len(keys)), make([]bool, len(keys))
+	for i, key := range keys {
+		bits[i], pairs[i] = key.bits, key.pair
+	}
+	return s.keys(ctx, free, bits, pairs)
+}
+
+func (s *session) keys(ctx context.Context, query string, args ...any) ([]LockKey, error) {
+	rows, err := s.conn.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (key LockKey, err error) {
+		err = row.Scan(&key.bits, &key.pair)
+		return key, err
+	})
+}
+
+// Broken is [sessions.Session.Broken].
+func (s *session) Broken(err error) bool {
+	return s.conn.IsClosed() || errors.Is(err, errShared)
+}
+
+// Close is [sessions.Session.Close]. A connection that broke takes some time to be cleaned up.
+func (s *session) Close(ctx context.Context) {
+	_ = s.conn.Close(ctx) // the server ends the session in any case
+	select {
+	case <-s.conn.PgConn().CleanupDone():
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,118 @@
+package pgadvisory_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/pgadvisory"
+)
+
+// Goal: a release is told once, to those who wait in another program, and not at all where nobody waits for that object: neither
+// while somebody waits for another one, nor for one's own waiters, nor when they have gone. Method: a connection that
+// listens, too, and the hints as the server lists them.
+func TestAReleaseIsTold(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	listening := connect(t, place)
+	if _, err := listening.Exec(t.Context(), "LISTEN applock_advisory"); err != nil {
+		t.Fatal(err)
+	}
+	here, there := mustOpen(t, configOf(place)), mustOpen(t, configOf(place))
+	awaited, other := customer("42"), otherHint(place, customer("42"))
+	acquire := func(leases *lease.Leases, object applock.Object) applock.Lease {
+		t.Helper()
+		lease, err := leases.Acquire(t.Context(), request(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lease
+	}
+	release := func(leases ...applock.Lease) {
+		t.Helper()
+		for _, lease := range leases {
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	release(acquire(here, awaited))
+	held, beside := acquire(here, awaited), acquire(here, other)
+	granted := make(chan applock.Lease, 1)
+	go func() {
+		lease, _ := there.Acquire(t.Context(), request(awaited)) // its error is that of the context, or of what follows
+		granted <- lease
+	}()
+	awaitHints(t, place, 1)
+	release(beside, held)
+	next := <-granted
+	if next == nil {
+		t.Fatal("the waiter did not get it")
+	}
+	release(next)
+	if err := there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	awaitHints(t, place, 0)
+	release(acquire(here, awaited))
+	namespace := configOf(place).Namespace
+	if got, want := messages(t, place, listening), []string{namespace + ":customer:42"}; !slices.Equal(got, want) {
+		t.Errorf("told of %q, want %q", got, want)
+	}
+}
+
+// otherHint returns an object that is told of by another hint.
+func otherHint(place string, object applock.Object) applock.Object {
+	namespace := configOf(place).Namespace
+	for i := 0; ; i++ {
+		other := customer(fmt.Sprint(i))
+		if (pgadvisory.Key(namespace, other)^pgadvisory.Key(namespace, object))&255 != 0 {
+			return other
+		}
+	}
+}
+
+// awaitHints waits until so many hints of the namespace are shown.
+func awaitHints(t *testing.T, place string, want int) {
+	t.Helper()
+	const query = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND mode = 'ShareLock'
+		AND classid::bigint = ('x' || left(encode(sha256($1), 'hex'), 8))::bit(32)::bigint`
+	conn := connect(t, place)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for shown := -1; shown != want; {
+		if err := conn.QueryRow(ctx, query, []byte(configOf(place).Namespace)).Scan(&shown); err != nil {
+			t.Fatalf("%d hints are shown, want %d: %v", shown, want, err)
+		}
+	}
+}
+
+// messages returns what the namespace was told of until now.
+func messages(t *testing.T, place string, listening *pgx.Conn) (told []string) {
+	t.Helper()
+	namespace := configOf(place).Namespace + ":"
+	if _, err := connect(t, place).Exec(t.Context(), "SELECT pg_notify('applock_advisory', $1)", namespace+"last"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for {
+		message, err := listening.WaitForNotification(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case message.Payload == namespace+"last":
+			return told
+		case strings.HasPrefix(message.Payload, namespace):
+			told = append(told, message.Payload)
+		}
+	}
+}

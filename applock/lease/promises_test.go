@@ -1,0 +1,772 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+// The tests of this file take the doc comments of leases one by one, in virtual time. Where they compare times, these are
+// exact.
+
+// program is one program of a test, on a fake backend.
+type program struct {
+	*lease.Leases
+	backend *fakebackend.Backend
+}
+
+// playFake runs a test with two programs on one backend, on which calls take 10 ms there and 10 ms back.
+func playFake(t *testing.T, test func(t *testing.T, here, there program)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		backend := fakebackend.New()
+		backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
+			return fakebackend.Fault{Before: 10 * time.Millisecond, After: 10 * time.Millisecond}
+		}
+		var programs []program
+		for _, name := range []string{"here", "there"} {
+			leases := lease.New(fakebackend.Program{Backend: backend, Name: name}, lease.Config{})
+			defer func() {
+				if err := leases.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			}()
+			programs = append(programs, program{Leases: leases, backend: backend})
+		}
+		test(t, programs[0], programs[1])
+	})
+}
+
+// with adds a fault to all calls of an operation.
+func (p program) with(operation string, fault fakebackend.Fault) {
+	p.backend.ChangeFault(func(former fakebackend.Faults) fakebackend.Faults {
+		return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+			if call.Operation == operation {
+				return fault
+			}
+			return former(ctx, call)
+		}
+	})
+}
+
+// takeAll takes several objects for AcquireAllBy.
+func (p program) takeAll(
+	ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration,
+) ([]applock.Grant, error) {
+	claims := make([]fakebackend.Claim, len(objects))
+	for i, object := range objects {
+		claims[i] = fakebackend.Claim{Object: object, Owner: owner, TTL: term}
+	}
+	return p.backend.TakeAll(ctx, claims)
+}
+
+func anHour(object applock.Object) applock.AcquireRequest {
+	return applock.AcquireRequest{Object: object, MaxHold: time.Hour}
+}
+
+func within(maxWait time.Duration) applock.AcquireRequest {
+	request := anHour(nightly)
+	request.MaxWait = maxWait
+	return request
+}
+
+func (p program) acquire(t *testing.T, request applock.AcquireRequest) applock.Lease {
+	t.Helper()
+	lease, err := p.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func release(t *testing.T, lease applock.Lease) {
+	t.Helper()
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requireRefused wants ErrHeld by the holder, after exactly this time.
+func requireRefused(t *testing.T, began time.Time, after time.Duration, err error, holder applock.Lease) {
+	t.Helper()
+	var held *applock.HeldError
+	if !errors.As(err, &held) || held.Object != holder.Object() || held.Holder.Owner != holder.Owner() {
+		t.Errorf("refused with %v, want that %s holds it", err, holder.Owner())
+	}
+	if took := time.Since(began); took != after {
+		t.Errorf("refused after %s, want %s", took, after)
+	}
+}
+
+// Goal: MaxWait means one thing in both calls, but for zero, and a refusal names the holder. Method: a holder in the same
+// program, which needs no call, and one in another.
+func TestMaxWait(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		const asking, wait = 20 * time.Millisecond, 5 * time.Second
+		holder := here.acquire(t, anHour(nightly))
+		for name, p := range map[string]program{"here": here, "there": there} {
+			call := asking
+			if name == "here" {
+				call = 0
+			}
+			began := time.Now()
+			_, err := p.TryAcquire(t.Context(), within(0))
+			requireRefused(t, began, call, err, holder)
+			for _, acquire := range []func(context.Context, applock.AcquireRequest) (applock.Lease, error){p.Acquire, p.TryAcquire} {
+				began := time.Now()
+				_, err := acquire(t.Context(), within(wait))
+				after := wait
+				if name == "there" {
+					after += asking // the last answer was old
+				}
+				requireRefused(t, began, after, err, holder)
+			}
+			if err := p.Do(t.Context(), within(wait), nil); !errors.Is(err, applock.ErrHeld) {
+				t.Errorf("do: %v, want ErrHeld", err)
+			}
+		}
+		release(t, holder)
+		for _, acquire := range []func(context.Context, applock.AcquireRequest) (applock.Lease, error){here.Acquire, there.TryAcquire} {
+			if _, err := acquire(t.Context(), within(-1)); !errors.Is(err, applock.ErrInvalid) {
+				t.Errorf("a negative MaxWait: %v, want ErrInvalid", err)
+			}
+		}
+	})
+}
+
+// Goal: without a MaxWait Acquire waits as long as its context, and says why it ended and who had the object. Method: a
+// deadline of four hours, with a cause.
+func TestAcquireWaitsForItsContext(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holder := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: 100 * time.Hour})
+		for _, p := range []program{here, there} {
+			began := time.Now()
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 4*time.Hour, errors.New("the shift is over"))
+			_, err := p.Acquire(ctx, anHour(nightly))
+			cancel()
+			requireRefused(t, began, 4*time.Hour, err, holder)
+			if err == nil || !errors.Is(err, context.Cause(ctx)) {
+				t.Errorf("acquire: %v, want the cause", err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if n := here.backend.Waiting(); n > 0 {
+			t.Errorf("%d are listed as waiting", n)
+		}
+	})
+}
+
+// Goal: a waiter is served within 300 ms of a release, by the same program at once, and leaves nothing behind. Method: it
+// has waited for an hour, and no message arrives.
+func TestServedAfterALongWait(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		here.with(fakebackend.Listen, fakebackend.Fault{Refuse: errors.ErrUnsupported})
+		for name, p := range map[string]program{"here": here, "there": there} {
+			holder := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: 3 * time.Hour})
+			time.AfterFunc(time.Hour, func() { release(t, holder) })
+			began := time.Now()
+			lease := p.acquire(t, anHour(nightly))
+			late := time.Since(began) - time.Hour
+			if name == "here" && late != 40*time.Millisecond || late > 400*time.Millisecond {
+				t.Errorf("%s: served %s after the release began", name, late)
+			}
+			release(t, lease)
+		}
+	})
+}
+
+// Goal: the context of a lease re-enters, at any depth; only the last release frees; everybody else waits. Method: leases on
+// one object, released in both orders, with a waiter from each program.
+func TestReentry(t *testing.T) {
+	t.Parallel()
+	for _, outermostFirst := range []bool{false, true} {
+		playFake(t, func(t *testing.T, here, there program) {
+			outer := here.acquire(t, anHour(nightly))
+			between, err := here.Acquire(outer.Context(), anHour(account(1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			inner, err := here.Acquire(between.Context(), anHour(nightly))
+			if err != nil {
+				t.Fatal(err)
+			}
+			innermost, err := here.TryAcquire(inner.Context(), anHour(nightly))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > 0 || inner.Owner() != outer.Owner() || inner.Fence() != outer.Fence() {
+				t.Errorf("re-entered after %s as %s with fence %d, want %s and %d", took, inner.Owner(), inner.Fence(), outer.Owner(), outer.Fence())
+			}
+			served := make(chan applock.Lease, 2)
+			for _, p := range []program{here, there} {
+				go func() { served <- p.acquire(t, anHour(nightly)) }()
+			}
+			leases := []applock.Lease{innermost, inner, between, outer}
+			if outermostFirst {
+				leases = []applock.Lease{outer, between, inner, innermost}
+			}
+			for _, lease := range leases {
+				time.Sleep(time.Minute)
+				if len(served) > 0 {
+					t.Fatal("a waiter was served before the last release")
+				}
+				release(t, lease)
+				if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrNotHeld) || errors.Is(cause, applock.ErrLost) {
+					t.Errorf("the context of a released lease ended with %v, want ErrNotHeld only", cause)
+				}
+			}
+			release(t, <-served)
+			release(t, <-served)
+			anew, err := here.Acquire(context.WithoutCancel(outer.Context()), anHour(nightly))
+			if err != nil || anew.Fence() == outer.Fence() {
+				t.Errorf("acquired with the context of a released lease: %v, %v, want a new grant", anew, err)
+			}
+		})
+	}
+}
+
+// Goal: re-entering neither shortens nor extends the lease; Renew begins MaxHold anew. Method: re-enter with less and with
+// more; renew after 40 minutes; the lease then ends by itself.
+func TestMaxHold(t *testing.T) {
+	t.Parallel()
+	for _, ttl := range []time.Duration{0, 9 * time.Second} {
+		playFake(t, func(t *testing.T, here, there program) {
+			began := time.Now()
+			request := anHour(nightly)
+			request.TTL = ttl
+			lease := here.acquire(t, request)
+			deadline := lease.Deadline()
+			for _, maxHold := range []time.Duration{time.Second, 10 * time.Hour} {
+				inner, err := here.Acquire(lease.Context(), applock.AcquireRequest{Object: nightly, MaxHold: maxHold})
+				if err != nil || !inner.Deadline().Equal(deadline) {
+					t.Errorf("re-entered with %s: %v, %v, want the same deadline", maxHold, inner, err)
+				}
+				release(t, inner)
+			}
+			time.Sleep(40 * time.Minute)
+			renewed := time.Now()
+			if err := lease.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			next := there.acquire(t, anHour(nightly))
+			if held := time.Since(renewed); held < time.Hour-time.Second || held > time.Hour+time.Second {
+				t.Errorf("taken over %s after the renewal, and %s after the beginning", held, time.Since(began))
+			}
+			if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) {
+				t.Errorf("ended with %v, want ErrLost", cause)
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
+				t.Errorf("late release: %v, want ErrLost", err)
+			}
+			if err := next.Renew(t.Context()); err != nil {
+				t.Errorf("the late release harmed the next holder: %v", err)
+			}
+		})
+	}
+}
+
+// Goal: a holder that crashes frees its object after TTL, not after MaxHold. Method: a program whose calls do not arrive any
+// more, and a waiter in another.
+func TestCrashFreesAfterTTL(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		request := anHour(nightly)
+		request.TTL = 9 * time.Second
+		here.acquire(t, request)
+		here.with(fakebackend.Renew, fakebackend.Fault{Refuse: errServer})
+		here.with(fakebackend.Release, fakebackend.Fault{Refuse: errServer})
+		began := time.Now()
+		there.acquire(t, anHour(nightly))
+		if waited := time.Since(began); waited < 8900*time.Millisecond || waited > 9500*time.Millisecond {
+			t.Errorf("taken over after %s, want 9 s", waited)
+		}
+		here.with(fakebackend.Release, fakebackend.Fault{}) // Close is not what is tested
+	})
+}
+
+// Goal: the context of Acquire bounds acquiring only; its values stay. Method: cancel it, hold on, and release by it.
+func TestAcquiringContextBoundsNoMore(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	playFake(t, func(t *testing.T, here, _ program) {
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
+		lease, err := here.Acquire(ctx, anHour(nightly))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		time.Sleep(30 * time.Minute)
+		if lease.Context().Err() != nil || lease.Context().Value(key{}) != "kept" {
+			t.Errorf("the lease ended with %v, and has the value %v", lease.Context().Err(), lease.Context().Value(key{}))
+		}
+		if err := lease.Release(ctx); err != nil {
+			t.Errorf("release with a context that has ended: %v", err)
+		}
+		takes := here.backend.Calls(fakebackend.Take)
+		if _, err := here.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.Canceled) {
+			t.Errorf("acquire with a context that has ended: %v", err)
+		}
+		if n := here.backend.Calls(fakebackend.Take) - takes; n > 0 {
+			t.Errorf("%d calls with a context that has ended", n)
+		}
+	})
+}
+
+// lossWays are the ways in which a holder hears that its grant is not live any more.
+var lossWays = map[string]func(ctx context.Context, here, there program, lease applock.Lease) error{
+	"Renew":   func(ctx context.Context, _, _ program, lease applock.Lease) error { return lease.Renew(ctx) },
+	"Release": func(ctx context.Context, _, _ program, lease applock.Lease) error { return lease.Release(ctx) },
+	"Transfer": func(ctx context.Context, _, _ program, lease applock.Lease) error {
+		_, err := lease.Transfer(ctx, applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		return err
+	},
+	"Renewal": func(_ context.Context, _, _ program, lease applock.Lease) error {
+		<-lease.Context().Done()
+		return context.Cause(lease.Context())
+	},
+	"Do": func(ctx context.Context, here, there program, _ applock.Lease) error {
+		return here.Do(ctx, anHour(account(1)), func(context.Context, applock.Lease) error {
+			there.backend.End(account(1))
+			return nil
+		})
+	},
+	"Set": func(ctx context.Context, here, there program, _ applock.Lease) error {
+		request := all(account(1), account(2))
+		request.TTL = time.Second
+		set, err := here.AcquireAllBy(ctx, request, here.takeAll)
+		if err != nil {
+			return err
+		}
+		there.backend.End(account(2))
+		<-set.Context().Done()
+		return errors.Join(context.Cause(set.Context()), set.Release(ctx))
+	},
+}
+
+// Goal: a loss is ErrLost and ErrNotHeld, never ErrHeld, and a *LostError with the object and, where somebody has it, the
+// holder. Method: each way of hearing of it, after a supervisor has ended the grant and after somebody else has taken over.
+func TestLostIsNotHeld(t *testing.T) {
+	t.Parallel()
+	for name, way := range lossWays {
+		for _, takenOver := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%t", name, takenOver), func(t *testing.T) {
+				t.Parallel()
+				playFake(t, func(t *testing.T, here, there program) {
+					request := anHour(nightly)
+					request.TTL = 9 * time.Second
+					lease := here.acquire(t, request)
+					here.backend.End(nightly)
+					var want applock.Holder
+					if takenOver {
+						next := there.acquire(t, anHour(nightly))
+						want = applock.Holder{Owner: next.Owner(), ExpiresAt: next.ExpiresAt()}
+					}
+					err := way(t.Context(), here, there, lease)
+					if !errors.Is(err, applock.ErrLost) || !errors.Is(err, applock.ErrNotHeld) || errors.Is(err, applock.ErrHeld) {
+						t.Errorf("%v, want ErrLost and ErrNotHeld, and not ErrHeld", err)
+					}
+					var lost *applock.LostError
+					if !errors.As(err, &lost) {
+						t.Fatalf("%v is no *LostError", err)
+					}
+					isHere := name != "Do" && name != "Set" // these have other objects, which nobody takes
+					if isHere && (lost.Object != nightly || lost.Holder != want) || !isHere && lost.Object.Type != "account" || lost.Reason == "" {
+						t.Errorf("lost %s to %+v because of %q, want %+v", lost.Object, lost.Holder, lost.Reason, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Goal: Do releases however work ends, and says so when work may not have been alone. Method: each end.
+func TestDo(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("work failed")
+	ends := map[string]struct {
+		work func(ctx context.Context, cancel context.CancelCauseFunc) error
+		want error
+	}{
+		"Nil":   {work: func(context.Context, context.CancelCauseFunc) error { return nil }},
+		"Error": {work: func(context.Context, context.CancelCauseFunc) error { return failure }, want: failure},
+		"Cancelled": {work: func(ctx context.Context, cancel context.CancelCauseFunc) error {
+			cancel(failure)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}, want: failure},
+		"Overrun": {work: func(ctx context.Context, _ context.CancelCauseFunc) error {
+			<-ctx.Done()
+			return nil
+		}, want: applock.ErrLost},
+		"Panic":  {work: func(context.Context, context.CancelCauseFunc) error { panic(failure) }, want: failure},
+		"Goexit": {work: func(context.Context, context.CancelCauseFunc) error { runtime.Goexit(); return nil }},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				result := make(chan error, 1)
+				go func() {
+					var err error
+					defer func() {
+						if recovered, ok := recover().(error); ok {
+							err = recovered
+						}
+						result <- err
+					}()
+					err = here.Do(ctx, anHour(nightly), func(ctx context.Context, lease applock.Lease) error {
+						if lease.Object() != nightly || ctx.Err() != nil {
+							t.Errorf("works on %s with %v", lease.Object(), ctx.Err())
+						}
+						return end.work(ctx, cancel)
+					})
+				}()
+				if err := <-result; !errors.Is(err, end.want) {
+					t.Errorf("do: %v, want %v", err, end.want)
+				}
+				time.Sleep(time.Second) // what has run out is released in the background
+				if _, isHeld := here.backend.Holder(nightly); isHeld {
+					t.Error("the object is held afterwards")
+				}
+			})
+		})
+	}
+}
+
+// Goal: whatever is wrong with a request is said before anything happens, and names the field.
+func TestBadArguments(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		tests := map[string]applock.AcquireRequest{
+			"Object.Type":      {Object: applock.Object{ID: "1"}, MaxHold: time.Hour},
+			"Object.ID":        {Object: applock.Object{Type: "job"}, MaxHold: time.Hour},
+			"Owner.Operator":   {Object: nightly, Owner: applock.Owner{Operator: "\x00"}, MaxHold: time.Hour},
+			"Owner.Department": {Object: nightly, Owner: applock.Owner{Department: "\xff"}, MaxHold: time.Hour},
+			"MaxHold":          {Object: nightly},
+			"MaxWait":          {Object: nightly, MaxHold: time.Hour, MaxWait: -time.Second},
+			"TTL":              {Object: nightly, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
+		}
+		for argument, request := range tests {
+			_, err := here.Acquire(t.Context(), request)
+			var invalid *applock.InvalidError
+			if !errors.As(err, &invalid) || invalid.Argument != argument {
+				t.Errorf("%s: %v, want ErrInvalid with that field", argument, err)
+			}
+		}
+		if n := here.backend.Calls(fakebackend.Take); n > 0 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// Goal: releasing twice is releasing once, also at the same time. Method: many releases of one lease while the first is
+// under way, and one more when somebody else has the object.
+func TestReleaseIsIdempotent(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		lease := here.acquire(t, anHour(nightly))
+		var releases sync.WaitGroup
+		for range 5 {
+			releases.Go(func() { release(t, lease) })
+		}
+		releases.Wait()
+		next := there.acquire(t, anHour(nightly))
+		release(t, lease)
+		if n := here.backend.Calls(fakebackend.Release); n != 1 || next.Renew(t.Context()) != nil {
+			t.Errorf("%d calls released a lease, want 1", n)
+		}
+	})
+}
+
+// Goal: who is cancelled leaves at once, whatever the backend does meanwhile. Method: a backend that never answers, and does
+// not hear that the call is over: to the take, to the announcement, and to that of another waiter of the same operator.
+func TestCancelledWaiterDoesNotWaitForTheBackend(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{fakebackend.Take, fakebackend.Announce, fakebackend.Retract} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, there program) {
+				there.acquire(t, anHour(nightly))
+				here.with(operation, fakebackend.Fault{After: 10 * time.Minute, Deaf: true})
+				var waiters sync.WaitGroup
+				for range 2 {
+					waiters.Go(func() {
+						began := time.Now()
+						ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+						defer cancel()
+						request := anHour(nightly)
+						request.Owner.Operator = "JDOE"
+						_, err := here.Acquire(ctx, request)
+						if took := time.Since(began); took != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("returned %v after %s, want the end of ctx after 1 s", err, took)
+						}
+					})
+				}
+				waiters.Wait()
+				time.Sleep(time.Hour) // the backend comes to an end
+				if n := here.backend.Waiting(); n > 0 {
+					t.Errorf("%d are listed as waiting", n)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a waiter that is cancelled while it is being listed is not listed afterwards. Method: a server that goes on with a
+// statement whose client has gone, so that it would come after the retraction.
+func TestCancelledAnnouncementIsRetracted(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		there.acquire(t, anHour(nightly))
+		here.with(fakebackend.Announce, fakebackend.Fault{Before: 300 * time.Millisecond, Ghost: true})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := here.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("acquire: %v, want that ctx has ended", err)
+		}
+		time.Sleep(5 * time.Second)
+		if n := here.backend.Waiting(); n > 0 {
+			t.Errorf("%d are listed as waiting", n)
+		}
+	})
+}
+
+// Goal: after Close everything is ErrClosed; what was held is free, and its holders hear of it. Method: a lease, waiters in
+// the queue, and each call afterwards; Close once more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		lease := here.acquire(t, anHour(nightly))
+		results := make(chan error, 3)
+		for range 2 {
+			go func() {
+				_, err := here.Acquire(t.Context(), anHour(nightly))
+				results <- err
+			}()
+		}
+		time.Sleep(time.Minute)
+		go func() { results <- here.Close() }()
+		if err := here.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		closings := 0
+		for range 3 {
+			switch err := <-results; {
+			case err == nil:
+				closings++
+			case !errors.Is(err, applock.ErrClosed):
+				t.Errorf("a waiter got %v, want ErrClosed", err)
+			}
+		}
+		if cause := context.Cause(lease.Context()); closings != 1 || !errors.Is(cause, applock.ErrLost) || !errors.Is(cause, applock.ErrClosed) {
+			t.Errorf("a lease ended with %v, want ErrLost and ErrClosed", cause)
+		}
+		_, acquireErr := here.Acquire(t.Context(), anHour(nightly))
+		_, tryErr := here.TryAcquire(t.Context(), anHour(nightly))
+		doErr := here.Do(t.Context(), anHour(nightly), nil)
+		renewErr := lease.Renew(t.Context())
+		for name, err := range map[string]error{"acquire": acquireErr, "try": tryErr, "do": doErr, "renew": renewErr} {
+			if !errors.Is(err, applock.ErrClosed) {
+				t.Errorf("%s: %v, want ErrClosed", name, err)
+			}
+		}
+		release(t, there.acquire(t, anHour(nightly)))
+	})
+}
+
+// Goal: Close says what it could not release, and takes no longer than 5 s. Method: a backend that does not answer.
+func TestCloseOfASilentBackend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		backend := fakebackend.New()
+		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{})
+		p := program{Leases: leases, backend: backend}
+		backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault { return fakebackend.Fault{} }
+		p.acquire(t, anHour(nightly))
+		other := p.acquire(t, anHour(account(1)))
+		p.with(fakebackend.Release, fakebackend.Fault{Before: time.Hour})
+		result := make(chan error, 1)
+		go func() { result <- other.Release(t.Context()) }()
+		time.Sleep(3 * time.Second)
+		began := time.Now()
+		err := leases.Close()
+		if took := time.Since(began); took != 5*time.Second || err == nil {
+			t.Errorf("closed after %s with %v, want an error after 5 s", took, err)
+		}
+		if err := <-result; err == nil {
+			t.Error("a release without an answer has succeeded")
+		}
+	})
+}
+
+// Goal: those who wait in one program are served in the order of their calls, whoever gives up in between. Method: twenty
+// waiters, every third of which gives up.
+func TestFirstComeFirstServed(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		holder := here.acquire(t, anHour(nightly))
+		var order []int
+		var waiters sync.WaitGroup
+		for i := range 20 {
+			request := anHour(nightly)
+			if i%3 == 2 {
+				request.MaxWait = time.Minute
+			}
+			waiters.Go(func() {
+				lease, err := here.Acquire(t.Context(), request)
+				if err != nil {
+					return
+				}
+				order = append(order, i)
+				time.Sleep(time.Second)
+				release(t, lease)
+			})
+			time.Sleep(time.Nanosecond)
+		}
+		time.Sleep(2 * time.Minute)
+		release(t, holder)
+		waiters.Wait()
+		want := 0
+		for _, got := range order {
+			if want%3 == 2 {
+				want++
+			}
+			if got != want {
+				t.Fatalf("served in the order %v", order)
+			}
+			want++
+		}
+		if len(order) != 14 {
+			t.Errorf("served %v, want 14", order)
+		}
+	})
+}
+
+// Goal: an outage of the backend is no loss if it is short, no matter when it begins. Method: an outage of half the TTL at
+// each of many moments.
+func TestShortOutagesLoseNothing(t *testing.T) {
+	t.Parallel()
+	const ttl = 9 * time.Second
+	for begins := time.Duration(0); begins < 2*ttl; begins += 500 * time.Millisecond {
+		playFake(t, func(t *testing.T, here, _ program) {
+			request := anHour(nightly)
+			request.TTL = ttl
+			lease := here.acquire(t, request)
+			began := time.Now()
+			here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+				return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+					if since := time.Since(began); since >= begins && since < begins+ttl/2 {
+						return fakebackend.Fault{Refuse: errServer}
+					}
+					return calm(ctx, call)
+				}
+			})
+			time.Sleep(time.Minute)
+			if cause := context.Cause(lease.Context()); cause != nil {
+				t.Errorf("lost in an outage from %s to %s: %v", begins, begins+ttl/2, cause)
+			}
+		})
+	}
+}
+
+// Goal: TryDo runs work or says that it has not, and a refusal that work meets is not taken for its own. Method: a free object,
+// with work that returns a refusal; then one that is held.
+func TestTryDo(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		refusal := &applock.HeldError{Object: account(1)}
+		ran, err := here.TryDo(t.Context(), anHour(nightly), func(ctx context.Context, lease applock.Lease) error {
+			if lease.Object() != nightly || lease.Err() != nil || ctx.Err() != nil {
+				t.Errorf("works on %s with %v", lease.Object(), ctx.Err())
+			}
+			return refusal
+		})
+		if !ran || !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("%t, %v, want that work ran and its error", ran, err)
+		}
+		holder := there.acquire(t, anHour(nightly))
+		began := time.Now()
+		ran, err = here.TryDo(t.Context(), anHour(nightly), nil)
+		if ran {
+			t.Error("work ran beside a holder")
+		}
+		requireRefused(t, began, 20*time.Millisecond, err, holder)
+	})
+}
+
+// traceKey is what a context of a test carries.
+type traceKey struct{}
+
+// Goal: events tell how long callers wait, how long leases are held, and which are lost, with the values of the context that
+// the object was acquired with, which may have ended. Method: one of each, and a refusal.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		backend := fakebackend.New()
+		var mutex sync.Mutex
+		var told []string
+		tell := func(format string, values ...any) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			told = append(told, fmt.Sprintf(format, values...))
+		}
+		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{Hooks: lease.Hooks{
+			Waited: func(ctx context.Context, object applock.Object, waited time.Duration, err error) {
+				tell("%v waited %s for %s: held %t", ctx.Value(traceKey{}), object, waited, errors.Is(err, applock.ErrHeld))
+			},
+			Held: func(ctx context.Context, object applock.Object, held time.Duration) {
+				tell("%v held %s for %s", ctx.Value(traceKey{}), object, held)
+			},
+			Lost: func(ctx context.Context, object applock.Object, held time.Duration, cause error) {
+				tell("%v lost %s after %s: %t", ctx.Value(traceKey{}), object, held, errors.Is(cause, applock.ErrLost))
+			},
+		}})
+		defer func() { _ = leases.Close() }()
+		p := program{Leases: leases, backend: backend}
+		expect := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			mutex.Lock()
+			defer mutex.Unlock()
+			if len(told) != 1 || told[0] != want {
+				t.Errorf("told %q, want %q", told, want)
+			}
+			told = nil
+		}
+		// The context of each call ends with the call.
+		acquire := func(trace string, request applock.AcquireRequest) (applock.Lease, error) {
+			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), traceKey{}, trace))
+			defer cancel()
+			return p.TryAcquire(ctx, request)
+		}
+		lease, _ := acquire("a", anHour(nightly))
+		expect("a waited job:nightly for 0s: held false")
+		_, _ = acquire("b", within(10*time.Second))
+		expect("b waited job:nightly for 10s: held true")
+		release(t, lease)
+		expect("a held job:nightly for 10s")
+		lease, _ = acquire("c", anHour(nightly))
+		expect("c waited job:nightly for 0s: held false")
+		backend.End(nightly)
+		time.Sleep(time.Minute)
+		if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
+			t.Error(err)
+		}
+		expect("c lost job:nightly after 1m0s: true")
+	})
+}

@@ -1,0 +1,733 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+// The tests of this file wait, or give up waiting, while the backend is slow or fails.
+
+// unpolledFake returns a fake backend that is nothing more than a backend, so that no poll wakes anybody.
+func unpolledFake(fault func(ctx context.Context, call fakebackend.Call) fakebackend.Fault) *fakebackend.Backend {
+	backend := fakebackend.New()
+	backend.Fault = fault
+	return backend
+}
+
+// once returns what happens to the first call of an operation.
+func once(operation string, fault fakebackend.Fault) func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+	return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation == operation && call.Number == 1 {
+			return fault
+		}
+		return fakebackend.Fault{}
+	}
+}
+
+// Goal: who waits behind a caller that has gone is served as soon as what that one has taken is given back. Method: the
+// answer to the first caller takes 2 s, and it leaves after one; the second has come meanwhile, and no poll wakes it.
+func TestWaiterBehindACancelledCall(t *testing.T) {
+	t.Parallel()
+	play(t, unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second})), func(t *testing.T, leases *lease.Leases) {
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() { _, _ = leases.Acquire(gone, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}) }()
+		time.Sleep(500 * time.Millisecond)
+		began := time.Now()
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if waited := time.Since(began); waited != 1500*time.Millisecond {
+			t.Errorf("served after %s, want 1.5 s", waited)
+		}
+	})
+}
+
+// Goal: who asks for a lease that is shorter than the way of its grant is told so, instead of besieging the backend for ever. Method: leases of
+// 100 ms from a backend that takes a second.
+func TestLeaseShorterThanItsWay(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(func(context.Context, fakebackend.Call) fakebackend.Fault {
+		return fakebackend.Fault{After: time.Second}
+	})
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		began := time.Now()
+		_, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: 100 * time.Millisecond})
+		if took := time.Since(began); !errors.Is(err, lease.ErrTooLate) || took > 40*time.Second {
+			t.Errorf("after %s: %v, want that the answer took too long, after some 30 s", took, err)
+		}
+		if calls := backend.Calls(fakebackend.Take); calls > 30 {
+			t.Errorf("%d calls, want 30 at most", calls)
+		}
+	})
+}
+
+// Goal: who waits behind a holder of the same program is served when that one has lost the object, even if nobody renews
+// its lease. Method: a supervisor releases a lease without a TTL, and polls say that its object is free.
+func TestWaiterBehindALostLease(t *testing.T) {
+	t.Parallel()
+	var lost atomic.Bool
+	backend := &playedBackend{
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+			if lost.Load() {
+				return waited, 0, nil
+			}
+			return nil, 0, nil
+		},
+		renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
+			answers := renewed(renewals)
+			if lost.Load() {
+				answers[0].Lost = applock.ErrNotHeld
+			}
+			return answers, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		former := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		time.AfterFunc(10*time.Second, func() { lost.Store(true) })
+		began := time.Now()
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if waited := time.Since(began); waited > 11*time.Second {
+			t.Errorf("served after %s, want 10 s", waited)
+		}
+		if cause := context.Cause(former.Context()); !errors.Is(cause, applock.ErrLost) {
+			t.Errorf("the former lease ended with %v, want ErrLost", cause)
+		}
+	})
+}
+
+// Goal: a refusal names the holder, and nobody else where the backend does not tell who that is. Method: a backend that
+// does not.
+func TestRefusalDoesNotNameTheCaller(t *testing.T) {
+	t.Parallel()
+	backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+		return applock.Grant{}, &applock.HeldError{Object: nightly}
+	}}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, MaxHold: time.Hour}
+		for _, wait := range []time.Duration{0, time.Second} {
+			request.MaxWait = wait
+			_, err := leases.TryAcquire(t.Context(), request)
+			var refusal *applock.HeldError
+			if !errors.As(err, &refusal) || refusal.Holder.Owner.Operator != "" {
+				t.Errorf("refused after %s with %v, want a *HeldError without a holder", wait, err)
+			}
+		}
+	})
+}
+
+// Goal: who gives up hears who holds the object then. Method: it changes hands a second after the first refusal, four
+// minutes before the end of the wait, and nothing wakes the waiter.
+func TestRefusalNamesTheHolderOfNow(t *testing.T) {
+	t.Parallel()
+	var began time.Time
+	backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+		if time.Since(began) < time.Second {
+			return applock.Grant{}, held
+		}
+		return applock.Grant{}, &applock.HeldError{Object: nightly, Holder: applock.Holder{Owner: applock.Owner{Operator: "ASMITH"}}}
+	}}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		began = time.Now()
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 4 * time.Minute})
+		var refusal *applock.HeldError
+		if !errors.As(err, &refusal) || refusal.Holder.Owner.Operator != "ASMITH" {
+			t.Errorf("try to acquire: %v, want that ASMITH holds it", err)
+		}
+	})
+}
+
+// Goal: a limited wait ends when it is to, however slow the backend is, and tells whether anybody was seen. Method: a backend
+// whose first answer takes 30 s, and one whose second does, to the question at the end of the wait.
+func TestTryAcquireGivesUpInTime(t *testing.T) {
+	t.Parallel()
+	for slow, want := range map[int64]error{1: applock.ErrUnreachable, 2: applock.ErrHeld} {
+		t.Run(fmt.Sprint(slow), func(t *testing.T) {
+			t.Parallel()
+			var takes atomic.Int64
+			backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+				if takes.Add(1) == slow {
+					time.Sleep(30 * time.Second)
+				}
+				return applock.Grant{}, held
+			}}
+			play(t, backend, func(t *testing.T, leases *lease.Leases) {
+				began := time.Now()
+				_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 5 * time.Second})
+				if waited := time.Since(began); waited > 6*time.Second || !errors.Is(err, want) {
+					t.Errorf("gave up after %s with %v, want %v after 5 s, and one more for the last answer", waited, err, want)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a transaction that is changing the lock, or asserts it, is waited for like a holder. Method: a database that has
+// waited for such a transaction in vain, once.
+func TestAcquireWaitsForTransactions(t *testing.T) {
+	t.Parallel()
+	var takes atomic.Int64
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			if takes.Add(1) == 1 {
+				return applock.Grant{}, fmt.Errorf("%w: lock wait timeout exceeded", applock.ErrBusy)
+			}
+			return applock.Grant{}, nil
+		},
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) { return waited, 0, nil },
+	}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+	})
+}
+
+// locking is a call that takes the nightly job, or tries to.
+type locking func(ctx context.Context, p program, maxWait time.Duration) error
+
+// lockings are all ways of taking it. Those that are in asksOnce do so without a wait only.
+var lockings = map[string]locking{
+	"Acquire": func(ctx context.Context, p program, maxWait time.Duration) error {
+		_, err := p.Acquire(ctx, within(maxWait))
+		return err
+	},
+	"TryAcquire": func(ctx context.Context, p program, maxWait time.Duration) error {
+		_, err := p.TryAcquire(ctx, within(maxWait))
+		return err
+	},
+	"Do": func(ctx context.Context, p program, maxWait time.Duration) error {
+		return p.Do(ctx, within(maxWait), func(context.Context, applock.Lease) error { return nil })
+	},
+}
+
+// Goal: an outage is never "held": a caller whose context ends hears its cause, and one whose time is up that nobody could be
+// asked. Method: a free object behind a server that does not answer, to one caller and to the one behind it.
+func TestAnOutageIsNotHeld(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the shift is over")
+	for name, lock := range lockings {
+		for _, maxWait := range []time.Duration{0, 3 * time.Second} {
+			t.Run(fmt.Sprint(name, maxWait), func(t *testing.T) {
+				t.Parallel()
+				playFake(t, func(t *testing.T, here, _ program) {
+					here.with(fakebackend.Take, fakebackend.Fault{Before: time.Hour})
+					want, after := cause, 10*time.Second
+					if maxWait > 0 {
+						want, after = applock.ErrUnreachable, maxWait
+					}
+					var callers sync.WaitGroup
+					for range 2 {
+						callers.Go(func() {
+							began := time.Now()
+							ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
+							defer cancel()
+							err := lock(ctx, here, maxWait)
+							if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, want) || took > after+time.Second {
+								t.Errorf("after %s: %v, want %v after %s, and not ErrHeld", took, err, want, after)
+							}
+						})
+					}
+					callers.Wait()
+				})
+			})
+		}
+	}
+}
+
+// Goal: who asks once, or for ever, hears of a server that does not answer, also when its context never ends. Method: wait for
+// both.
+func TestSilenceHasAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, lock := range lockings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.with(fakebackend.Take, fakebackend.Fault{Before: time.Hour})
+				began := time.Now()
+				err := lock(t.Context(), here, 0)
+				if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, applock.ErrUnreachable) || took > 2*time.Minute {
+					t.Errorf("after %s: %v, want ErrUnreachable", took, err)
+				}
+			})
+		})
+	}
+}
+
+// Goal: an outage of a server that nobody could reach is waited out, by who comes during it as by who waits already; one that
+// lasts is told. Method: refused connections for 20 s, and for ever.
+func TestOutagesAreWaitedOut(t *testing.T) {
+	t.Parallel()
+	refused := fmt.Errorf("%w: connection refused", applock.ErrUnreachable)
+	for _, lasts := range []time.Duration{20 * time.Second, time.Hour} {
+		for name, lock := range lockings {
+			t.Run(fmt.Sprint(name, lasts), func(t *testing.T) {
+				t.Parallel()
+				playFake(t, func(t *testing.T, here, _ program) {
+					began := time.Now()
+					here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+						return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+							if time.Since(began) < lasts {
+								return fakebackend.Fault{Refuse: refused}
+							}
+							return calm(ctx, call)
+						}
+					})
+					err := lock(t.Context(), here, 10*time.Minute)
+					took := time.Since(began)
+					if lasts < time.Hour && (err != nil || took > lasts+3*time.Second) {
+						t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
+					}
+					if lasts == time.Hour && (!errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrHeld) || took > time.Minute) {
+						t.Errorf("after %s: %v, want ErrUnreachable", took, err)
+					}
+					_, err = here.TryAcquire(t.Context(), anHour(account(1)))
+					if lasts == time.Hour && !errors.Is(err, applock.ErrUnreachable) || time.Since(began) > took+time.Second {
+						t.Errorf("asked once: %v after another %s, want ErrUnreachable at once", err, time.Since(began)-took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Goal: a transaction that is changing the lock is waited for until the limit, and then told as that: nobody was seen to hold
+// the object. Method: a row that is busy for a while, and for ever; each attempt takes the second of a lock timeout.
+func TestBusyIsNotYet(t *testing.T) {
+	t.Parallel()
+	errs := []error{applock.ErrBusy, applock.ErrRetry, applock.ErrContention}
+	for name, lock := range lockings {
+		for _, busy := range errs {
+			for _, lasts := range []time.Duration{4 * time.Second, time.Hour} {
+				t.Run(fmt.Sprint(name, busy, lasts), func(t *testing.T) {
+					t.Parallel()
+					playFake(t, func(t *testing.T, here, _ program) {
+						began := time.Now()
+						here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+							return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+								if call.Operation == fakebackend.Take && time.Since(began) < lasts {
+									return fakebackend.Fault{Refuse: busy, Before: time.Second}
+								}
+								return calm(ctx, call)
+							}
+						})
+						err := lock(t.Context(), here, 10*time.Second)
+						took := time.Since(began)
+						if lasts < time.Hour && (err != nil || took > lasts+2*time.Second) {
+							t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
+						}
+						if lasts == time.Hour && (!errors.Is(err, busy) || errors.Is(err, applock.ErrHeld) || took < 10*time.Second || took > 11*time.Second) {
+							t.Errorf("after %s: %v, want %v after 10 s", took, err, busy)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Goal: who waits does not besiege a backend whose answers are lost, however soon what it may have taken is given back. Method:
+// every answer to a take is lost for 10 s; the takes are counted.
+func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, lock := range lockings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				began, takes := time.Now(), 0
+				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+						isTake := call.Operation == fakebackend.Take || call.Operation == fakebackend.TakeAll
+						if !isTake || time.Since(began) >= 10*time.Second {
+							return calm(ctx, call)
+						}
+						takes++
+						return fakebackend.Fault{Lose: true}
+					}
+				})
+				err := lock(t.Context(), here, time.Minute)
+				if took := time.Since(began); err != nil || took > 13*time.Second {
+					t.Errorf("after %s: %v, want success soon after 10 s", took, err)
+				}
+				if takes > 20 {
+					t.Errorf("%d takes in 10 s", takes)
+				}
+			})
+		})
+	}
+}
+
+// Goal: who was seen to hold the object is told, also when the row is busy in the end. Method: a holder in another program,
+// whose row is busy from the second attempt on.
+func TestSeenIsTold(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holder := there.acquire(t, anHour(nightly))
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { here.with(fakebackend.Take, fakebackend.Fault{Refuse: applock.ErrBusy}) })
+		_, err := here.TryAcquire(t.Context(), within(10*time.Second))
+		requireRefused(t, began, 10*time.Second, err, holder)
+	})
+}
+
+// Goal: who asks once while others of this program are asking is told what they are told. Method: a caller that takes the
+// object, one that is refused, and one that finds the row busy; another one a moment later.
+func TestAskingOnceBehindOthers(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		go func() { _, _ = here.TryAcquire(t.Context(), within(0)) }()
+		time.Sleep(5 * time.Millisecond)
+		if _, err := here.TryAcquire(t.Context(), within(0)); !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("behind one who takes it: %v, want ErrHeld", err)
+		}
+		held := there.acquire(t, anHour(account(1)))
+		go func() { _, _ = here.Acquire(t.Context(), anHour(account(1))) }()
+		time.Sleep(5 * time.Millisecond)
+		began := time.Now()
+		_, err := here.TryAcquire(t.Context(), anHour(account(1)))
+		requireRefused(t, began, 15*time.Millisecond, err, held)
+		here.with(fakebackend.Take, fakebackend.Fault{Refuse: applock.ErrBusy, Before: time.Second})
+		go func() { _, _ = here.TryAcquire(t.Context(), anHour(account(2))) }()
+		time.Sleep(5 * time.Millisecond)
+		if _, err := here.TryAcquire(t.Context(), anHour(account(2))); !errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrHeld) {
+			t.Errorf("behind one who finds it busy: %v, want ErrBusy", err)
+		}
+	})
+}
+
+// Goal: a lease is not given out after its end: the grant is given back, and the object asked for again; who asks once is
+// told. Method: an answer that takes longer than the lease may be trusted, but not as long as the lock lasts.
+func TestNoLeaseFromALateAnswer(t *testing.T) {
+	t.Parallel()
+	const late = 3700 * time.Millisecond
+	request := applock.AcquireRequest{Object: nightly, MaxHold: 4 * time.Second}
+	play(t, unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: late})), func(t *testing.T, leases *lease.Leases) {
+		began := time.Now()
+		lease := mustAcquire(t, leases, request)
+		if trust := lease.Deadline().Sub(began); trust <= late+3*time.Second {
+			t.Errorf("trusted for %s, want the time of a new grant", trust)
+		}
+	})
+	backend := unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: late}))
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		if lease, err := leases.TryAcquire(t.Context(), request); err == nil {
+			t.Errorf("asked once: %v, want an error", lease)
+		}
+		synctest.Wait()
+		if left := -backend.FreeFor(nightly); left > 0 {
+			t.Errorf("the object stays locked for %s", left)
+		}
+	})
+}
+
+// Goal: Close ends calls that are under way, gives back what they take, and lets a release end. Method: both take 2 s, and
+// Close comes after one.
+func TestCloseDuringCalls(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(t *testing.T, leases *lease.Leases) error{
+		"Acquire": func(t *testing.T, leases *lease.Leases) error {
+			_, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
+			if err == nil {
+				t.Error("a lease of leases that are closed")
+			}
+			return nil
+		},
+		"Release": func(t *testing.T, leases *lease.Leases) error {
+			return mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}).Release(t.Context())
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				backend := unpolledFake(once(fakebackend.Release, fakebackend.Fault{Before: 2 * time.Second}))
+				if name == "Acquire" {
+					backend = unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second}))
+				}
+				leases := lease.New(backend, lease.Config{})
+				result := make(chan error, 1)
+				go func() { result <- call(t, leases) }()
+				time.Sleep(time.Second)
+				_ = leases.Close()
+				if left := -backend.FreeFor(nightly); left > 0 {
+					t.Errorf("the object stays locked for %s", left)
+				}
+				if err := <-result; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a poll that takes long, or gets no answer at all, keeps nobody waiting for much longer. Method: the third poll does,
+// and the object is free soon after.
+func TestSlowPoll(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]func(ctx context.Context){
+		"Slow":      func(context.Context) { time.Sleep(10 * time.Second) },
+		"NoAnswer":  func(ctx context.Context) { <-ctx.Done() },
+		"Throttled": func(context.Context) { time.Sleep(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var began time.Time
+			var polls atomic.Int64
+			isFree := func() bool { return time.Since(began) > 12*time.Second }
+			backend := &playedBackend{
+				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+					if !isFree() {
+						return applock.Grant{}, held
+					}
+					return applock.Grant{}, nil
+				},
+				polling: func(ctx context.Context) error {
+					if polls.Add(1) == 3 {
+						slow(ctx)
+					}
+					return ctx.Err()
+				},
+				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+					if isFree() {
+						return waited, 0, nil
+					}
+					return nil, 0, nil
+				},
+			}
+			play(t, backend, func(t *testing.T, leases *lease.Leases) {
+				began = time.Now()
+				mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+				if late := time.Since(began) - 12*time.Second; late > 6*time.Second {
+					t.Errorf("woken %s after the object was free, want 6 s at the most", late)
+				}
+			})
+		})
+	}
+}
+
+// Goal: polls become rare although an object is free for which nobody waits any more, such as one whose waiter could not be
+// taken off the list. Method: a backend that goes on to name one.
+func TestPollsNameForgottenObjects(t *testing.T) {
+	t.Parallel()
+	var polls atomic.Int64
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			return applock.Grant{}, held
+		},
+		poll: func([]applock.Object) ([]applock.Object, time.Duration, error) {
+			polls.Add(1)
+			return []applock.Object{{Type: "job", ID: "forgotten"}}, 0, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 100 * time.Second})
+		if !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("try to acquire: %v, want ErrHeld", err)
+		}
+		if n := polls.Load(); n > 5000 {
+			t.Errorf("%d polls in 100 s, want 5000 at the most", n)
+		}
+	})
+}
+
+// Goal: several waiters of one operator are listed while one of them waits, and the last one is served. Method: one that
+// waits without a limit, and one that gives up, whose wait is over before the release.
+func TestWaitersOfOneOperator(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		holder := there.acquire(t, anHour(nightly))
+		request := anHour(nightly)
+		request.Owner.Operator = "JDOE"
+		served := make(chan applock.Lease, 1)
+		go func() { served <- here.acquire(t, request) }()
+		time.Sleep(time.Second)
+		limited := request
+		limited.MaxWait = 300 * time.Millisecond
+		if _, err := here.TryAcquire(t.Context(), limited); !errors.Is(err, applock.ErrHeld) {
+			t.Fatalf("try to acquire: %v, want ErrHeld", err)
+		}
+		time.Sleep(time.Minute)
+		if n := here.backend.Waiting(); n != 1 {
+			t.Errorf("%d waiters are listed, want 1", n)
+		}
+		release(t, holder)
+		release(t, <-served)
+	})
+}
+
+// Goal: a release that had an effect, but whose answer was lost, is no loss. Method: its repetition finds the object free.
+func TestReleaseWithALostAnswer(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	backend := &playedBackend{release: func(applock.Grant) error {
+		if calls.Add(1) == 1 {
+			return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer)
+		}
+		return applock.ErrNotHeld
+	}}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if err := lease.Release(t.Context()); err != nil || calls.Load() != 2 {
+			t.Errorf("release after %d calls: %v, want success after 2", calls.Load(), err)
+		}
+	})
+}
+
+// Goal: Close returns in time also while a Renew gets no answer. Method: a caller's context that never ends.
+func TestCloseDuringAHangingRenew(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(once(fakebackend.Renew, fakebackend.Fault{Before: time.Hour}))
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: 10 * time.Hour})
+		go func() { _ = lease.Renew(context.WithoutCancel(t.Context())) }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		_ = leases.Close()
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("closed after %s, want 5 s at the most", took)
+		}
+	})
+}
+
+// Goal: a waiter whose row on the list is lost is listed again and woken, and nobody else is announced twice. Method: a list
+// that is emptied, as by a failover, and then a release of which no message comes.
+func TestLostRowsComeBack(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		here.with(fakebackend.Listen, fakebackend.Fault{Refuse: errors.ErrUnsupported})
+		holder := there.acquire(t, anHour(nightly))
+		served := make(chan applock.Lease, 1)
+		go func() { served <- here.acquire(t, anHour(nightly)) }()
+		time.Sleep(time.Minute)
+		if n := here.backend.Calls(fakebackend.Announce); n != 1 {
+			t.Errorf("%d announcements, want 1", n)
+		}
+		here.backend.Forget()
+		time.Sleep(time.Second)
+		if listed, calls := here.backend.Waiting(), here.backend.Calls(fakebackend.Announce); listed != 1 || calls != 2 {
+			t.Errorf("%d are listed after %d announcements, want 1 after 2", listed, calls)
+		}
+		release(t, holder)
+		began := time.Now()
+		release(t, <-served)
+		if late := time.Since(began); late > time.Second {
+			t.Errorf("served %s after the release", late)
+		}
+	})
+}
+
+// Goal: one poll that takes long does not make the next ones rare. Method: the tenth takes 200 ms, and the object is free a
+// moment later.
+func TestAHiccupOfAPoll(t *testing.T) {
+	t.Parallel()
+	var polls atomic.Int64
+	var free atomic.Pointer[time.Time]
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			if free.Load() == nil {
+				return applock.Grant{}, held
+			}
+			return applock.Grant{}, nil
+		},
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+			if free.Load() != nil {
+				return waited, 0, nil
+			}
+			if polls.Add(1) == 10 {
+				time.Sleep(200 * time.Millisecond)
+				time.AfterFunc(time.Millisecond, func() { now := time.Now(); free.Store(&now) })
+			}
+			return nil, 0, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if late := time.Since(*free.Load()); late > 50*time.Millisecond {
+			t.Errorf("woken %s late", late)
+		}
+	})
+}
+
+// Goal: a call that is given up while an attempt is under way says that this may leave a lock. Method: a given operator, whose take
+// is granted late, and the answer lost: later than the call waits, or than any call does. Without one nothing is left, and nothing told.
+func TestAbandonedAttemptIsTold(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		way, maxWait time.Duration
+		operator     string
+	}{
+		"max_wait":              {80 * time.Millisecond, 100 * time.Millisecond, "etl-7"},
+		"silence":               {20 * time.Second, 0, "etl-7"},
+		"silence for a wait":    {20 * time.Second, 35 * time.Second, "etl-7"},
+		"max_wait, no operator": {80 * time.Millisecond, 100 * time.Millisecond, ""},
+		"silence, no operator":  {20 * time.Second, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.backend.ChangeFault(func(fakebackend.Faults) fakebackend.Faults {
+					return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+						if call.Operation != fakebackend.Take {
+							return fakebackend.Fault{}
+						}
+						return fakebackend.Fault{Before: test.way, After: test.way, Lose: true}
+					}
+				})
+				request := anHour(account(1))
+				request.Owner.Operator, request.MaxWait = test.operator, test.maxWait
+				acquire := here.Acquire
+				if test.maxWait == 0 {
+					acquire = here.TryAcquire
+				}
+				_, err := acquire(t.Context(), request)
+				isGiven := test.operator != ""
+				if !errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown) != isGiven {
+					t.Errorf("the call fails with %v, want ErrUnreachable, and ErrOutcomeUnknown too: %t", err, isGiven)
+				}
+				time.Sleep(2 * time.Minute)
+				if _, isHeld := here.backend.Holder(account(1)); isHeld != isGiven {
+					t.Errorf("a lock was left: %t, want %t", isHeld, isGiven)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a call that may leave a lock says so, whatever its last attempt failed with; and one that has been answered since does not. Method: a given
+// operator, whose first take is granted, and the answer lost; the next one fails in a way that nobody waits for, or is refused first.
+func TestUnknownOutcomeIsToldInTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, isRefused := range map[string]bool{"failed": false, "refused and failed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+						switch {
+						case call.Operation != fakebackend.Take:
+							return calm(ctx, call)
+						case call.Number == 1:
+							return fakebackend.Fault{Lose: true}
+						case call.Number == 2 && isRefused:
+							here.backend.Hold(account(1), applock.Owner{Operator: "asmith"}, time.Minute)
+							return fakebackend.Fault{}
+						}
+						return fakebackend.Fault{Refuse: errOutage}
+					}
+				})
+				request := anHour(account(1))
+				request.Owner.Operator, request.MaxWait = "etl-7", time.Hour
+				_, err := here.Acquire(t.Context(), request)
+				if !errors.Is(err, errOutage) || errors.Is(err, applock.ErrOutcomeUnknown) == isRefused {
+					t.Errorf("the call fails with %v, want %v, and ErrOutcomeUnknown too: %t", err, errOutage, !isRefused)
+				}
+			})
+		})
+	}
+}

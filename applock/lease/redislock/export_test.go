@@ -1,0 +1,14 @@
+package redislock
+
+import (
+	"github.com/applock/applock/applock/lease"
+)
+
+// NewBackend returns what New keeps leases on.
+func NewBackend(config Config) lease.Backend { return newBackend(config) }
+
+// WholeMilliseconds is what the server is told.
+var WholeMilliseconds = wholeMilliseconds
+
+// NewChecking is New, with leases that are checked as often.
+var NewChecking = newLeases

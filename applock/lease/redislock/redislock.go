@@ -1,0 +1,542 @@
+// Package redislock keeps leases as keys of a Redis server: fast, without a database, by the scripts of
+// github.com/bsm/redislock. A release is published, so that the next holder, in whichever program, begins at once. A key
+// that has expired or was deleted is a lost lease; its holder hears of it when it is renewed, a third of its TTL later, and
+// within 30 s in any case.
+//
+// While somebody waits in a program, the program has one more connection, which listens on the channel NAMESPACE:released.
+//
+// What it does not promise:
+//   - It is for a single master. Replication is asynchronous: a failover can give an object to a second holder
+//     while the first still has it. Locks on several masters (Redlock) are not made.
+//   - Nothing is durable, unless the server is told to write and flush every change. After a restart without that,
+//     all objects are free, and so they are after keys were evicted (maxmemory-policy).
+//   - There is no fence (it is 0) to keep a former holder out of the data: one that was paused beyond the end of
+//     its lease finds out when it goes on.
+//   - Expiry is by the server's clock; what ExpiresAt tells was computed with this one's.
+//
+// A lock is the key NAMESPACE:TYPE:ID, with an expiry in milliseconds. Its value says who has it:
+//
+//	{"operator_id":"JDOE","department_id":"CS","grant":"..."}
+//
+// The grant is random, so that nobody else renews or releases it, and none of the scripts takes one value for
+// another.
+package redislock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	bsm "github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+// Config tells New where the locks are.
+type Config struct {
+	// Client is the caller's. Close of the leases leaves it open.
+	Client redis.UniversalClient
+	// Namespace begins the keys, and separates locks that have nothing to do with each other: up to 64 bytes
+	// without a colon. Empty is "applock".
+	Namespace string
+	// Logger gets what goes wrong in the background; nil logs nothing.
+	Logger *slog.Logger
+	// Hooks are told of the leases.
+	Hooks lease.Hooks
+}
+
+const (
+	defaultNamespace = "applock"
+	maxNamespace     = 64
+
+	// checkInterval is how often holders learn of a loss that no renewal tells. It is long, because it is rare that somebody
+	// deletes a key, and 10,000 leases are asked for each time.
+	checkInterval = 30 * time.Second
+	// callLimit bounds a call, beside the limits of the client.
+	callLimit = 10 * time.Second
+	// attempts bounds how often an object is asked for that changes hands meanwhile.
+	attempts = 3
+	// batch is how many keys one round trip asks about.
+	batch = 1000
+	// refreshers is how many renewals are under way at a time: as many as callers of a busy program, beside whom each gets its
+	// share of the connections.
+	refreshers = 64
+	// slackPerTTL and maxSlack are by how much a key may end before it should without being renewed for that. A
+	// lease ends here by ten times as much before the key does.
+	slackPerTTL = 100
+	maxSlack    = 100 * time.Millisecond
+)
+
+// New returns leases on Redis. It returns ErrInvalid for a configuration that cannot be used.
+func New(config Config) (*lease.Leases, error) {
+	if config.Client == nil {
+		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must be given"})
+	}
+	if config.Namespace == "" {
+		config.Namespace = defaultNamespace
+	}
+	if strings.Contains(config.Namespace, ":") || len(config.Namespace) > maxNamespace {
+		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{
+			Argument: "namespace", Reason: fmt.Sprintf("must have at most %d bytes, and no colon", maxNamespace),
+		})
+	}
+	return newLeases(config, checkInterval), nil
+}
+
+func newLeases(config Config, interval time.Duration) *lease.Leases {
+	return lease.New(newBackend(config), lease.Config{
+		CheckInterval: interval, Logger: config.Logger, Hooks: config.Hooks,
+	})
+}
+
+func newBackend(config Config) *backend {
+	return &backend{
+		client:    config.Client,
+		locker:    bsm.New(config.Client),
+		release:   redis.NewScript(releaseScript),
+		takeover:  redis.NewScript(takeOverScript),
+		namespace: config.Namespace,
+		locks:     map[claim]*bsm.Lock{},
+		unknown:   map[claim]bool{},
+	}
+}
+
+// backend is applock's, on Redis. It remembers the locks of the grants it has given: with them goes what makes
+// each different from all others.
+type backend struct {
+	client    redis.UniversalClient
+	locker    *bsm.Client
+	release   *redis.Script
+	takeover  *redis.Script
+	namespace string
+
+	mutex sync.Mutex
+	locks map[claim]*bsm.Lock
+	// unknown are those whose Take had no answer. A Release of any other grant that is not in locks has nothing to do.
+	unknown map[claim]bool
+}
+
+// claim is what a grant on a backend without fences is known by.
+type claim struct {
+	object   applock.Object
+	operator string
+}
+
+func claimOf(grant applock.Grant) claim {
+	return claim{object: grant.Object, operator: grant.Owner.Operator}
+}
+
+var (
+	_ lease.Backend  = (*backend)(nil)
+	_ lease.Poller   = (*backend)(nil)
+	_ lease.Notifier = (*backend)(nil)
+)
+
+// releaseScript is that of github.com/bsm/redislock, and tells those who wait in the same step. Nobody listening costs
+// the server next to nothing.
+const releaseScript = `
+if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call("publish", ARGV[2], ARGV[3])
+return redis.call("del", KEYS[1])`
+
+// value is what a key has.
+type value struct {
+	Operator   string `json:"operator_id"`
+	Department string `json:"department_id"`
+	Grant      string `json:"grant"`
+}
+
+// newValue returns a text that no other one begins with.
+func newValue(owner applock.Owner) (string, error) {
+	text, err := json.Marshal(value{Operator: owner.Operator, Department: owner.Department, Grant: rand.Text()})
+	return string(text), err
+}
+
+// key is the bytes of the object.
+func (b *backend) key(object applock.Object) string { return b.namespace + ":" + object.String() }
+
+// state is what a key has, and until when.
+type state struct {
+	found bool
+	value string
+	ttl   time.Duration
+	asked time.Time
+}
+
+// owner returns who the value names, or the value itself if somebody else has written it.
+func (s state) owner() applock.Owner {
+	var written value
+	err := json.Unmarshal([]byte(s.value), &written)
+	switch {
+	case s.value == "":
+		return applock.Owner{Operator: "unknown"}
+	case err != nil || written.Operator == "":
+		return applock.Owner{Operator: s.value}
+	}
+	return applock.Owner{Operator: written.Operator, Department: written.Department}
+}
+
+func (s state) expiresAt() time.Time {
+	if s.ttl <= 0 { // nobody has given the key an expiry
+		return time.Time{}
+	}
+	return s.asked.Add(s.ttl).UTC()
+}
+
+func (s state) refusal(object applock.Object) *applock.HeldError {
+	return &applock.HeldError{Object: object, Holder: applock.Holder{Owner: s.owner(), ExpiresAt: s.expiresAt()}}
+}
+
+// look returns the states of keys, in one round trip. The time to live comes before the value: if the value is
+// that of a grant, so was the time.
+func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
+	asked := time.Now()
+	values := make([]*redis.StringCmd, len(keys))
+	ttls := make([]*redis.DurationCmd, len(keys))
+	_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			ttls[i] = pipe.PTTL(ctx, key)
+			values[i] = pipe.Get(ctx, key)
+		}
+		return nil
+	})
+	if err != nil && isUnsent(err) {
+		return nil, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
+	}
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	states := make([]state, len(keys))
+	for i := range keys {
+		text, err := values[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, err
+		}
+		states[i] = state{found: err == nil, value: text, ttl: ttls[i].Val(), asked: asked}
+	}
+	return states, nil
+}
+
+// Take is [lease.Backend.Take].
+func (b *backend) Take(
+	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
+) (applock.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	text, err := newValue(owner)
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	grant := applock.Grant{Object: object, Owner: owner, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
+	var holder state
+	for range attempts {
+		err := b.obtain(ctx, grant, text, ttl)
+		if !errors.Is(err, bsm.ErrNotObtained) {
+			return grant, err
+		}
+		var taken bool
+		holder, taken, err = b.takeOver(ctx, grant, text, ttl)
+		if err != nil || taken {
+			return grant, err
+		}
+		if holder.found {
+			break
+		}
+	}
+	return applock.Grant{}, holder.refusal(object)
+}
+
+// obtain takes a free object, or takes it once more if it has this very value.
+func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) error {
+	lock, err := b.locker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
+	switch {
+	case err == nil:
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		of := claimOf(grant)
+		b.locks[of] = lock
+		delete(b.unknown, of)
+		return nil
+	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err):
+		return err
+	case isUnsent(err):
+		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
+	}
+	return b.unanswered(grant, err)
+}
+
+// unanswered notes that the grant may have been given.
+func (b *backend) unanswered(grant applock.Grant, err error) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.unknown[claimOf(grant)] = true
+	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
+}
+
+// takeOverScript replaces a value by another one.
+const takeOverScript = `
+if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call("set", KEYS[1], ARGV[2], "px", ARGV[3])
+return 1`
+
+// takeOver ends a grant that the operator has from elsewhere, such as its crashed predecessor's, and begins a new one with
+// this value. It reports whether it did, and returns what was there.
+func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) (state, bool, error) {
+	present, own, err := b.ownState(ctx, grant)
+	if err != nil || !own {
+		return present, false, err
+	}
+	replaced, err := b.takeover.Run(
+		ctx, b.client, []string{b.key(grant.Object)}, present.value, text, wholeMilliseconds(ttl).Milliseconds(),
+	).Bool()
+	switch {
+	case err == nil && replaced:
+		err = b.obtain(ctx, grant, text, ttl)
+		return present, err == nil, err
+	case err == nil: // it is somebody else's by now
+		return state{}, false, nil
+	case isAnswer(err):
+		return present, false, err
+	case isUnsent(err):
+		return present, false, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
+	}
+	return present, false, b.unanswered(grant, err)
+}
+
+// adopt makes a grant of an operator, whose Take had no answer, this backend's, and reports whether there was one.
+func (b *backend) adopt(ctx context.Context, grant applock.Grant, ttl time.Duration) (bool, error) {
+	present, own, err := b.ownState(ctx, grant)
+	if err != nil || !own {
+		return false, err
+	}
+	err = b.obtain(ctx, grant, present.value, ttl)
+	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ownState returns what is there, and whether it is the operator's.
+func (b *backend) ownState(ctx context.Context, grant applock.Grant) (present state, own bool, err error) {
+	states, err := b.look(ctx, b.key(grant.Object))
+	if err != nil {
+		return state{}, false, err
+	}
+	return states[0], states[0].found && states[0].owner().Operator == grant.Owner.Operator, nil
+}
+
+// isAnswer reports whether the server has refused the call, so that nothing has happened.
+func isAnswer(err error) bool {
+	var answer redis.Error
+	return errors.As(err, &answer)
+}
+
+// isUnsent reports whether there was no connection to be had.
+func isUnsent(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && operation.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}
+
+func wholeMilliseconds(ttl time.Duration) time.Duration {
+	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// Release is [lease.Backend.Release]. A grant whose Take had no answer is looked up by its operator. One that was found to be
+// lost is not: the operator's grant there is a later one.
+func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	lock, mayBe := b.lockOf(grant)
+	if lock == nil && !mayBe {
+		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
+	}
+	if lock == nil {
+		found, err := b.adopt(ctx, grant, callLimit)
+		if err != nil {
+			return err
+		}
+		if !found {
+			b.forget(grant, nil)
+			return applock.ErrNotHeld
+		}
+		lock, _ = b.lockOf(grant)
+	}
+	released, err := b.release.Run(
+		ctx, b.client, []string{lock.Key()}, lock.Token(), b.channel(), grant.Object.String(),
+	).Bool()
+	if err != nil {
+		return err
+	}
+	b.forget(grant, lock)
+	if !released {
+		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
+	}
+	return nil
+}
+
+var errGone = errors.New("the key has expired or was deleted")
+
+// lockOf returns the lock of a grant, nil where there is none, and whether there may be one that is not known.
+func (b *backend) lockOf(grant applock.Grant) (lock *bsm.Lock, mayBe bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	of := claimOf(grant)
+	return b.locks[of], b.unknown[of]
+}
+
+// forget forgets the lock, unless there is a later one.
+func (b *backend) forget(grant applock.Grant, lock *bsm.Lock) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	of := claimOf(grant)
+	if b.locks[of] == lock {
+		delete(b.locks, of)
+		delete(b.unknown, of)
+	}
+}
+
+// Renew is [lease.Backend.Renew]. It asks for all keys at once, and renews those that would end too soon.
+func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
+	var answers []lease.Renewed
+	for some := range slices.Chunk(renewals, batch) {
+		keys := make([]string, len(some))
+		for i, renewal := range some {
+			keys[i] = b.key(renewal.Grant.Object)
+		}
+		states, err := b.look(ctx, keys...)
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, b.renew(ctx, some, states)...)
+	}
+	return answers, nil
+}
+
+func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []state) []lease.Renewed {
+	results := make([]*lease.Renewed, len(renewals))
+	busy := make(chan struct{}, refreshers)
+	var group sync.WaitGroup
+	for i, renewal := range renewals {
+		present := states[i]
+		lock, _ := b.lockOf(renewal.Grant)
+		switch {
+		case lock == nil || !present.found || present.value != lock.Token():
+			results[i] = &lease.Renewed{Object: renewal.Grant.Object, Lost: lossOf(renewal.Grant, present)}
+			b.forget(renewal.Grant, lock)
+		case present.ttl >= renewal.TTL-min(renewal.TTL/slackPerTTL, maxSlack):
+			results[i] = &lease.Renewed{Object: renewal.Grant.Object, ExpiresAt: present.expiresAt()}
+		default:
+			busy <- struct{}{}
+			group.Go(func() {
+				results[i] = b.refresh(ctx, renewal, lock)
+				<-busy
+			})
+		}
+	}
+	group.Wait()
+	var answers []lease.Renewed
+	for _, result := range results {
+		if result != nil {
+			answers = append(answers, *result)
+		}
+	}
+	return answers
+}
+
+// lossOf says why a grant is lost that is not what is there.
+func lossOf(grant applock.Grant, present state) error {
+	if !present.found || present.owner().Operator == grant.Owner.Operator {
+		return errGone
+	}
+	return present.refusal(grant.Object)
+}
+
+// refresh renews a grant; nil means that it is not known what became of it.
+func (b *backend) refresh(ctx context.Context, renewal lease.Renewal, lock *bsm.Lock) *lease.Renewed {
+	object := renewal.Grant.Object
+	asked := time.Now()
+	err := lock.Refresh(ctx, wholeMilliseconds(renewal.TTL), nil)
+	switch {
+	case err == nil:
+		return &lease.Renewed{Object: object, ExpiresAt: asked.Add(renewal.TTL).UTC()}
+	case errors.Is(err, bsm.ErrNotObtained):
+		b.forget(renewal.Grant, lock)
+		return &lease.Renewed{Object: object, Lost: errGone}
+	}
+	return nil
+}
+
+// Poll is [lease.Poller.Poll].
+func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
+	const noKey = -2 // the server's answer
+	for some := range slices.Chunk(slices.Collect(waited), batch) {
+		ttls := make([]*redis.DurationCmd, len(some))
+		_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i, object := range some {
+				ttls[i] = pipe.PTTL(ctx, b.key(object))
+			}
+			return nil
+		})
+		if err != nil {
+			return lease.PollAnswer{}, err
+		}
+		for i, object := range some {
+			ttl := ttls[i].Val()
+			switch {
+			case ttl == noKey:
+				answer.Free = append(answer.Free, object)
+			case ttl > 0 && (answer.Next == 0 || ttl < answer.Next):
+				answer.Next = ttl
+			}
+		}
+	}
+	return answer, nil
+}
+
+// channel is where releases are published.
+func (b *backend) channel() string { return b.namespace + ":released" }
+
+// Listen is [lease.Notifier.Listen].
+func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
+	subscription := b.client.Subscribe(ctx, b.channel())
+	if _, err := subscription.Receive(ctx); err != nil { // the server's word that it has begun
+		return nil, errors.Join(err, subscription.Close())
+	}
+	return releases{subscription: subscription, messages: subscription.Channel()}, nil
+}
+
+// releases is [lease.Listener].
+type releases struct {
+	subscription *redis.PubSub
+	// messages goes on after a lost connection. Those that were sent meanwhile are lost, which a poll makes up for.
+	messages <-chan *redis.Message
+}
+
+func (r releases) Next(ctx context.Context) (lease.Message, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return lease.Message{}, context.Cause(ctx)
+		case message, open := <-r.messages:
+			if !open {
+				return lease.Message{}, redis.ErrClosed
+			}
+			if object, err := applock.ParseObject(message.Payload); err == nil {
+				return lease.Message{Object: object}, nil
+			}
+		}
+	}
+}
+
+func (r releases) Close() error { return r.subscription.Close() }

@@ -1,0 +1,207 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
+)
+
+// table keeps leases in appl_lock: the backend of a client.
+type table struct {
+	operations clientOperations
+	clientID   string
+}
+
+// clientOperations are what a client has for its leases, on checked arguments.
+type clientOperations interface {
+	GetAnew(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error)
+	GetAllAnew(ctx context.Context, objects []applock.Object, owner applock.Owner, ttl time.Duration, known map[applock.Object]*applock.HeldError) ([]applock.Grant, error)
+	ReleaseGrant(ctx context.Context, grant applock.Grant) error
+	RenewGrants(ctx context.Context, grants []db.RenewableGrant, visit func(object applock.Object, lost error, row db.RenewedGrant)) error
+	TransferGrant(ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error)
+	Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error)
+	Announce(ctx context.Context, object applock.Object, owner applock.Owner, clientID string, wait time.Duration) error
+	Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error
+	Listen(ctx context.Context) (db.Listener, error)
+}
+
+var (
+	_ Backend     = (*table)(nil)
+	_ Poller      = (*table)(nil)
+	_ Announcer   = (*table)(nil)
+	_ Notifier    = (*table)(nil)
+	_ Transferrer = (*table)(nil)
+)
+
+// pollRows is how many objects a poll returns at first: those that will be free soonest. Where all of them are free there may
+// be more, and it asks again at once for pollGrowth times as many.
+const (
+	pollRows   = 100
+	pollGrowth = 10
+)
+
+// Take is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
+func (t *table) Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	return t.operations.GetAnew(ctx, object, owner, ttl)
+}
+
+// Release is a release by fence.
+func (t *table) Release(ctx context.Context, grant applock.Grant) error {
+	return t.operations.ReleaseGrant(ctx, grant)
+}
+
+// Renew renews all grants in one statement.
+func (t *table) Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error) {
+	var answers []Renewed
+	for batch := range slices.Chunk(renewals, db.MaxGrants) {
+		grants := make([]db.RenewableGrant, len(batch))
+		for i, renewal := range batch {
+			grants[i] = db.RenewableGrant{
+				ObjectType: renewal.Grant.Object.Type,
+				ObjectID:   renewal.Grant.Object.ID,
+				OperatorID: renewal.Grant.Owner.Operator,
+				Fence:      int64(renewal.Grant.Fence),
+				TTLSeconds: int64(wholeSeconds(renewal.TTL) / time.Second),
+			}
+		}
+		err := t.operations.RenewGrants(ctx, grants, func(object applock.Object, lost error, row db.RenewedGrant) {
+			answers = append(answers, renewedOf(object, lost, row))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+func renewedOf(object applock.Object, lost error, row db.RenewedGrant) Renewed {
+	if lost != nil {
+		return Renewed{Object: object, Lost: lost}
+	}
+	return Renewed{Object: object, ExpiresAt: row.ExpiresTS, Left: time.Duration(row.SecondsLeft) * time.Second}
+}
+
+// Poll asks by the client's rows in appl_lock_waiter, so that one statement of constant size does for all objects.
+func (t *table) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (PollAnswer, error) {
+	for page := pollRows; ; page *= pollGrowth {
+		rows, err := t.operations.Poll(ctx, t.clientID, page)
+		if err != nil {
+			return PollAnswer{}, err
+		}
+		isFull := len(rows) == page
+		if isFull && page < applock.MaxPageSize && rows[page-1].FreeInUS <= 0 {
+			continue
+		}
+		answer := pollAnswer(rows)
+		if !isFull {
+			answer.Unlisted = unlisted(rows, waited)
+		}
+		return answer, nil
+	}
+}
+
+// pollAnswer takes those that are free, which come first, and the time of the next one.
+func pollAnswer(rows []db.AwaitedObject) (answer PollAnswer) {
+	for _, row := range rows {
+		if row.FreeInUS > 0 {
+			answer.Next = time.Duration(row.FreeInUS) * time.Microsecond
+			break
+		}
+		answer.Free = append(answer.Free, applock.Object{Type: row.ObjectType, ID: row.ObjectID})
+	}
+	return answer
+}
+
+// unlisted returns what is waited for and has no row: after a failover to a server that had not heard of it, or a cleanup.
+func unlisted(rows []db.AwaitedObject, waited iter.Seq[applock.Object]) (lost []applock.Object) {
+	listed := make(map[applock.Object]bool, len(rows))
+	for _, row := range rows {
+		listed[applock.Object{Type: row.ObjectType, ID: row.ObjectID}] = true
+	}
+	for object := range waited {
+		if !listed[object] {
+			lost = append(lost, object)
+		}
+	}
+	return lost
+}
+
+// Announce lists a waiter under this client.
+func (t *table) Announce(ctx context.Context, object applock.Object, owner applock.Owner, wait time.Duration) error {
+	return t.operations.Announce(ctx, object, owner, t.clientID, wait)
+}
+
+// Retract takes a waiter of this client off the list.
+func (t *table) Retract(ctx context.Context, object applock.Object, operator string) error {
+	return t.retractMany(ctx, []listingKey{{object: object, operator: operator}})
+}
+
+// retractMany takes several waiters off the list at once.
+func (t *table) retractMany(ctx context.Context, waiters []listingKey) error {
+	params := make([]db.RetractApplLockWaiterParams, len(waiters))
+	for i, waiter := range waiters {
+		params[i] = db.RetractApplLockWaiterParams{
+			ObjectType: waiter.object.Type,
+			ObjectID:   waiter.object.ID,
+			OperatorID: waiter.operator,
+			ClientID:   t.clientID,
+		}
+	}
+	return t.operations.Retract(ctx, params)
+}
+
+// Listen listens to the messages of releases, where the database has some.
+func (t *table) Listen(ctx context.Context) (Listener, error) {
+	listener, err := t.operations.Listen(ctx)
+	if errors.Is(err, db.ErrNoListen) {
+		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return &tableListener{Listener: listener, clientID: t.clientID}, err
+}
+
+// tableListener is a listener of a driver, whose messages are texts.
+type tableListener struct {
+	db.Listener
+
+	clientID string
+	// rank is what the last message has said of the next one.
+	rank Rank
+}
+
+// Next passes on the messages that name an object. A message that names a client says which is to ask first for the next one.
+func (r *tableListener) Next(ctx context.Context) (Message, error) {
+	for {
+		text, err := r.Listener.Next(ctx)
+		if err != nil {
+			return Message{}, err
+		}
+		if client, ok := strings.CutPrefix(text, ":"); ok {
+			r.rank = Later
+			if client == r.clientID {
+				r.rank = First
+			}
+			continue
+		}
+		rank := r.rank
+		r.rank = Unranked
+		if object, err := applock.ParseObject(text); err == nil {
+			return Message{Object: object, Rank: rank}, nil
+		}
+	}
+}
+
+// Transfer ends the grant by its fence.
+func (t *table) Transfer(ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error) {
+	return t.operations.TransferGrant(ctx, grant, request)
+}
+
+func wholeSeconds(ttl time.Duration) time.Duration {
+	return (ttl + time.Second - 1).Truncate(time.Second)
+}

@@ -1,0 +1,204 @@
+package applock
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// leased is what package lease does with a client's database, on checked arguments. Its methods are exported because that package calls
+// them, through package bridge and by an interface of its own; nobody else can.
+type leased struct{ operations }
+
+// GetAnew begins a new grant also for the operator that has the object; ttl is rounded up to whole seconds.
+func (l leased) GetAnew(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
+	return l.take(ctx, object, owner, ttl)
+}
+
+// GetAllAnew is GetAnew for several objects, in one transaction, except for those that are known to be held. It takes all of them, or
+// returns a *ConflictError, in the order of the objects.
+func (l leased) GetAllAnew(
+	ctx context.Context, objects []Object, owner Owner, ttl time.Duration, known map[Object]*HeldError,
+) ([]Grant, error) {
+	var grants []Grant
+	err := l.inOwnTx(ctx, func(inTx operations) error {
+		var err error
+		grants, err = inTx.getEach(ctx, objects, owner, ttl, known)
+		return err
+	})
+	return grants, err
+}
+
+// ReleaseGrant is a release by fence. It need not wait for the disk: a crash of the server before it is written leaves a lock that
+// ends by itself, and whoever takes the object later has the release written, too, or has nothing.
+func (l leased) ReleaseGrant(ctx context.Context, grant Grant) error {
+	result, err := l.release(ctx, db.ReleaseApplLockParams{
+		ObjectType: grant.Object.Type,
+		ObjectID:   grant.Object.ID,
+		OperatorID: grant.Owner.Operator,
+		Fence:      int64(grant.Fence),
+		Unflushed:  true,
+	})
+	if err == nil && result.Outcome != OutcomeReleased {
+		return ErrNotHeld
+	}
+	return err
+}
+
+// RenewGrants renews grants in one statement, and calls visit with each that was there to be asked about: lost is why it is not live.
+func (l leased) RenewGrants(
+	ctx context.Context, grants []db.RenewableGrant, visit func(object Object, lost error, row db.RenewedGrant),
+) error {
+	rows, err := l.renew(ctx, grants)
+	for _, row := range rows {
+		visit(Object{Type: row.ObjectType, ID: row.ObjectID}, lossOf(row), row)
+	}
+	return err
+}
+
+// TransferGrant asserts the grant first, in the same transaction: a transfer itself cannot be told the fence.
+func (l leased) TransferGrant(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
+	operator := grant.Owner.Operator
+	var handed Grant
+	err := l.inOwnTx(ctx, func(inTx operations) error {
+		if err := inTx.assert(ctx, Key{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
+			return err
+		}
+		var err error
+		handed, err = inTx.transfer(ctx, TransferRequest{Object: grant.Object, From: operator, To: request.To, TTL: request.TTL})
+		return err
+	})
+	return handed, err
+}
+
+// Poll returns what the client waits for, the objects that will be free soonest first.
+func (l leased) Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error) {
+	return l.poll(ctx, clientID, maxRows)
+}
+
+// Announce lists a waiter of the client.
+func (l leased) Announce(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) error {
+	return l.announce(ctx, object, owner, clientID, wait)
+}
+
+// Retract takes waiters off the list.
+func (l leased) Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error {
+	return l.retract(ctx, waiters)
+}
+
+// Listen listens to the messages of releases, where the database has some; db.ErrNoListen is where it has none.
+func (l leased) Listen(ctx context.Context) (db.Listener, error) { return l.driver.Listen(ctx) }
+
+// take begins a new grant also for the operator that has the object: a get would renew that one's grant. So it is released and
+// taken again in one transaction, in which nobody else gets the object. It is no transfer, which is not an operator's right.
+func (o operations) take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
+	params := getParams(object, owner, ttl)
+	grant, err := o.get(ctx, params)
+	if err != nil || grant.Outcome != OutcomeRenewed {
+		return grant, err
+	}
+	if o.inTx {
+		return o.takeOver(ctx, params, grant)
+	}
+	err = o.inOwnTx(ctx, func(inTx operations) error {
+		grant, err = inTx.take(ctx, object, owner, ttl)
+		return err
+	})
+	return grant, err
+}
+
+// takeOver ends a grant of the operator's own, which the transaction has just renewed, and begins another one.
+func (o operations) takeOver(ctx context.Context, params db.GetApplLockParams, former Grant) (Grant, error) {
+	_, err := o.release(ctx, db.ReleaseApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+		Fence:      int64(former.Fence),
+	})
+	if err != nil {
+		return Grant{}, err
+	}
+	return o.get(ctx, params)
+}
+
+// getParams has the arguments of a get, checked and trimmed already.
+func getParams(object Object, owner Owner, ttl time.Duration) db.GetApplLockParams {
+	return db.GetApplLockParams{
+		ObjectType:   object.Type,
+		ObjectID:     object.ID,
+		OperatorID:   owner.Operator,
+		DepartmentID: owner.Department,
+		TTLSeconds:   int64(wholeSeconds(ttl) / time.Second),
+	}
+}
+
+func wholeSeconds(ttl time.Duration) time.Duration {
+	return (ttl + time.Second - 1).Truncate(time.Second)
+}
+
+// inOwnTx runs operations in a transaction of their own, which is repeated when the database has undone it for another
+// one's sake. What they return is returned as it is: nothing has happened then.
+func (o operations) inOwnTx(ctx context.Context, run func(inTx operations) error) error {
+	var refusal error
+	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) {
+		err := o.driver.InTx(ctx, func(driver db.Driver) error {
+			refusal = run(operations{driver: driver, logger: o.logger, inTx: true})
+			return refusal
+		})
+		return struct{}{}, err
+	})
+	if err != nil && refusal == nil {
+		err = o.changeError(err)
+	}
+	return err
+}
+
+// getEach gets all locks in one call, the others also when one is refused: for the sake of the answer. Those that the operator
+// has already are taken over one by one.
+func (o operations) getEach(
+	ctx context.Context, objects []Object, owner Owner, ttl time.Duration, known map[Object]*HeldError,
+) ([]Grant, error) {
+	var params []db.GetApplLockParams
+	var asked []int
+	for i, object := range objects {
+		if known[object] == nil {
+			asked = append(asked, i)
+			params = append(params, getParams(object, owner, ttl))
+		}
+	}
+	refusals := maps.Clone(known)
+	grants := make([]Grant, len(objects))
+	err := o.getMany(ctx, params, func(i int, grant Grant, err error) error {
+		var held *HeldError
+		if errors.As(err, &held) {
+			refusals[held.Object] = held
+			return nil
+		}
+		if err == nil && grant.Outcome == OutcomeRenewed && len(refusals) == 0 {
+			grant, err = o.takeOver(ctx, params[i], grant)
+		}
+		grants[asked[i]] = grant
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(refusals) > 0 {
+		return nil, conflictOf(objects, refusals)
+	}
+	return grants, nil
+}
+
+// conflictOf has the refusals in the order of the objects.
+func conflictOf(objects []Object, refusals map[Object]*HeldError) *ConflictError {
+	conflict := &ConflictError{}
+	for _, object := range objects {
+		if held := refusals[object]; held != nil {
+			conflict.Conflicts = append(conflict.Conflicts, held)
+		}
+	}
+	return conflict
+}

@@ -205,10 +205,10 @@ PORTION := 10000
 
 .PHONY: test-schedules
 test-schedules: ## Simulate SCHEDULES schedules of the leases in virtual time, and see that broken variants fail: 10 minutes.
-	@mkdir -p bin; go test -c -o bin/schedules.test ./applock
+	@mkdir -p bin; go test -c -o bin/schedules.test ./applock/lease
 	@for first in $$(seq $(SCHEDULES_FROM) $(PORTION) $$(($(SCHEDULES_FROM) + $(SCHEDULES) - 1))); do \
 		echo "seeds $$first to $$((first + $(PORTION) - 1))"; \
-		(cd applock && APPLOCK_SCHEDULES=$$first:$$((first + $(PORTION))) ../bin/schedules.test -test.run='^TestSchedules$$' -test.timeout=2h) || exit 1; done
+		(cd applock/lease && APPLOCK_SCHEDULES=$$first:$$((first + $(PORTION))) ../../bin/schedules.test -test.run='^TestSchedules$$' -test.timeout=2h) || exit 1; done
 	$(MAKE) test-mutants
 
 .PHONY: test-mutants

@@ -48,13 +48,13 @@ type ListOrder string
 // The orders of List. In any other than ByObject the list has one page, and no Prefix or ObjectID.
 const (
 	// ByObject is the order of the objects' bytes, in which a list goes on page by page.
-	ByObject ListOrder = ListOrder(db.LiveByKey)
+	ByObject ListOrder = ""
 	// ByTimeLeft has the lock first that ends soonest.
-	ByTimeLeft ListOrder = ListOrder(db.LiveEndsSoonest)
+	ByTimeLeft ListOrder = "ends_soonest"
 	// ByAge has the oldest grant first.
-	ByAge ListOrder = ListOrder(db.LiveOldest)
+	ByAge ListOrder = "oldest"
 	// ByWaiters has the lock first for which an operator has waited longest, and no lock for which nobody waits.
-	ByWaiters ListOrder = ListOrder(db.LiveWaitedFor)
+	ByWaiters ListOrder = "waited_for"
 )
 
 // List returns the live locks, which the database selects and sorts. In the order of the objects' bytes it reads page by page while

@@ -8,7 +8,7 @@ import (
 )
 
 // ContractVersion is the version of the procedures' contract that this package needs.
-const ContractVersion = db.ContractVersion
+const ContractVersion = 1
 
 // Version is what is installed in a database.
 type Version struct {

@@ -19,7 +19,7 @@ func init() { //nolint:gochecknoinits // package bridge says why
 }
 
 func bridged(client any) *Client {
-	return client.(*Client) //nolint:errcheck,forcetypeassert // package clients hands over nothing else
+	return client.(*Client) // package clients hands over nothing else
 }
 
 func newClient(driver db.Driver, logger *slog.Logger, hooks any) *Client {
@@ -28,6 +28,6 @@ func newClient(driver db.Driver, logger *slog.Logger, hooks any) *Client {
 	}
 	operations := operations{driver: driver, logger: logger, closed: new(atomic.Bool)}
 	return &Client{operations: operations, lazy: &lazyEngine{create: func() engine {
-		return bridge.Leases.New(leased{operations}, logger, hooks).(engine) //nolint:errcheck,forcetypeassert // package lease has nothing else
+		return bridge.Leases.New(leased{operations}, logger, hooks).(engine) // package lease has nothing else
 	}}}
 }

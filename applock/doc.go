@@ -1,88 +1,25 @@
-// Package applock takes, renews, inquires, transfers and releases application locks that a database
-// keeps: long-lived, expiring, owned by an operator, visible to everybody, and shared with programs in
-// any language that call the same stored procedures.
+// Package applock gets, keeps and releases locks that a database keeps:
+//
+//	err := client.Do(ctx, applock.AcquireRequest{
+//		Object:  applock.Object{Type: "customer", ID: "42"},
+//		MaxHold: 10 * time.Minute, // it ends then, whatever happens
+//		TTL:     30 * time.Second, // renewed until then; after a crash the object is free in 30 s
+//	}, func(ctx context.Context, lease applock.Lease) error {
+//		return work(ctx) // which ends when the lease is lost
+//	})
+//
+// Package postgres, mysql, sqlite or db2 makes the client; package migrate installs first what it works on.
 //
 // A lock answers a business question: who is working on this customer, since when, until when, and may
-// I? It outlives clients and servers, ends by itself, and belongs to an operator, not to a connection.
-// No connection is held while a lock is held.
+// I? It is long-lived, expires, belongs to an operator and not to a connection, and is visible to everybody, also to programs in
+// any language that call the same stored procedures. No connection is held while a lock is held.
 //
-// Package migrate installs what the operations work on: call its Up, or run "applockctl migrate up", before the first
-// operation, also on SQLite.
-//
-// A program that holds locks takes leases: [Client.Acquire] waits, [Client.TryAcquire] gives up in time, [Client.Do] is
-// a block. A [Lease] renews itself if asked to, ends by itself, and says so to its holder by a context. No connection is
-// held by a lease or by a waiter. The packages below this one keep leases elsewhere than in the table, with the same
-// contract, which package locktest tests; docs/choosing.md tells which to choose.
+// A person or a service gets a lock by [Client.Get]. A program that holds locks while it works takes leases: [Client.Acquire] waits,
+// [Client.TryAcquire] gives up in time, [Client.Do] is a block. A [Lease] renews itself if asked to, ends by itself, and says so to its
+// holder by a context. Package lease keeps them, and tells how; below it are leases elsewhere than in the table.
 //
 // Expected refusals are errors to ask about, with [errors.Is] and [errors.As]: [ErrHeld] with a
 // [*HeldError] that tells the holder, [ErrNotHeld], [ErrLost]. Misuse is [ErrInvalid] with an
 // [*InvalidError] that names the argument; nothing has been sent then. A call that may have taken effect
 // although its answer is missing is [ErrOutcomeUnknown]: repeat it.
-//
-// # The lease protocol
-//
-// A lease here stands for a grant in the backend, which alone decides who has an object. Several leases share one grant when
-// they re-enter; all that is said of a lease holds for them together. In this process a lease goes through these states:
-//
-//	        refused, busy, outage          taken                 last Release
-//	(request) ------------> waiting --------------> live ------------------------> released
-//	    |     <------------    |                     |  \-- Transfer -------------> transferred
-//	    |      woken: ask      |                     |
-//	    |                      | ctx, MaxWait,       | not found by the backend,
-//	    v                      v Close               v Deadline passed, Close
-//	 refused               gave up                 lost
-//
-// Renewing. Leases with similar TTLs are renewed together, each a third of its TTL after the last time, spread over that time.
-// On PostgreSQL that is done on one or two connections beside the pool, and on MySQL and MariaDB on one of the pool that is kept
-// for it where the pool's limit is two or more: the program may use up the rest. They are given up a minute after the last
-// renewal.
-//
-// Who trusts what, until when. The backend keeps a grant until its own clock passes the end that the last call gave it. The
-// lease is trusted until [Lease.Deadline]: the moment before that call was sent plus what it asked for, less a margin of a
-// tenth of it and at most 1 s, on the monotonic clock of this process, and on the wall clock, which goes on while a machine
-// sleeps, should that get there first. A slow call therefore shortens the trust and never
-// the safety, and clocks that differ do no harm. Trust never goes beyond MaxHold after the call that took the grant, or the last
-// [Lease.Renew]. [Lease.Context] ends when trust does. A holder that is paused does not notice: what it writes then is kept
-// out by the fence, with Assert in the transaction that writes.
-//
-// What is bound to which grant. Renewing, releasing and transferring name the fence of one grant (or what takes its place
-// in a backend without fences), so that a late call never touches a successor's. Only one call at a time changes a grant from
-// here. A given operator that takes what it has from elsewhere begins a new grant, which ends the former one. A release without a fence is made only for a take that may have had an effect, by an operator that nobody else has.
-//
-// Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
-// when the object is released here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
-// that is hints: only the backend's answer to a take counts. Where other programs can have the object, who waits here takes turns
-// until everybody has had one who was waiting at first, and for a twentieth of a second, or for two seconds where nobody else was
-// seen; then it is left alone for a twentieth of a second. Where a program has seen several others hold the object in the last
-// minute, one after the other, it leaves it alone for longer, and asks later than those whose turns ended longer ago, by a fifth of a
-// second at the most. Where a message names the program of whoever has waited longest, that one
-// asks at once, and the others when they have heard nothing of the object for a twentieth of a second. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
-// of a [Notifier] every 5 s at the latest.
-//
-// What happens on each failure:
-//
-//   - The caller's context ends during a take: the caller leaves at once. The call is not broken off; what it takes is given
-//     back, and until then it is nobody's turn here.
-//   - A take has no answer ([ErrOutcomeUnknown]): with an operator that nobody else has, the object is released; with a given
-//     one a lock may stay, for the next call of that operator to take over.
-//   - The answer to a take comes when the trust is over already: the grant is given back and asked for again. Who meets nothing else for
-//     30 s is told so.
-//   - A renewal fails, is passed over, or has no answer for a ninth of the TTL: that is no loss. It is tried again, a ninth of the
-//     TTL or 1 s after it began, with more time from the third attempt on or where answers are known to be slow, until the
-//     deadline, at which the lease is lost.
-//   - A renewal or a release does not find the grant: the lease is lost, with a [*LostError] as its cause. That is [ErrLost] and
-//     never [ErrHeld], whoever has the object now.
-//   - A release fails: it is repeated for 5 s. Then the lease is over here, and the object is free when the lock expires.
-//   - A transfer has no answer: the lease is lost, and the object is the new owner's or free.
-//   - Renewals come late, or a call of them has no answer: whoever takes something new waits for a moment first, a second at the
-//     most, so that a program does not take more than it can keep.
-//   - The process dies: the object is free after TTL, or after MaxHold without one.
-//   - The process is stopped beyond the deadline: the lease is lost as soon as the process runs again.
-//   - The backend is unreachable: who holds goes on until the deadline. Who waits, or comes to wait, goes on for 30 s, as long
-//     as its context and MaxWait allow, and then gets the error; who asks once gets it at once, or after that moment.
-//   - Another transaction is changing the lock (ErrBusy, ErrRetry, ErrContention): that is waited for like a holder.
-//   - The time is up: [ErrHeld] if somebody was seen to hold the object, here or by an answer; else what the last answer was; and
-//     else, when there was none, [ErrUnreachable] or the cause of the caller's context. An outage is never ErrHeld.
-//   - [Leases.Close]: who waits gets [ErrClosed], leases are lost with that cause and released. What the backend does not answer
-//     within 5 s stays until it expires, and the error of Close says so.
 package applock

@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/applock/applock/internal/db"
 )
 
 // The limits of the arguments. Lengths are in characters, after trailing blanks are trimmed.
@@ -94,19 +92,19 @@ type Outcome string
 // The outcomes. A refusal is an error: a [*HeldError] for HELD, a [*FullError] for FULL, [ErrNotHeld] for FREE where somebody should hold the
 // object.
 const (
-	OutcomeAcquired    Outcome = Outcome(db.Acquired)
-	OutcomeRenewed     Outcome = Outcome(db.Renewed)
-	OutcomeTransferred Outcome = Outcome(db.Transferred)
-	OutcomeTaken       Outcome = Outcome(db.Taken)
-	OutcomeReleased    Outcome = Outcome(db.Released)
-	OutcomeFree        Outcome = Outcome(db.Free)
-	OutcomeHeld        Outcome = Outcome(db.Held)
-	OutcomeNoted       Outcome = Outcome(db.Noted)
-	OutcomeFull        Outcome = Outcome(db.Full)
+	OutcomeAcquired    Outcome = "ACQUIRED"
+	OutcomeRenewed     Outcome = "RENEWED"
+	OutcomeTransferred Outcome = "TRANSFERRED"
+	OutcomeTaken       Outcome = "TAKEN"
+	OutcomeReleased    Outcome = "RELEASED"
+	OutcomeFree        Outcome = "FREE"
+	OutcomeHeld        Outcome = "HELD"
+	OutcomeNoted       Outcome = "NOTED"
+	OutcomeFull        Outcome = "FULL"
 	// The next ones are those of TransferAll and ReleaseAll alone.
-	OutcomeBusy          Outcome = Outcome(db.Busy)
-	OutcomeWouldTransfer Outcome = Outcome(db.WouldTransfer)
-	OutcomeWouldRelease  Outcome = Outcome(db.WouldRelease)
+	OutcomeBusy          Outcome = "BUSY"
+	OutcomeWouldTransfer Outcome = "WOULD_TRANSFER"
+	OutcomeWouldRelease  Outcome = "WOULD_RELEASE"
 )
 
 // Fence is the fencing token of a grant. It is greater for every later grant of the same object, for

@@ -42,7 +42,7 @@ func (c claim) term() time.Duration {
 	return c.maxHold
 }
 
-// Acquire is [Locker.Acquire].
+// Acquire is [applock.Locker.Acquire].
 func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
 	lease, err := l.wait(ctx, request)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Leases) wait(ctx context.Context, request applock.AcquireRequest) (*han
 	return lease, nil
 }
 
-// TryAcquire is [Locker.TryAcquire].
+// TryAcquire is [applock.Locker.TryAcquire].
 func (l *Leases) TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
 	lease, err := l.try(ctx, request)
 	if err != nil {
@@ -76,7 +76,7 @@ func (l *Leases) try(ctx context.Context, request applock.AcquireRequest) (*hand
 	return lease, nil
 }
 
-// Do is [Locker.Do].
+// Do is [applock.Locker.Do].
 func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) error {
 	lease, err := l.wait(ctx, request)
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work fu
 	return lease.do(ctx, work)
 }
 
-// TryDo is [Locker.TryDo].
+// TryDo is [applock.Locker.TryDo].
 func (l *Leases) TryDo(
 	ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error,
 ) (ran bool, err error) {
@@ -122,7 +122,7 @@ func (l *Leases) acquire(ctx context.Context, request applock.AcquireRequest, ma
 		}
 		asked := *wanted // which a call that is given up still reads
 		leases, ended = l.take(limited, []claim{asked}, func(ctx context.Context) ([]applock.Grant, error) {
-			grant, err := l.backend.Take(ctx, asked.object, asked.owner, asked.term())
+			grant, err := l.backend.Get(ctx, asked.object, asked.owner, asked.term())
 			return []applock.Grant{grant}, err
 		})
 		return ended

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// handles is the leases that one AcquireAll has taken. It is safe for concurrent use.
+// handles are what one AcquireAll returns.
 type handles struct {
 	// Leases are in the order of the objects' types and ids.
 	leases  []*handle
@@ -18,7 +18,7 @@ type handles struct {
 	cancel  context.CancelCauseFunc
 }
 
-// Leases is [LeaseSet.Leases].
+// Leases is [applock.LeaseSet.Leases].
 func (s *handles) Leases() []applock.Lease {
 	leases := make([]applock.Lease, len(s.leases))
 	for i, lease := range s.leases {
@@ -27,10 +27,10 @@ func (s *handles) Leases() []applock.Lease {
 	return leases
 }
 
-// Context carries all leases, and ends with the first of them that does, with its cause.
+// Context is [applock.LeaseSet.Context].
 func (s *handles) Context() context.Context { return s.context }
 
-// Release releases all leases, and returns what their Release returns, joined.
+// Release is [applock.LeaseSet.Release].
 func (s *handles) Release(ctx context.Context) error {
 	var errs []error
 	for _, lease := range slices.Backward(s.leases) {
@@ -223,7 +223,7 @@ func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn applock.Objec
 
 // heldHere returns the conflicts that the database does not see, because the operator is the same. Objects for which others
 // of the same operator could be asking are reserved until the call has ended: two at a time would take over from each other.
-// That whose turn it is needs nothing. Who waits leaves alone what is left to other programs at the moment.
+// The object whose turn it is needs nothing. Who waits leaves alone what is left to other programs at the moment.
 func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[applock.Object]*applock.HeldError, reserved []claim, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

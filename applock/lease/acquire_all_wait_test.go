@@ -106,7 +106,7 @@ func TestSetsWaitQuietly(t *testing.T) {
 			go func() { results <- holdOnce(t, here, "etl-7", objects...) }()
 		}
 		time.Sleep(30 * time.Minute)
-		if calls := here.backend.Calls(fakebackend.TakeAll); calls > 30 { // one in five minutes each, and the first ones
+		if calls := here.backend.Calls(fakebackend.GetAll); calls > 30 { // one in five minutes each, and the first ones
 			t.Errorf("%d calls of two who wait", calls)
 		}
 		for _, holder := range holders {
@@ -137,7 +137,7 @@ func TestSetsInEachOthersWayWaitQuietly(t *testing.T) {
 		holders = append(holders, there.acquire(t, anHour(account(1))))
 		begin("etl-8")
 		time.Sleep(10 * time.Minute)
-		if calls := here.backend.Calls(fakebackend.TakeAll); calls > 20 { // one in five minutes each, and the first ones
+		if calls := here.backend.Calls(fakebackend.GetAll); calls > 20 { // one in five minutes each, and the first ones
 			t.Errorf("%d calls of two who wait", calls)
 		}
 		for _, holder := range holders {
@@ -175,7 +175,7 @@ func TestSetInPassingLosesNoWake(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second)
-		plain.with(fakebackend.TakeAll, fakebackend.Fault{After: 3 * time.Second})
+		plain.with(fakebackend.GetAll, fakebackend.Fault{After: 3 * time.Second})
 		release(t, holder) // wakes the set, which reserves the second object for 3 s
 		time.Sleep(time.Second)
 		release(t, other)

@@ -15,8 +15,8 @@ import (
 // failures of the call, after which nothing is known, and the call is repeated where that is of use.
 //
 // To write one:
-//  1. Take, Release and Renew decide in one atomic step each, by the clock of the backend and not by that of the program.
-//  2. A grant that has expired is no grant: Take takes it over at once, Release and Renew do not find it.
+//  1. Get, Release and Renew decide in one atomic step each, by the clock of the backend and not by that of the program.
+//  2. A grant that has expired is no grant: Get takes it over at once, Release and Renew do not find it.
 //  3. A refusal is a *HeldError. It names the holder where the backend knows it, and is otherwise empty.
 //  4. An operator that has the object already gets a new grant, as by a transfer to itself: the former one, such as that of a
 //     crashed predecessor, is over in the same moment.
@@ -31,9 +31,9 @@ import (
 //  9. A backend that has opened something is an [io.Closer]. [Leases.Close] closes it, last.
 //  10. It passes the package locktest.
 type Backend interface {
-	// Take takes an object that is free, at once and without waiting, until ttl from now. It returns a *HeldError
+	// Get takes an object that is free, at once and without waiting, until ttl from now. It returns a *HeldError
 	// when somebody else holds it.
-	Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error)
+	Get(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error)
 
 	// Release ends a grant. A grant without a fence is whichever one the owner has. It returns ErrNotHeld or a *HeldError
 	// when the grant was not there any more.
@@ -53,7 +53,7 @@ type Poller interface {
 
 // PollAnswer is what a poll has found out.
 type PollAnswer struct {
-	// Free are the objects that could be free. A needless one costs a call of Take.
+	// Free are the objects that could be free. A needless one costs a call of Get.
 	Free []applock.Object
 	// Next is when to ask again at the latest; zero leaves that to the caller.
 	Next time.Duration

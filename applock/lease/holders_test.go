@@ -40,7 +40,7 @@ func TestReentryDuringTheLastRelease(t *testing.T) {
 // same operator tries again at once; nobody else gets the object.
 func TestCancelledCallSparesTheNext(t *testing.T) {
 	t.Parallel()
-	backend := unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second}))
+	backend := unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: 2 * time.Second}))
 	play(t, backend, func(t *testing.T, leases *lease.Leases) {
 		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -67,7 +67,7 @@ type Config struct {
 	Hooks Hooks
 }
 
-// New returns leases on a backend. Those on the table come with [Client]; the packages below this one have
+// New returns leases on a backend. Those on the table come with [applock.Client]; the packages below this one have
 // others.
 func New(backend Backend, config Config) *Leases {
 	logger := config.Logger

@@ -35,7 +35,7 @@ var (
 	_ Transferrer = (*playedOffers)(nil)
 )
 
-func (b *playedOffers) Take(_ context.Context, object applock.Object, owner applock.Owner, _ time.Duration) (applock.Grant, error) {
+func (b *playedOffers) Get(_ context.Context, object applock.Object, owner applock.Owner, _ time.Duration) (applock.Grant, error) {
 	if b.free {
 		return applock.Grant{Object: object, Owner: owner, Fence: 1}, nil
 	}

@@ -29,7 +29,7 @@ type playedBackend struct {
 	polling func(ctx context.Context) error // before poll
 }
 
-func (b *playedBackend) Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+func (b *playedBackend) Get(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	if b.take == nil {
 		return applock.Grant{Object: object, Owner: owner, Fence: 1}, nil
 	}
@@ -635,7 +635,7 @@ func TestForgottenUnits(t *testing.T) {
 				}
 			}
 		}
-		if n := here.backend.Calls(fakebackend.Take) + here.backend.Calls(fakebackend.TakeAll); n > 0 {
+		if n := here.backend.Calls(fakebackend.Get) + here.backend.Calls(fakebackend.GetAll); n > 0 {
 			t.Errorf("%d calls", n)
 		}
 	})

@@ -66,7 +66,7 @@ func (p program) takeAll(
 	for i, object := range objects {
 		claims[i] = fakebackend.Claim{Object: object, Owner: owner, TTL: term}
 	}
-	return p.backend.TakeAll(ctx, claims)
+	return p.backend.GetAll(ctx, claims)
 }
 
 func anHour(object applock.Object) applock.AcquireRequest {
@@ -315,11 +315,11 @@ func TestAcquiringContextBoundsNoMore(t *testing.T) {
 		if err := lease.Release(ctx); err != nil {
 			t.Errorf("release with a context that has ended: %v", err)
 		}
-		takes := here.backend.Calls(fakebackend.Take)
+		takes := here.backend.Calls(fakebackend.Get)
 		if _, err := here.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.Canceled) {
 			t.Errorf("acquire with a context that has ended: %v", err)
 		}
-		if n := here.backend.Calls(fakebackend.Take) - takes; n > 0 {
+		if n := here.backend.Calls(fakebackend.Get) - takes; n > 0 {
 			t.Errorf("%d calls with a context that has ended", n)
 		}
 	})
@@ -468,7 +468,7 @@ func TestBadArguments(t *testing.T) {
 				t.Errorf("%s: %v, want ErrInvalid with that field", argument, err)
 			}
 		}
-		if n := here.backend.Calls(fakebackend.Take); n > 0 {
+		if n := here.backend.Calls(fakebackend.Get); n > 0 {
 			t.Errorf("%d calls", n)
 		}
 	})
@@ -497,7 +497,7 @@ func TestReleaseIsIdempotent(t *testing.T) {
 // not hear that the call is over: to the take, to the announcement, and to that of another waiter of the same operator.
 func TestCancelledWaiterDoesNotWaitForTheBackend(t *testing.T) {
 	t.Parallel()
-	for _, operation := range []string{fakebackend.Take, fakebackend.Announce, fakebackend.Retract} {
+	for _, operation := range []string{fakebackend.Get, fakebackend.Announce, fakebackend.Retract} {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			playFake(t, func(t *testing.T, here, there program) {

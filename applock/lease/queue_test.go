@@ -38,7 +38,7 @@ func once(operation string, fault fakebackend.Fault) func(ctx context.Context, c
 // answer to the first caller takes 2 s, and it leaves after one; the second has come meanwhile, and no poll wakes it.
 func TestWaiterBehindACancelledCall(t *testing.T) {
 	t.Parallel()
-	play(t, unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second})), func(t *testing.T, leases *lease.Leases) {
+	play(t, unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: 2 * time.Second})), func(t *testing.T, leases *lease.Leases) {
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() { _, _ = leases.Acquire(gone, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}) }()
@@ -64,7 +64,7 @@ func TestLeaseShorterThanItsWay(t *testing.T) {
 		if took := time.Since(began); !errors.Is(err, lease.ErrTooLate) || took > 40*time.Second {
 			t.Errorf("after %s: %v, want that the answer took too long, after some 30 s", took, err)
 		}
-		if calls := backend.Calls(fakebackend.Take); calls > 30 {
+		if calls := backend.Calls(fakebackend.Get); calls > 30 {
 			t.Errorf("%d calls, want 30 at most", calls)
 		}
 	})
@@ -217,7 +217,7 @@ func TestAnOutageIsNotHeld(t *testing.T) {
 			t.Run(fmt.Sprint(name, maxWait), func(t *testing.T) {
 				t.Parallel()
 				playFake(t, func(t *testing.T, here, _ program) {
-					here.with(fakebackend.Take, fakebackend.Fault{Before: time.Hour})
+					here.with(fakebackend.Get, fakebackend.Fault{Before: time.Hour})
 					want, after := cause, 10*time.Second
 					if maxWait > 0 {
 						want, after = applock.ErrUnreachable, maxWait
@@ -249,7 +249,7 @@ func TestSilenceHasAnEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playFake(t, func(t *testing.T, here, _ program) {
-				here.with(fakebackend.Take, fakebackend.Fault{Before: time.Hour})
+				here.with(fakebackend.Get, fakebackend.Fault{Before: time.Hour})
 				began := time.Now()
 				err := lock(t.Context(), here, 0)
 				if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, applock.ErrUnreachable) || took > 2*time.Minute {
@@ -311,7 +311,7 @@ func TestBusyIsNotYet(t *testing.T) {
 						began := time.Now()
 						here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
 							return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-								if call.Operation == fakebackend.Take && time.Since(began) < lasts {
+								if call.Operation == fakebackend.Get && time.Since(began) < lasts {
 									return fakebackend.Fault{Refuse: busy, Before: time.Second}
 								}
 								return calm(ctx, call)
@@ -343,7 +343,7 @@ func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
 				began, takes := time.Now(), 0
 				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
 					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-						isTake := call.Operation == fakebackend.Take || call.Operation == fakebackend.TakeAll
+						isTake := call.Operation == fakebackend.Get || call.Operation == fakebackend.GetAll
 						if !isTake || time.Since(began) >= 10*time.Second {
 							return calm(ctx, call)
 						}
@@ -370,7 +370,7 @@ func TestSeenIsTold(t *testing.T) {
 	playFake(t, func(t *testing.T, here, there program) {
 		holder := there.acquire(t, anHour(nightly))
 		began := time.Now()
-		time.AfterFunc(time.Second, func() { here.with(fakebackend.Take, fakebackend.Fault{Refuse: applock.ErrBusy}) })
+		time.AfterFunc(time.Second, func() { here.with(fakebackend.Get, fakebackend.Fault{Refuse: applock.ErrBusy}) })
 		_, err := here.TryAcquire(t.Context(), within(10*time.Second))
 		requireRefused(t, began, 10*time.Second, err, holder)
 	})
@@ -392,7 +392,7 @@ func TestAskingOnceBehindOthers(t *testing.T) {
 		began := time.Now()
 		_, err := here.TryAcquire(t.Context(), anHour(account(1)))
 		requireRefused(t, began, 15*time.Millisecond, err, held)
-		here.with(fakebackend.Take, fakebackend.Fault{Refuse: applock.ErrBusy, Before: time.Second})
+		here.with(fakebackend.Get, fakebackend.Fault{Refuse: applock.ErrBusy, Before: time.Second})
 		go func() { _, _ = here.TryAcquire(t.Context(), anHour(account(2))) }()
 		time.Sleep(5 * time.Millisecond)
 		if _, err := here.TryAcquire(t.Context(), anHour(account(2))); !errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrHeld) {
@@ -407,14 +407,14 @@ func TestNoLeaseFromALateAnswer(t *testing.T) {
 	t.Parallel()
 	const late = 3700 * time.Millisecond
 	request := applock.AcquireRequest{Object: nightly, MaxHold: 4 * time.Second}
-	play(t, unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: late})), func(t *testing.T, leases *lease.Leases) {
+	play(t, unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: late})), func(t *testing.T, leases *lease.Leases) {
 		began := time.Now()
 		lease := mustAcquire(t, leases, request)
 		if trust := lease.Deadline().Sub(began); trust <= late+3*time.Second {
 			t.Errorf("trusted for %s, want the time of a new grant", trust)
 		}
 	})
-	backend := unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: late}))
+	backend := unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: late}))
 	play(t, backend, func(t *testing.T, leases *lease.Leases) {
 		if lease, err := leases.TryAcquire(t.Context(), request); err == nil {
 			t.Errorf("asked once: %v, want an error", lease)
@@ -448,7 +448,7 @@ func TestCloseDuringCalls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				backend := unpolledFake(once(fakebackend.Release, fakebackend.Fault{Before: 2 * time.Second}))
 				if name == "Acquire" {
-					backend = unpolledFake(once(fakebackend.Take, fakebackend.Fault{After: 2 * time.Second}))
+					backend = unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: 2 * time.Second}))
 				}
 				leases := lease.New(backend, lease.Config{})
 				result := make(chan error, 1)
@@ -673,7 +673,7 @@ func TestAbandonedAttemptIsTold(t *testing.T) {
 			playFake(t, func(t *testing.T, here, _ program) {
 				here.backend.ChangeFault(func(fakebackend.Faults) fakebackend.Faults {
 					return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
-						if call.Operation != fakebackend.Take {
+						if call.Operation != fakebackend.Get {
 							return fakebackend.Fault{}
 						}
 						return fakebackend.Fault{Before: test.way, After: test.way, Lose: true}
@@ -710,7 +710,7 @@ func TestUnknownOutcomeIsToldInTheEnd(t *testing.T) {
 				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
 					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
 						switch {
-						case call.Operation != fakebackend.Take:
+						case call.Operation != fakebackend.Get:
 							return calm(ctx, call)
 						case call.Number == 1:
 							return fakebackend.Fault{Lose: true}

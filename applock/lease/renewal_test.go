@@ -327,7 +327,7 @@ func TestRenewalsGoBeforeNewGrants(t *testing.T) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		switch call.Operation {
-		case fakebackend.Take:
+		case fakebackend.Get:
 			taken = time.Now()
 			return fakebackend.Fault{Before: 50 * time.Millisecond}
 		case fakebackend.Renew:

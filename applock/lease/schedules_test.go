@@ -380,7 +380,7 @@ func (s *schedule) run() {
 		s.close(leases)
 	}
 	s.checkOrder()
-	if n := s.backend.Calls(fakebackend.Take) + s.backend.Calls(fakebackend.TakeAll) + s.backend.Calls(fakebackend.Release); n > mostCalls {
+	if n := s.backend.Calls(fakebackend.Get) + s.backend.Calls(fakebackend.GetAll) + s.backend.Calls(fakebackend.Release); n > mostCalls {
 		s.t.Errorf("%d calls to acquire and release, want %d at most", n, mostCalls)
 	}
 }

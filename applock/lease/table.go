@@ -47,8 +47,8 @@ const (
 	pollGrowth = 10
 )
 
-// Take is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
-func (t *table) Take(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+// Get is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
+func (t *table) Get(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	return t.operations.GetAnew(ctx, object, owner, ttl)
 }
 

@@ -136,7 +136,7 @@ func TestOneProgramAsksFirst(t *testing.T) {
 				backend := fakebackend.New()
 				var takes atomic.Int32
 				backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
-					if call.Operation == fakebackend.Take {
+					if call.Operation == fakebackend.Get {
 						takes.Add(1)
 					}
 					return fakebackend.Fault{Before: journey, After: journey}

@@ -36,10 +36,24 @@ type Migration struct {
 
 // NewerError means that the database has a step that this program does not know, so that it cannot tell what is right
 // there: use the program of that release, or a later one. Locking goes on with older programs.
-type NewerError = migrate.NewerError
+type NewerError struct {
+	// Version is the newest step that the database has.
+	Version int64
+	// Contract is the version of the contract there; 0 when it cannot be read.
+	Contract int
+}
+
+// Error says which program is wanted.
+func (e *NewerError) Error() string { return (*migrate.NewerError)(e).Error() }
 
 // LiveLocksError means that locks are live that would be lost. Nothing was changed.
-type LiveLocksError = migrate.LiveLocksError
+type LiveLocksError struct {
+	// Locks is how many.
+	Locks int64
+}
+
+// Error says how many.
+func (e *LiveLocksError) Error() string { return (*migrate.LiveLocksError)(e).Error() }
 
 // UpRequest is how Up installs. Its zero value is usable.
 type UpRequest struct {
@@ -148,22 +162,22 @@ func Uninstall(ctx context.Context, client *applock.Client, request UninstallReq
 }
 
 // Part is what of an installation a finding is about.
-type Part = migrate.Part
+type Part string
 
 // The parts of an installation.
 const (
 	// PartSteps is what appl_lock_goose notes.
-	PartSteps = migrate.PartSteps
+	PartSteps Part = "steps"
 	// PartTables are the tables, their columns and indexes.
-	PartTables = migrate.PartTables
+	PartTables Part = "tables"
 	// PartRoutines are the procedures and functions, with their texts.
-	PartRoutines = migrate.PartRoutines
+	PartRoutines Part = "routines"
 	// PartViews are the views, with their columns and texts.
-	PartViews = migrate.PartViews
+	PartViews Part = "views"
 	// PartOwners are the accounts with whose rights routines run.
-	PartOwners = migrate.PartOwners
+	PartOwners Part = "owners"
 	// PartRights are the rights that nobody shall have.
-	PartRights = migrate.PartRights
+	PartRights Part = "rights"
 )
 
 // Finding is something that is not as the applied steps have left it, after a restore for example.
@@ -209,11 +223,15 @@ func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (Statu
 			return err
 		}
 		found, err := migrate.Findings(ctx, target, steps)
-		if errors.As(err, &result.Newer) {
+		if errors.As(shown(err), &result.Newer) {
 			result.Newer.Contract = contractOf(ctx, client)
 			return nil
 		}
-		result.Findings, result.Compared = findings(found), append(slices.Clone(target.Compares), PartViews)
+		result.Findings = findings(found)
+		for _, part := range target.Compares {
+			result.Compared = append(result.Compared, Part(part))
+		}
+		result.Compared = append(result.Compared, PartViews)
 		return err
 	})
 	return result, err
@@ -241,7 +259,7 @@ type RepairResult struct {
 func Repair(ctx context.Context, client *applock.Client, request RepairRequest) (RepairResult, error) {
 	var result RepairResult
 	err := run(ctx, client, "repair", func(ctx context.Context, target migrate.Target) error {
-		if request.Owner != "" && !slices.Contains(target.Compares, PartOwners) {
+		if request.Owner != "" && !slices.Contains(target.Compares, migrate.PartOwners) {
 			return &applock.InvalidError{Argument: "Owner", Reason: "is for PostgreSQL, MySQL and MariaDB only"}
 		}
 		target.Owner = request.Owner
@@ -276,11 +294,24 @@ func findings(found []migrate.Finding) []Finding {
 	var all []Finding
 	for _, finding := range found {
 		all = append(all, Finding{
-			Part: finding.Part, Name: finding.Name, Problem: finding.Problem, Repairable: len(finding.Mend) > 0, Statement: finding.Statement,
+			Part: Part(finding.Part), Name: finding.Name, Problem: finding.Problem, Repairable: len(finding.Mend) > 0, Statement: finding.Statement,
 			NeedsOwner: finding.NeedsOwner,
 		})
 	}
 	return all
+}
+
+// shown returns an error as this package shows it.
+func shown(err error) error {
+	var newer *migrate.NewerError
+	var live *migrate.LiveLocksError
+	switch {
+	case errors.As(err, &newer):
+		return (*NewerError)(newer)
+	case errors.As(err, &live):
+		return (*LiveLocksError)(live)
+	}
+	return err
 }
 
 // run runs a command of goose on the client's database.
@@ -294,7 +325,7 @@ func run(
 			return err
 		}
 		rights = dialect.rights
-		err = command(ctx, target)
+		err = shown(command(ctx, target))
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
 			ahead.Contract = contractOf(ctx, client)

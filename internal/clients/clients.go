@@ -13,7 +13,7 @@ import (
 
 // New returns a client on a driver, which tells hooks of the leases that it takes. A nil logger logs nothing.
 func New(driver db.Driver, logger *slog.Logger, hooks lease.Hooks) *applock.Client {
-	return bridge.Clients.New(driver, logger, hooks).(*applock.Client) //nolint:errcheck,forcetypeassert // it is nothing else
+	return bridge.Clients.New(driver, logger, hooks).(*applock.Client) // it is nothing else
 }
 
 // Driver returns what a client speaks to.
@@ -21,12 +21,12 @@ func Driver(client *applock.Client) db.Driver { return bridge.Clients.Driver(cli
 
 // Within returns a client whose operations run by another driver in the caller's transaction, or all return the error.
 func Within(client *applock.Client, transaction func(db.Driver) (db.Driver, error)) *applock.Client {
-	return bridge.Clients.Within(client, transaction).(*applock.Client) //nolint:errcheck,forcetypeassert // it is nothing else
+	return bridge.Clients.Within(client, transaction).(*applock.Client) // it is nothing else
 }
 
 // Table returns what a client keeps its leases on, with a list of waiters of its own.
 func Table(client *applock.Client) lease.Backend {
-	return bridge.Leases.Table(bridge.Clients.Operations(client)).(lease.Backend) //nolint:errcheck,forcetypeassert // it is nothing else
+	return bridge.Leases.Table(bridge.Clients.Operations(client)).(lease.Backend) // it is nothing else
 }
 
 // Explain turns a driver's error into one of package applock, which says what to do. The driver's error stays reachable with errors.As.

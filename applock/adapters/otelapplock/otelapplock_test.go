@@ -98,7 +98,7 @@ func (o telemetry) traced() []string {
 // shelf is a backend with room for one grant.
 type shelf struct{ holder *applock.Grant }
 
-func (s *shelf) Take(_ context.Context, object applock.Object, owner applock.Owner, _ time.Duration) (applock.Grant, error) {
+func (s *shelf) Get(_ context.Context, object applock.Object, owner applock.Owner, _ time.Duration) (applock.Grant, error) {
 	if s.holder != nil && s.holder.Owner != owner {
 		return applock.Grant{}, &applock.HeldError{Object: object, Holder: applock.Holder{Owner: s.holder.Owner}}
 	}

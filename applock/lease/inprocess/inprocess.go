@@ -31,8 +31,8 @@ type backend struct {
 
 var _ lease.Backend = (*backend)(nil)
 
-// Take is [lease.Backend.Take].
-func (b *backend) Take(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+// Get is [lease.Backend.Get].
+func (b *backend) Get(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	now := time.Now()

@@ -34,7 +34,7 @@ func directRules(kind Backend) []rule {
 	}
 	if !kind.Endless {
 		rules = append(rules,
-			rule{"ExpiredIsTaken", "Take takes over a grant that has expired, and none before", expiredIsTaken},
+			rule{"ExpiredIsTaken", "Get takes over a grant that has expired, and none before", expiredIsTaken},
 			rule{"ExpiredIsNotReleased", "Release does not find a grant that has expired", expiredIsNotReleased},
 			rule{"ExpiredIsNotRenewed", "Renew does not find a grant that has expired", expiredIsNotRenewed},
 			rule{"RenewExtends", "a renewed grant lasts until its TTL from the renewal", renewExtends},
@@ -52,7 +52,7 @@ func takeExcludes(t *trial, kind Backend) {
 		var group sync.WaitGroup
 		for i := range operators {
 			group.Go(func() {
-				grants[i], errs[i] = s.tryTake(s.program(i), s.object(round), fmt.Sprint("OPERATOR", i), longHold)
+				grants[i], errs[i] = s.tryGet(s.program(i), s.object(round), fmt.Sprint("OPERATOR", i), longHold)
 			})
 		}
 		group.Wait()
@@ -217,7 +217,7 @@ func expiredIsTaken(t *trial, kind Backend) {
 	former := s.take(s.first, s.object(1), ann, shortTTL)
 	grant := s.await(s.object(1), bob, longHold)
 	if lasted := time.Since(began); lasted < shortTTL-clockDrift {
-		t.Errorf("taken over %s after a Take for %s", lasted, shortTTL)
+		t.Errorf("taken over %s after a Get for %s", lasted, shortTTL)
 	}
 	if kind.Fences && grant.Fence <= former.Fence {
 		t.Errorf("fence %d after %d, want a greater one", grant.Fence, former.Fence)

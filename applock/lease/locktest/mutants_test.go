@@ -200,7 +200,7 @@ func TestExerciseNamesTheRule(t *testing.T) {
 		rule string
 		want string
 	}{
-		"Wrong": {renewShortens, "RenewNeverShortens", `direct\.go:\d+: rule RenewNeverShortens \(a renewed .*\): Take of \S+ by BOB returned`},
+		"Wrong": {renewShortens, "RenewNeverShortens", `direct\.go:\d+: rule RenewNeverShortens \(a renewed .*\): Get of \S+ by BOB returned`},
 		"Hangs": {renewHangs, "RenewByFence", `rule RenewByFence \(Renew finds .*\): not fulfilled within \S+; the last call is Renew`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,13 +63,13 @@ func newSubject(t *trial, kind Backend) subject {
 
 func (s subject) object(id any) applock.Object { return objectOf(s.objectType, id) }
 
-// tryTake is Take, again where others were changing the object.
-func (s subject) tryTake(
+// tryGet is Get, again where others were changing the object.
+func (s subject) tryGet(
 	backend lease.Backend, object applock.Object, operator string, ttl time.Duration,
 ) (applock.Grant, error) {
-	s.t.begin("Take of %s by %s for %s", object, operator, ttl)
+	s.t.begin("Get of %s by %s for %s", object, operator, ttl)
 	for {
-		grant, err := backend.Take(s.t.Context(), object, ownerOf(operator), ttl)
+		grant, err := backend.Get(s.t.Context(), object, ownerOf(operator), ttl)
 		if !errors.Is(err, applock.ErrBusy) || !s.pause() {
 			return grant, err
 		}
@@ -89,9 +89,9 @@ func (s subject) pause() bool {
 // take wants the object to be free or the operator's own.
 func (s subject) take(backend lease.Backend, object applock.Object, operator string, ttl time.Duration) applock.Grant {
 	s.t.Helper()
-	grant, err := s.tryTake(backend, object, operator, ttl)
+	grant, err := s.tryGet(backend, object, operator, ttl)
 	if err != nil {
-		s.t.Fatalf("Take of %s by %s, who must get it: %v", object, operator, err)
+		s.t.Fatalf("Get of %s by %s, who must get it: %v", object, operator, err)
 	}
 	s.requireGrant(grant, object, operator)
 	return grant
@@ -107,9 +107,9 @@ func (s subject) requireGrant(grant applock.Grant, object applock.Object, operat
 // refuse wants the object to be held by another operator.
 func (s subject) refuse(backend lease.Backend, object applock.Object, operator, holder string) {
 	s.t.Helper()
-	grant, err := s.tryTake(backend, object, operator, longHold)
+	grant, err := s.tryGet(backend, object, operator, longHold)
 	if err == nil {
-		s.t.Fatalf("Take of %s by %s returned the grant %d, want a *HeldError, because %s has it", object, operator, grant.Fence, holder)
+		s.t.Fatalf("Get of %s by %s returned the grant %d, want a *HeldError, because %s has it", object, operator, grant.Fence, holder)
 	}
 	s.requireRefusal(err, object, holder)
 }
@@ -119,9 +119,9 @@ func (s subject) requireRefusal(err error, object applock.Object, holder string)
 	var held *applock.HeldError
 	switch {
 	case !errors.As(err, &held) || held.Object != object:
-		s.t.Fatalf("Take of %s, which %s has: %v, want a *HeldError for it", object, holder, err)
+		s.t.Fatalf("Get of %s, which %s has: %v, want a *HeldError for it", object, holder, err)
 	case s.kind.Owners && held.Holder.Owner.Operator != holder:
-		s.t.Fatalf("Take of %s was refused because of %q, want %q", object, held.Holder.Owner.Operator, holder)
+		s.t.Fatalf("Get of %s was refused because of %q, want %q", object, held.Holder.Owner.Operator, holder)
 	}
 }
 
@@ -214,15 +214,15 @@ func (s subject) outlast(ttl time.Duration) {
 func (s subject) await(object applock.Object, operator string, ttl time.Duration) applock.Grant {
 	s.t.Helper()
 	for {
-		grant, err := s.tryTake(s.second, object, operator, ttl)
+		grant, err := s.tryGet(s.second, object, operator, ttl)
 		switch {
 		case err == nil:
 			s.requireGrant(grant, object, operator)
 			return grant
 		case !errors.Is(err, applock.ErrHeld):
-			s.t.Fatalf("Take of %s: %v", object, err)
+			s.t.Fatalf("Get of %s: %v", object, err)
 		case !s.pause():
-			s.t.Fatalf("Take of %s is refused although its grant has expired: %v", object, err)
+			s.t.Fatalf("Get of %s is refused although its grant has expired: %v", object, err)
 		}
 	}
 }

@@ -21,16 +21,16 @@ const (
 	fenceIgnored           bug = "Release and Renew ignore the fence"
 	lostReleaseIsNil       bug = "Release of a lost grant returns nil"
 	expiredIsFound         bug = "Release and Renew find an expired grant"
-	takeKeepsFence         bug = "Take by the operator that has the object keeps the fence"
+	takeKeepsFence         bug = "Get by the operator that has the object keeps the fence"
 	renewShortens          bug = "Renew shortens"
-	takeGivesHeld          bug = "Take gives an object that another operator holds"
+	takeGivesHeld          bug = "Get gives an object that another operator holds"
 	fencesRestart          bug = "the fences of an object begin anew after its release"
 	refusalIsPlain         bug = "a refusal is an error of another type"
 	releaseDoesNothing     bug = "Release returns nil and changes nothing"
 	pollFindsNothing       bug = "Poll finds no object free"
-	takeHangs              bug = "Take of a held object never returns"
+	takeHangs              bug = "Get of a held object never returns"
 	renewHangs             bug = "Renew never returns"
-	expiredIsNotTaken      bug = "Take refuses an object whose grant has expired"
+	expiredIsNotTaken      bug = "Get refuses an object whose grant has expired"
 	ttlIgnored             bug = "grants last a tenth of their TTL"
 	ownerIgnored           bug = "Release and Renew find the grants of other operators"
 	lostIsLeftOut          bug = "Renew leaves out the lost grants"
@@ -79,8 +79,8 @@ func (b *toy) present(object applock.Object) (applock.Grant, bool) {
 	return grant, found && time.Now().Before(grant.ExpiresAt)
 }
 
-// Take is [lease.Backend.Take].
-func (b *toy) Take(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
+// Get is [lease.Backend.Get].
+func (b *toy) Get(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	grant, err := b.take(object, owner, ttl)
 	if b.has(takeHangs) && errors.Is(err, applock.ErrHeld) {
 		<-b.stuck

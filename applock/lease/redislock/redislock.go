@@ -123,7 +123,7 @@ type backend struct {
 
 	mutex sync.Mutex
 	locks map[claim]*bsm.Lock
-	// unknown are those whose Take had no answer. A Release of any other grant that is not in locks has nothing to do.
+	// unknown are those whose Get had no answer. A Release of any other grant that is not in locks has nothing to do.
 	unknown map[claim]bool
 }
 
@@ -228,8 +228,8 @@ func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
 	return states, nil
 }
 
-// Take is [lease.Backend.Take].
-func (b *backend) Take(
+// Get is [lease.Backend.Get].
+func (b *backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
@@ -314,7 +314,7 @@ func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string
 	return present, false, b.unanswered(grant, err)
 }
 
-// adopt makes a grant of an operator, whose Take had no answer, this backend's, and reports whether there was one.
+// adopt makes a grant of an operator, whose Get had no answer, this backend's, and reports whether there was one.
 func (b *backend) adopt(ctx context.Context, grant applock.Grant, ttl time.Duration) (bool, error) {
 	present, own, err := b.ownState(ctx, grant)
 	if err != nil || !own {
@@ -352,7 +352,7 @@ func wholeMilliseconds(ttl time.Duration) time.Duration {
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// Release is [lease.Backend.Release]. A grant whose Take had no answer is looked up by its operator. One that was found to be
+// Release is [lease.Backend.Release]. A grant whose Get had no answer is looked up by its operator. One that was found to be
 // lost is not: the operator's grant there is a later one.
 func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)

@@ -54,8 +54,8 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 // package.
 type operations struct{ client *applock.Client }
 
-// Take is [lease.Backend.Take].
-func (o operations) Take(
+// Get is [lease.Backend.Take].
+func (o operations) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
 	grant, err := o.client.Get(ctx, applock.GetRequest{Object: object, Owner: owner, TTL: ttl})

@@ -19,8 +19,8 @@ import (
 
 // The operations, as a Call names them.
 const (
-	Take     = "take"
-	TakeAll  = "take all"
+	Get      = "get"
+	GetAll   = "get all"
 	Release  = "release"
 	Renew    = "renew"
 	Poll     = "poll"
@@ -202,11 +202,11 @@ func (f Fault) wait(ctx context.Context, way time.Duration) error {
 	}
 }
 
-// Take is [lease.Backend.Take].
-func (b *Backend) Take(
+// Get is [lease.Backend.Get].
+func (b *Backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
-	call := Call{Operation: Take, Object: object, Owner: owner, Grants: 1}
+	call := Call{Operation: Get, Object: object, Owner: owner, Grants: 1}
 	var taken applock.Grant
 	sent := time.Now()
 	err := b.travel(ctx, call, func(Fault) error {
@@ -220,16 +220,16 @@ func (b *Backend) Take(
 	return taken, nil
 }
 
-// Claim is one of those that TakeAll takes.
+// Claim is one of those that GetAll takes.
 type Claim struct {
 	Object applock.Object
 	Owner  applock.Owner
 	TTL    time.Duration
 }
 
-// TakeAll takes all or none in one moment, as Client.AcquireAll has the database do.
-func (b *Backend) TakeAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
-	call := Call{Operation: TakeAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
+// GetAll takes all or none in one moment, as Client.AcquireAll has the database do.
+func (b *Backend) GetAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
+	call := Call{Operation: GetAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
 	var taken []applock.Grant
 	sent := time.Now()
 	err := b.travel(ctx, call, func(Fault) error {
@@ -243,7 +243,7 @@ func (b *Backend) TakeAll(ctx context.Context, claims []Claim) ([]applock.Grant,
 	return taken, nil
 }
 
-// takeAll is TakeAll with the mutex held.
+// takeAll is GetAll with the mutex held.
 func (b *Backend) takeAll(claims []Claim, sent time.Time) ([]applock.Grant, error) {
 	var conflicts []*applock.HeldError
 	for _, claim := range claims {

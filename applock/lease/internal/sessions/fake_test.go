@@ -250,7 +250,7 @@ func wallet(id string) applock.Object { return applock.Object{Type: "wallet", ID
 
 func mustTake(t *testing.T, b *backend[string], object applock.Object, owner applock.Owner) applock.Grant {
 	t.Helper()
-	grant, err := b.Take(t.Context(), object, owner, time.Minute)
+	grant, err := b.Get(t.Context(), object, owner, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

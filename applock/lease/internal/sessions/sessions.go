@@ -171,9 +171,9 @@ func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name], error)
 	return name, b.lines[number], err
 }
 
-// Take is [lease.Backend.Take]. The grant does not tell when it expires: the session has it until it is
+// Get is [lease.Backend.Get]. The grant does not tell when it expires: the session has it until it is
 // released.
-func (b *backend[Name]) Take(
+func (b *backend[Name]) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration,
 ) (applock.Grant, error) {
 	name, line, err := b.lineOf(object)

@@ -21,7 +21,7 @@ func TestTwoOwnersExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
 		grant := mustTake(t, b, wallet("1"), jdoe)
-		_, err := b.Take(t.Context(), wallet("1"), asmith, time.Minute)
+		_, err := b.Get(t.Context(), wallet("1"), asmith, time.Minute)
 		var held *applock.HeldError
 		if !errors.As(err, &held) || held.Holder.Owner != jdoe || held.Object != wallet("1") {
 			t.Errorf("take: %v, want it to be held by %s", err, jdoe)
@@ -40,7 +40,7 @@ func TestAnObjectWithoutAName(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
 		grant := applock.Grant{Object: nameless, Owner: jdoe}
-		_, takeErr := b.Take(t.Context(), nameless, jdoe, time.Minute)
+		_, takeErr := b.Get(t.Context(), nameless, jdoe, time.Minute)
 		_, renewErr := b.Renew(t.Context(), []lease.Renewal{{Grant: grant, TTL: time.Minute}})
 		_, pollErr := b.Poll(t.Context(), slices.Values([]applock.Object{nameless}))
 		for _, err := range []error{takeErr, renewErr, pollErr, b.Release(t.Context(), grant)} {
@@ -62,7 +62,7 @@ func TestACollisionExcludes(t *testing.T) {
 		server.sameName = true
 		grant := mustTake(t, b, wallet("1"), jdoe)
 		for _, owner := range []applock.Owner{jdoe, asmith} {
-			if _, err := b.Take(t.Context(), wallet("2"), owner, time.Minute); !errors.Is(err, applock.ErrHeld) {
+			if _, err := b.Get(t.Context(), wallet("2"), owner, time.Minute); !errors.Is(err, applock.ErrHeld) {
 				t.Errorf("take: %v, want ErrHeld", err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestACallerWhoLeavesHasNothing(t *testing.T) {
 			server.do(func() { server.answering = after(time.Second) })
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			if _, err := b.Take(ctx, wallet("1"), jdoe, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := b.Get(ctx, wallet("1"), jdoe, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("take: %v, want DeadlineExceeded", err)
 			}
 			time.Sleep(time.Minute)
@@ -154,7 +154,7 @@ func TestLeavingAtTheTimeOfTheAnswer(t *testing.T) {
 		got := 0
 		for i := range 300 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			grant, err := b.Take(ctx, wallet(fmt.Sprint(i)), jdoe, time.Minute)
+			grant, err := b.Get(ctx, wallet(fmt.Sprint(i)), jdoe, time.Minute)
 			cancel()
 			if err == nil {
 				got++
@@ -213,7 +213,7 @@ func TestAReleaseThatWaitsForItsTurn(t *testing.T) {
 		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
 			grant := mustTake(t, b, wallet("1"), jdoe)
 			b.occupied(time.Second, func() {
-				if _, err := b.Take(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, applock.ErrHeld) {
+				if _, err := b.Get(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, applock.ErrHeld) {
 					t.Errorf("take: %v, want ErrHeld", err)
 				}
 			}, func() {
@@ -288,8 +288,8 @@ func TestARefusedReleaseIsMadeUpFor(t *testing.T) {
 			time.Sleep(defaultGrace)
 			return nil
 		},
-		"Take": func(b *backend[string], grant applock.Grant) error {
-			again, err := b.Take(context.Background(), grant.Object, grant.Owner, time.Minute)
+		"Get": func(b *backend[string], grant applock.Grant) error {
+			again, err := b.Get(context.Background(), grant.Object, grant.Owner, time.Minute)
 			if again.Outcome == applock.OutcomeRenewed {
 				return errors.New("renewed")
 			}
@@ -313,7 +313,7 @@ func TestARefusedReleaseIsMadeUpFor(t *testing.T) {
 					t.Errorf("release: %v, want the server's answer", err)
 				}
 				for _, owner := range []applock.Owner{jdoe, asmith} {
-					if _, err := b.Take(t.Context(), wallet("1"), owner, time.Minute); !errors.Is(err, applock.ErrHeld) {
+					if _, err := b.Get(t.Context(), wallet("1"), owner, time.Minute); !errors.Is(err, applock.ErrHeld) {
 						t.Errorf("take: %v, want ErrHeld", err)
 					}
 				}
@@ -355,12 +355,12 @@ func TestAnAnswerLosesNothing(t *testing.T) {
 func TestALostSessionIsReplaced(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(b *backend[string], grant applock.Grant) error{
-		"Take": func(b *backend[string], _ applock.Grant) error {
-			_, err := b.Take(context.Background(), wallet("2"), asmith, time.Minute)
+		"Get": func(b *backend[string], _ applock.Grant) error {
+			_, err := b.Get(context.Background(), wallet("2"), asmith, time.Minute)
 			return err
 		},
 		"TakeAgain": func(b *backend[string], grant applock.Grant) error {
-			again, err := b.Take(context.Background(), grant.Object, grant.Owner, time.Minute)
+			again, err := b.Get(context.Background(), grant.Object, grant.Owner, time.Minute)
 			if again.Outcome == applock.OutcomeRenewed {
 				return errors.New("renewed")
 			}
@@ -409,11 +409,11 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
 		server.answering = func(context.Context, string) error { return errBroken }
-		if _, err := b.Take(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, errBroken) {
+		if _, err := b.Get(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, errBroken) {
 			t.Errorf("take: %v", err)
 		}
 		server.opening = func(context.Context) error { return errAnswer }
-		if _, err := b.Take(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, errAnswer) {
+		if _, err := b.Get(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, errAnswer) {
 			t.Errorf("take: %v", err)
 		}
 		if len(server.sessions) != 1 {
@@ -459,7 +459,7 @@ func TestASilentSessionIsGivenUp(t *testing.T) {
 		if why := b.lines[0].whyLost(); !strings.Contains(why.Error(), "has not answered") {
 			t.Errorf("lost because %v", why)
 		}
-		go func() { _, _ = b.Take(context.Background(), wallet("2"), jdoe, time.Minute) }()
+		go func() { _, _ = b.Get(context.Background(), wallet("2"), jdoe, time.Minute) }()
 		synctest.Wait()
 		requireLost(t, b, grant)
 		time.Sleep(time.Hour)
@@ -535,7 +535,7 @@ func TestSeveralSessions(t *testing.T) {
 		var grants []applock.Grant
 		for i := range 30 {
 			grants = append(grants, mustTake(t, b, wallet(fmt.Sprint(i)), jdoe))
-			if _, err := b.Take(t.Context(), wallet(fmt.Sprint(i)), asmith, time.Minute); !errors.Is(err, applock.ErrHeld) {
+			if _, err := b.Get(t.Context(), wallet(fmt.Sprint(i)), asmith, time.Minute); !errors.Is(err, applock.ErrHeld) {
 				t.Errorf("take: %v, want ErrHeld", err)
 			}
 		}
@@ -609,7 +609,7 @@ func TestClose(t *testing.T) {
 	play(t, 2, func(t *testing.T, server *fake, b *backend[string]) {
 		mustTake(t, b, wallet("1"), jdoe)
 		server.do(func() { server.answering = after(2 * closeLimit) })
-		go func() { _, _ = b.Take(context.Background(), wallet("2"), jdoe, time.Minute) }()
+		go func() { _, _ = b.Get(context.Background(), wallet("2"), jdoe, time.Minute) }()
 		synctest.Wait()
 		began := time.Now()
 		if err := b.Close(); err != nil {
@@ -618,7 +618,7 @@ func TestClose(t *testing.T) {
 		if took := time.Since(began); took > closeLimit {
 			t.Errorf("close took %s", took)
 		}
-		if _, err := b.Take(t.Context(), wallet("3"), jdoe, time.Minute); !errors.Is(err, applock.ErrClosed) {
+		if _, err := b.Get(t.Context(), wallet("3"), jdoe, time.Minute); !errors.Is(err, applock.ErrClosed) {
 			t.Errorf("take: %v, want ErrClosed", err)
 		}
 		time.Sleep(time.Minute)

@@ -1,0 +1,181 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// exclusively makes a call that changes the grant when no other one is under way. Close lets it end, if it does in time.
+func (h *hold) exclusively(ctx context.Context, call func(ctx context.Context) error) error {
+	h.leases.background.begin()
+	defer h.leases.background.done()
+	ctx, cancel := h.leases.untilShutdown(ctx)
+	defer cancel()
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+		return call(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h *hold) renew(ctx context.Context) error {
+	term := h.maxHold
+	if h.ttl > 0 {
+		term = min(h.ttl, h.maxHold)
+		limited, cancel := context.WithTimeout(ctx, h.ttl/renewalsPerTTL) // it keeps the others from renewing it
+		defer cancel()
+		ctx = limited
+	}
+	return h.exclusively(ctx, func(ctx context.Context) error {
+		asked := time.Now()
+		return h.extend(ctx, asked, term, asked.Add(h.maxHold))
+	})
+}
+
+// extend renews the hold alone, for term, and sets its end.
+func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, ends time.Time) error {
+	l := h.leases
+	grant, cause := h.state()
+	if cause != nil {
+		return cause
+	}
+	answers, err := l.backend.Renew(ctx, []Renewal{{Grant: grant, TTL: term}})
+	if err != nil {
+		return err
+	}
+	if len(answers) == 0 {
+		return fmt.Errorf("%w: the renewal was passed over", applock.ErrBusy)
+	}
+	if answers[0].Lost != nil {
+		h.lose(answers[0].Lost)
+		return h.lost(answers[0].Lost)
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	h.ends = ends
+	h.renewed(asked, term, answers[0])
+	return h.cause
+}
+
+// renewed notes an answer of the backend; the mutex is held.
+func (h *hold) renewed(asked time.Time, term time.Duration, answer Renewed) {
+	interval := h.interval
+	if cut := granted(term, answer.Left); cut < term {
+		term, interval = cut, min(interval, cut/renewalsPerTTL)
+	}
+	h.trust(asked, term)
+	h.grant.ExpiresAt = answer.ExpiresAt
+	h.due, h.tries = asked.Add(interval), 0
+}
+
+// granted is how much of a term the backend has granted, which tells nothing with zero.
+func granted(term, left time.Duration) time.Duration {
+	if left == 0 {
+		return term
+	}
+	return min(term, left)
+}
+
+// verify finds out, in the background, whether a hold has been lost; the mutex is held. It does so by renewing it for
+// the time that it has left.
+func (l *Leases) verify(h *hold) {
+	if h.checking || l.closed {
+		return
+	}
+	h.checking = true
+	l.background.Go(func() {
+		ctx, cancel := context.WithTimeout(l.stopped, releaseLimit)
+		defer cancel()
+		err := h.exclusively(ctx, func(ctx context.Context) error {
+			asked := time.Now()
+			ends, term := h.left(asked)
+			if term <= 0 {
+				return nil
+			}
+			return h.extend(ctx, asked, term, ends)
+		})
+		if err != nil {
+			l.logger.LogAttrs(ctx, slog.LevelDebug, "checked a lease", slog.Any("error", err))
+		}
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		h.checking = false
+	})
+}
+
+// left returns when the hold ends, and for how long it is to be renewed now.
+func (h *hold) left(now time.Time) (ends time.Time, term time.Duration) {
+	h.leases.mutex.Lock()
+	defer h.leases.mutex.Unlock()
+	return h.ends, h.leftLocked(now)
+}
+
+func (h *hold) leftLocked(now time.Time) time.Duration {
+	left := h.ends.Sub(now)
+	if h.ttl > 0 {
+		left = min(left, h.ttl)
+	}
+	return left
+}
+
+// leave renews the hold for the last time and ends it without a release.
+func (h *hold) leave(ctx context.Context, ttl time.Duration) error {
+	return h.exclusively(ctx, func(ctx context.Context) error {
+		asked := time.Now()
+		if err := h.extend(ctx, asked, ttl, asked.Add(ttl)); err != nil {
+			return err
+		}
+		if h.end(errReleased) {
+			h.leases.vacate(h)
+		}
+		return nil
+	})
+}
+
+func (h *hold) transfer(ctx context.Context, request applock.TransferLeaseRequest) (handed applock.Grant, err error) {
+	backend, ok := h.leases.backend.(Transferrer)
+	if !ok {
+		return applock.Grant{}, errors.ErrUnsupported
+	}
+	err = h.exclusively(ctx, func(ctx context.Context) error {
+		grant, cause := h.state()
+		if cause != nil {
+			return cause
+		}
+		var err error
+		handed, err = backend.Transfer(ctx, grant, request)
+		return h.handed(grant, handed, err)
+	})
+	return handed, err
+}
+
+// handed ends the hold after a transfer, unless that has failed without an effect.
+func (h *hold) handed(grant, handed applock.Grant, err error) error {
+	l := h.leases
+	switch {
+	case isGone(err):
+		h.lose(err)
+		return h.lost(err)
+	case errors.Is(err, applock.ErrOutcomeUnknown):
+		if h.end(h.lost(err)) {
+			l.background.Go(func() {
+				_ = l.release(l.shutdownCtx, grant) // of the former grant: if it took effect, nothing happens
+				l.vacate(h)
+			})
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	if h.end(fmt.Errorf("lease transferred to %s: %w", handed.Owner, applock.ErrNotHeld)) {
+		l.vacate(h)
+	}
+	return nil
+}

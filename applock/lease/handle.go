@@ -1,0 +1,133 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// handle is what one Acquire returns.
+type handle struct {
+	hold    *hold
+	context context.Context //nolint:containedctx // it is what a lease has to give
+	cancel  context.CancelCauseFunc
+
+	// releasing is taken by the first Release, released is closed when it has ended, with releaseErr.
+	releasing  atomic.Bool
+	released   chan struct{}
+	releaseErr error
+}
+
+var errReleased = fmt.Errorf("lease released: %w", applock.ErrNotHeld)
+
+// Object is [applock.Lease.Object].
+func (l *handle) Object() applock.Object { return l.hold.grant.Object }
+
+// Owner is [applock.Lease.Owner].
+func (l *handle) Owner() applock.Owner { return l.hold.grant.Owner }
+
+// Fence is [applock.Lease.Fence].
+func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
+
+// ExpiresAt is [applock.Lease.ExpiresAt].
+func (l *handle) ExpiresAt() time.Time {
+	l.hold.leases.mutex.Lock()
+	defer l.hold.leases.mutex.Unlock()
+	return l.hold.grant.ExpiresAt
+}
+
+// Deadline is [applock.Lease.Deadline].
+func (l *handle) Deadline() time.Time {
+	l.hold.leases.mutex.Lock()
+	defer l.hold.leases.mutex.Unlock()
+	return l.hold.deadline
+}
+
+// Context is [applock.Lease.Context].
+func (l *handle) Context() context.Context { return l.context }
+
+// Err is [applock.Lease.Err].
+func (l *handle) Err() error {
+	_ = l.hold.err() // its cause is that of the context, too
+	return context.Cause(l.Context())
+}
+
+// endWith has the lease's context end with ctx, too. Nobody has seen it yet.
+func (l *handle) endWith(ctx context.Context) {
+	l.hold.leases.mutex.Lock()
+	defer l.hold.leases.mutex.Unlock()
+	l.bind(ctx)
+	if l.hold.cause != nil {
+		l.cancel(l.hold.cause)
+	}
+}
+
+// bind makes the lease's context, from one with its values; the mutex is held.
+func (l *handle) bind(ctx context.Context) {
+	within := leaseContext{holds: []*hold{l.hold}}
+	within.Context, l.cancel = context.WithCancelCause(l.hold.carriedBy(ctx))
+	l.context = within
+}
+
+// leaseContext knows when its leases end at the latest.
+type leaseContext struct {
+	context.Context
+
+	holds []*hold
+}
+
+// Deadline is the first of the deadlines.
+func (c leaseContext) Deadline() (time.Time, bool) {
+	first, ok := c.Context.Deadline()
+	for _, hold := range c.holds {
+		if last := hold.last(); !ok || last.Before(first) {
+			first, ok = last, true
+		}
+	}
+	return first, ok
+}
+
+// Renew is [applock.Lease.Renew].
+func (l *handle) Renew(ctx context.Context) error {
+	if err := l.hold.renew(ctx); err != nil {
+		return fmt.Errorf("renew %s: %w", l.Object(), err)
+	}
+	return nil
+}
+
+// Release is [applock.Lease.Release].
+func (l *handle) Release(ctx context.Context) error {
+	if !l.releasing.CompareAndSwap(false, true) {
+		<-l.released
+		return l.releaseErr
+	}
+	defer close(l.released)
+	if err := l.hold.release(ctx, l); err != nil {
+		l.releaseErr = fmt.Errorf("release %s: %w", l.Object(), err)
+	}
+	return l.releaseErr
+}
+
+// Transfer is [applock.Lease.Transfer].
+func (l *handle) Transfer(ctx context.Context, request applock.TransferLeaseRequest) (applock.Grant, error) {
+	grant, err := l.hold.transfer(ctx, request)
+	if err != nil {
+		return applock.Grant{}, fmt.Errorf("transfer %s: %w", l.Object(), err)
+	}
+	return grant, nil
+}
+
+// Leave is [applock.Lease.Leave].
+func (l *handle) Leave(ctx context.Context, ttl time.Duration) error {
+	if ttl < time.Second || ttl > applock.MaxTTL || ttl%time.Second != 0 {
+		refusal := &applock.InvalidError{Argument: "TTL", Reason: "must be whole seconds between 1 s and 3650 days"}
+		return fmt.Errorf("leave %s: %w", l.Object(), refusal)
+	}
+	if err := l.hold.leave(ctx, ttl); err != nil {
+		return fmt.Errorf("leave %s: %w", l.Object(), err)
+	}
+	return nil
+}

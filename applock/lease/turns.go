@@ -1,0 +1,110 @@
+package lease
+
+import "time"
+
+// turns are those that waiters of this program take after each other, while those of others, who poll, never see the object
+// free. So it is left alone for a moment when everybody has had a turn who was waiting when the row began. And when it is
+// free again, a program that has rivals asks the later, the sooner after its last row that is.
+type turns struct {
+	began  time.Time // zero: no row
+	last   time.Time // when a turn ended
+	quota  int
+	handed int
+	// ended is when the last row ended, and length how long it was.
+	ended  time.Time
+	length time.Duration
+	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, other which program that
+	// was, and rivals when it was another one than the last time.
+	pause     time.Time
+	outsiders time.Time
+	other     string
+	rivals    time.Time
+}
+
+const (
+	// leastRow is how long a row lasts at least where others are known to want the object, and longRow where they are not.
+	leastRow = 50 * time.Millisecond
+	longRow  = 2 * time.Second
+	// rowGap is how long nobody here may have it within a row.
+	rowGap = 100 * time.Millisecond
+	// othersPause is how long the object is left alone: some polls of those who have waited for less than a minute. courtesy
+	// is by how much a program asks later whose last row has just ended.
+	othersPause = 50 * time.Millisecond
+	courtesy    = 4 * othersPause
+	// remembered is for how long others are known.
+	remembered = time.Minute
+)
+
+// taken notes that a waiter of this program has the object, while so many others of it wait.
+func (t *turns) taken(waiting int) {
+	if t.began.IsZero() {
+		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
+		return
+	}
+	t.handed++
+}
+
+// refused notes that an operator of another program has it.
+func (t *turns) refused(operator string) {
+	t.end()
+	t.outsiders = time.Now()
+	program := programOf(operator)
+	if t.other != "" && t.other != program {
+		t.rivals = t.outsiders
+	}
+	t.other = program
+}
+
+func (t *turns) end() {
+	if !t.began.IsZero() {
+		t.ended, t.length = time.Now(), time.Since(t.began)
+		t.began = time.Time{}
+	}
+}
+
+// delay is how much later than others this program is to ask for an object that is free: the less, the more lengths of its last
+// row have passed since. (Its own rounds would be no measure: who had to wait for long would be the more patient for it.) Where
+// others are not known to wait beside it, nobody is to gain by that.
+func (t *turns) delay() time.Duration {
+	if t.length <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
+		return 0
+	}
+	share := float64(t.length) / float64(t.length+time.Since(t.ended))
+	return time.Duration(share * share * float64(courtesy))
+}
+
+// isPast reports whether the last turn and the pause after it are of no interest any more.
+func (t *turns) isPast() bool {
+	return time.Since(t.last) >= rowGap && !time.Now().Before(t.pause)
+}
+
+// isOver reports whether the row has lasted for long enough.
+func (t *turns) isOver() bool {
+	least := longRow
+	if time.Since(t.outsiders) < remembered {
+		least = leastRow
+	}
+	return !t.began.IsZero() && t.handed >= t.quota && time.Since(t.began) >= least
+}
+
+// isFreeForOthers begins a pause if one is due, and reports whether there is one; the mutex is held.
+func (l *Leases) isFreeForOthers(state *objectState) bool {
+	if l.isShared && state.turns.isOver() {
+		state.turns.end()
+		l.leaveToOthers(state, othersPause+state.turns.delay()) // else it would ask before those who delay, too
+	}
+	return time.Now().Before(state.turns.pause)
+}
+
+// leaveToOthers makes a pause; the mutex is held.
+func (l *Leases) leaveToOthers(state *objectState, pause time.Duration) {
+	state.turns.pause = time.Now().Add(pause)
+	time.AfterFunc(pause, func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		state.tell()
+		if first := state.first(); first != nil {
+			first.nudge()
+		}
+	})
+}

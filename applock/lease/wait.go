@@ -1,0 +1,300 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// wait is one caller's wait for an object.
+type wait struct {
+	leases  *Leases
+	claim   claim
+	self    *waiter
+	maxWait time.Duration
+	attempt func(limited context.Context) error
+	asked   time.Time // when the last attempt began
+	// refused is true once the backend has said that somebody holds the object.
+	refused bool
+	// watched is true once the hub looks after the object; listing is with which name, where there is a list.
+	watched bool
+	listing *listing
+	// unknown is what an attempt failed with that may have left a lock for a given operator, nil when a later answer has told that there is none.
+	unknown error
+	// failing is since when attempts have met an outage, and nothing else. again is the pause before the next one.
+	failing time.Time
+	again   time.Duration
+}
+
+// queue makes attempts until one succeeds or fails for good: when it is this caller's turn here, and each time that the
+// object could be free. A maxWait of zero asks once.
+//
+// While there is time, "somebody holds it", "others are changing it" and "the backend cannot be reached" all mean: not yet.
+// In the end they are told apart. Only who was seen to hold the object makes a *HeldError.
+func (l *Leases) queue(
+	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context) error,
+) error {
+	w, err := l.newWait(claim, maxWait, attempt)
+	if err != nil {
+		return err
+	}
+	defer l.dequeue(w.self)
+	limited, cancel := withLimit(ctx, maxWait)
+	defer cancel()
+	if maxWait == 0 {
+		return w.askOnce(ctx)
+	}
+	defer w.unlist()
+	return w.tellUnknown(w.untilDone(ctx, limited))
+}
+
+// newWait has the caller stand in line. It is a function of its own because what it needs of the stack is not needed while thousands wait.
+func (l *Leases) newWait(claim *claim, maxWait time.Duration, attempt func(limited context.Context) error) (*wait, error) {
+	self, err := l.enqueue(*claim)
+	if err != nil {
+		return nil, err
+	}
+	return &wait{leases: l, claim: *claim, self: self, maxWait: maxWait, attempt: attempt, again: askAgain}, nil
+}
+
+func (w *wait) untilDone(ctx, limited context.Context) error {
+	for {
+		if done, err := w.tryTurn(limited); done {
+			return err
+		}
+		w.list(limited)
+		if err := w.pause(limited); err != nil {
+			return err
+		}
+		if limited.Err() != nil {
+			return w.lastAttempt(ctx)
+		}
+	}
+}
+
+// withLimit returns a context that ends with ctx, and after maxWait if that is a limit. Without one it is ctx itself: one more for each of
+// thousands that wait is 800 bytes each.
+func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, context.CancelFunc) {
+	if maxWait <= 0 || maxWait == forever {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, maxWait)
+}
+
+// askOnce makes one attempt. If it is not this caller's turn, those who are before it know the answer, or will soon.
+func (w *wait) askOnce(ctx context.Context) error {
+	l := w.leases
+	for ctx.Err() == nil {
+		if l.isTurnOf(w.self) {
+			err := w.ask(ctx)
+			l.learn(w.self, err)
+			return err
+		}
+		news, verdict := l.awaitNews(w.self)
+		if verdict != nil {
+			return verdict
+		}
+		select {
+		case <-ctx.Done():
+		case <-news:
+		case <-l.stopped.Done():
+			return applock.ErrClosed
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and with what.
+func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
+	if !w.leases.isTurnOf(w.self) {
+		return false, nil
+	}
+	w.asked = time.Now()
+	err = w.ask(limited)
+	if err == nil {
+		return true, nil
+	}
+	if endedBy(limited, err) {
+		return false, nil
+	}
+	return !w.isToWait(err), err
+}
+
+var errNoAnswer = fmt.Errorf("%w: no answer for %s", applock.ErrUnreachable, outagePatience)
+
+// errGivenUp is what is known of an attempt that was abandoned. What it takes is given back when its answer comes, but that may get lost.
+var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOutcomeUnknown)
+
+// ask makes an attempt, and abandons it when a backend is too silent. Who asks for a given operator is told in the end of what that may have
+// left; by a name of its own it is released in any case.
+func (w *wait) ask(limited context.Context) error {
+	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
+	defer cancel()
+	w.leases.setAsking(w.self, true)
+	defer w.leases.setAsking(w.self, false)
+	err := w.attempt(asking)
+	var abandoned *abandonedError
+	switch {
+	case w.claim.unique || !errors.As(err, &abandoned):
+		return err
+	case limited.Err() == nil:
+		return fmt.Errorf("%w: %w", err, applock.ErrOutcomeUnknown)
+	}
+	w.unknown = errGivenUp
+	return err
+}
+
+// isToWait notes why an attempt came to nothing, and reports whether another one is to be made. A transaction that is changing
+// the lock, or asserts it, is waited for like a holder. A backend that is gone, or whose grants come too late and are given back, is waited for
+// for a while.
+func (w *wait) isToWait(err error) bool {
+	w.leases.learn(w.self, err)
+	switch {
+	case errors.Is(err, applock.ErrOutcomeUnknown) && !w.claim.unique:
+		w.unknown = err
+	case errors.Is(err, applock.ErrHeld) || errors.Is(err, errMovesOn):
+		w.unknown = nil
+	}
+	switch {
+	case errors.Is(err, applock.ErrHeld):
+		w.failing, w.again, w.refused = time.Time{}, askAgain, true
+		return true
+	case isOutage(err), errors.Is(err, errTooLate): // a lease that is shorter than the way of its grant comes too late for ever
+		since := w.leases.waiters.outage().since
+		if w.failing.IsZero() {
+			w.failing = time.Now()
+		}
+		if since.IsZero() || w.failing.Before(since) {
+			since = w.failing
+		}
+		return time.Since(since) < outagePatience
+	}
+	w.failing = time.Time{}
+	return isBusy(err)
+}
+
+// tellUnknown adds to the error of a wait that an earlier attempt may have left a lock.
+func (w *wait) tellUnknown(err error) error {
+	if err == nil || w.unknown == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w; an attempt before that: %w", err, w.unknown)
+}
+
+// isNotYet reports whether a caller that has time is to ask again.
+func isNotYet(err error) bool { return errors.Is(err, applock.ErrHeld) || isBusy(err) || isOutage(err) }
+
+// isBusy reports whether an attempt came to nothing for a moment.
+func isBusy(err error) bool {
+	return errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrContention) || errors.Is(err, errTooLate)
+}
+
+// isOutage reports whether an attempt found nobody to answer it.
+func isOutage(err error) bool {
+	return errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown)
+}
+
+// endedBy reports whether an attempt was abandoned because its context has ended.
+func endedBy(limited context.Context, err error) bool {
+	return limited.Err() != nil && errors.Is(err, context.Cause(limited)) && !errors.Is(err, applock.ErrOutcomeUnknown)
+}
+
+// list has the object looked after until the end of the wait: from the first refusal on, or after a moment. Whoever is served
+// by then by a holder of the same program costs the backend nothing.
+func (w *wait) list(limited context.Context) {
+	if w.watched || limited.Err() != nil || !w.refused && time.Since(w.self.came) < unlistedWait {
+		return
+	}
+	w.watched = true
+	if w.leases.lister != nil {
+		limit := time.Time{}
+		if w.maxWait != forever {
+			limit = w.self.came.Add(w.maxWait)
+		}
+		w.listing = w.leases.lister.add(w.claim, limit)
+	}
+	w.leases.waiters.add(w.claim.object) //nolint:contextcheck // it polls for others, too
+}
+
+func (w *wait) unlist() {
+	if !w.watched {
+		return
+	}
+	w.leases.waiters.remove(w.claim.object)
+	if w.listing != nil {
+		w.leases.lister.remove(w.listing)
+	}
+}
+
+// unlisted is closed when the backend does not list the waiter.
+func (w *wait) unlisted() <-chan struct{} {
+	if w.listing == nil {
+		return nil
+	}
+	return w.listing.refused
+}
+
+// lastAttempt ends a wait: with the cause if ctx has ended it, and else with an answer that is not older than a second.
+func (w *wait) lastAttempt(ctx context.Context) error {
+	l := w.leases
+	if ctx.Err() != nil {
+		if verdict := l.verdict(w.self); verdict != nil {
+			return fmt.Errorf("%w (%w)", context.Cause(ctx), verdict)
+		}
+		return context.Cause(ctx)
+	}
+	if time.Since(w.asked) >= lastAnswer && l.isTurnOf(w.self) {
+		limited, cancel := context.WithTimeout(ctx, lastAnswer)
+		defer cancel()
+		err := w.ask(limited)
+		if err == nil || !endedBy(limited, err) && !w.isToWait(err) {
+			return err
+		}
+	}
+	if verdict := l.verdict(w.self); verdict != nil {
+		return verdict
+	}
+	return fmt.Errorf("%w: no answer within the %s of max_wait", applock.ErrUnreachable, w.maxWait)
+}
+
+// pause waits until the waiter is to try again, or limited ends. After an attempt that came to nothing it asks again soon,
+// because nobody else may know that it could, but not at once, whoever wakes it. Where nobody answered it heeds no wake at all:
+// the first one is that of its own attempt, which has been undone.
+func (w *wait) pause(limited context.Context) error {
+	failure := w.leases.failureOf(w.self)
+	if failure == nil {
+		pause := lookAgain
+		if !w.watched {
+			pause = time.Until(w.self.came.Add(unlistedWait))
+		}
+		return w.sleep(limited, pause, w.self.wake)
+	}
+	if err := w.sleep(limited, askAgain, nil); err != nil {
+		return err
+	}
+	pause := w.leases.waiters.about(w.again)
+	w.again = min(2*w.again, askAgainSlowest)
+	wake := w.self.wake
+	if isOutage(failure) {
+		wake = nil
+	}
+	return w.sleep(limited, pause, wake)
+}
+
+func (w *wait) sleep(limited context.Context, pause time.Duration, wake <-chan struct{}) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-limited.Done():
+	case <-wake:
+	case <-timer.C:
+	case <-w.unlisted():
+		return w.listing.err
+	case <-w.leases.stopped.Done():
+		return applock.ErrClosed
+	}
+	return nil
+}

@@ -20,7 +20,7 @@ type pgxClient struct {
 }
 
 func (c pgxClient) Query(ctx context.Context, statement string, args ...any) (queries.Rows, error) {
-	return c.client.Query(ctx, c.statements.Qualified(statement), args...)
+	return c.client.Query(ctx, c.statements.Qualified(statement), args...) //nolint:sqlclosecheck // the generated code does
 }
 
 func (c pgxClient) QueryRow(ctx context.Context, statement string, args ...any) queries.Row {

@@ -55,7 +55,7 @@ func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 // in turns, as on the other databases. If the pool has a limit, up to two of its connections, and at most half, are kept for renewals.
 // Transactions are those of [applock.Client.InSQLTx] and [applock.Client.WithSQLTx].
 //
-// Behind a pooler as New says, give pgx default_query_exec_mode=exec, and lib/pq binary_parameters=yes.
+// Behind a pooler, what New says of pgx holds here, too.
 func NewSQL(pool *sql.DB, config Config) (*applock.Client, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})

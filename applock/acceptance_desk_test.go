@@ -340,9 +340,7 @@ func (d *desk) granted(c *customer, grant applock.Grant, ttl time.Duration) {
 
 func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 	d.begin("release %s by %s with fence %d", c.object, operator, fence)
-	released, err := d.place.client.Release(d.t.Context(), applock.ReleaseRequest{
-		Object: c.object, Operator: d.padded(operator), Fence: fence,
-	})
+	released, err := d.place.client.Release(d.t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: c.object, Operator: d.padded(operator), Fence: fence}})
 	kind := " without a fence"
 	if fence != 0 {
 		kind = " with a fence"
@@ -375,7 +373,7 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 
 func (d *desk) inquire(c *customer) {
 	d.begin("inquire %s", c.object)
-	lock, err := d.place.client.Inquire(d.t.Context(), applock.InquireRequest{Object: c.object})
+	lock, err := d.place.client.Inquire(d.t.Context(), c.object)
 	if !d.live(c) {
 		d.outcome("inquire N")
 		d.wantNotHeld(c, err)
@@ -389,7 +387,7 @@ func (d *desk) inquire(c *customer) {
 
 func (d *desk) assert(c *customer, operator string, fence applock.Fence) {
 	d.begin("assert %s by %s with fence %d", c.object, operator, fence)
-	err := d.place.client.Assert(d.t.Context(), applock.AssertRequest{Object: c.object, Operator: operator, Fence: fence})
+	err := d.place.client.Assert(d.t.Context(), applock.Key{Object: c.object, Operator: operator, Fence: fence})
 	if d.live(c) && c.owner.Operator == operator && c.fence == fence {
 		d.outcome("assert ok")
 		if err != nil {

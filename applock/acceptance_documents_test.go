@@ -194,13 +194,11 @@ func (o documentsOvertaking) withGet(t *testing.T, older, newer incoming) {
 	request.Owner.Operator = "newer"
 	o.mustRegister(t, older, grant.Fence, func() {
 		var held *applock.HeldError
-		if _, err := o.place.client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Operator != "older" {
+		if _, err := o.place.client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Owner.Operator != "older" {
 			t.Errorf("%s: got %v while the other worker has it", newer.Document, err)
 		}
 	})
-	released, err := o.place.client.Release(t.Context(), applock.ReleaseRequest{
-		Object: older.object(), Operator: "older", Fence: grant.Fence,
-	})
+	released, err := o.place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: older.object(), Operator: "older", Fence: grant.Fence}})
 	if err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Fatalf("%s: released %v, %v", older.Document, released, err)
 	}
@@ -233,7 +231,7 @@ func (o documentsOvertaking) serialized(ctx context.Context, in incoming, betwee
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	if err := o.place.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: in.object()}); err != nil {
+	if err := o.place.client.WithSQLTx(tx).Serialize(ctx, in.object()); err != nil {
 		return err
 	}
 	if err := o.place.register(ctx, tx, in, 0, between); err != nil {
@@ -588,7 +586,7 @@ func (w *documentsWorker) handleWithGet(ctx context.Context, in incoming) (bool,
 	switch {
 	case errors.As(err, &held):
 		w.report.Refused++
-		if held.Holder.Department != w.owner.Department {
+		if held.Holder.Owner.Department != w.owner.Department {
 			w.report.RefusedByProcess++
 		}
 		return false, nil
@@ -613,9 +611,7 @@ func (w *documentsWorker) tryingAgain(err error) {
 
 func (w *documentsWorker) release(ctx context.Context, grant applock.Grant) error {
 	for {
-		released, err := w.place.client.Release(ctx, applock.ReleaseRequest{
-			Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence,
-		})
+		released, err := w.place.client.Release(ctx, applock.ReleaseRequest{Key: grant.Key()})
 		if tryAgain(err) && ctx.Err() == nil {
 			w.tryingAgain(err)
 			continue
@@ -634,7 +630,7 @@ func (w *documentsWorker) handleWithSerialize(ctx context.Context, in incoming) 
 		return false, err
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	if err := w.place.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: in.object()}); err != nil {
+	if err := w.place.client.WithSQLTx(tx).Serialize(ctx, in.object()); err != nil {
 		return false, err
 	}
 	if err := w.place.register(ctx, tx, in, 0, nil); err != nil {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 )
 
@@ -263,7 +262,7 @@ func (w millionWorker) handleOne(ctx context.Context, in incoming, handled int) 
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	if err := w.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: in.object()}); err != nil {
+	if err := w.client.WithSQLTx(tx).Serialize(ctx, in.object()); err != nil {
 		return err
 	}
 	if err := w.register(ctx, tx, in, 0, nil); err != nil {

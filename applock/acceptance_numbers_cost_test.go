@@ -67,7 +67,7 @@ func costWays() []costWay {
 
 func (p realPlace) serializeInvoice(ctx context.Context, tx *sql.Tx) error {
 	object := applock.Object{Type: "sequence", ID: "invoice"}
-	return p.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: object})
+	return p.client.WithSQLTx(tx).Serialize(ctx, object)
 }
 
 // Goal: what each way to gapless numbers costs; docs/choosing.md has the figures. Method: 8 callers number and insert, each

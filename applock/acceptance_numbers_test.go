@@ -266,7 +266,7 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 		}
 	}
 	if !a.withoutSerialize {
-		if err := tx.locks.Serialize(ctx, applock.SerializeRequest{Object: applock.Object{Type: "sequence", ID: "invoice"}}); err != nil {
+		if err := tx.locks.Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
 			return err
 		}
 	}

@@ -49,8 +49,8 @@ func TestAcquireAllOrNone(t *testing.T) {
 		}
 		var holders []string
 		for _, held := range conflict.Conflicts {
-			holders = append(holders, held.Object.String()+" "+held.Holder.Operator)
-			if held.Holder.ExpiresAt.Before(time.Now()) || !strings.Contains(err.Error(), held.Holder.Operator) {
+			holders = append(holders, held.Object.String()+" "+held.Holder.Owner.Operator)
+			if held.Holder.ExpiresAt.Before(time.Now()) || !strings.Contains(err.Error(), held.Holder.Owner.Operator) {
 				t.Errorf("%v does not tell until when, or the text does not name the holder: %v", held, err)
 			}
 		}
@@ -58,12 +58,12 @@ func TestAcquireAllOrNone(t *testing.T) {
 			t.Errorf("conflicts %q, want %q", holders, want)
 		}
 		for _, id := range []int{1, 3} {
-			if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(id)}); !errors.Is(err, applock.ErrNotHeld) {
+			if _, err := client.Inquire(t.Context(), account(id)); !errors.Is(err, applock.ErrNotHeld) {
 				t.Errorf("inquire account:%d after a refusal: %v, want ErrNotHeld", id, err)
 			}
 		}
 		for id, operator := range map[int]string{2: "JDOE", 4: "ASMITH"} {
-			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: account(id), Operator: operator}); err != nil {
+			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: account(id), Operator: operator}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,7 +154,7 @@ func TestAcquireAllBadArguments(t *testing.T) {
 			t.Errorf("acquire all: %v, want ErrInvalid with %q", err, text)
 		}
 	}
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(1)}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), account(1)); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld", err)
 	}
 }
@@ -253,7 +253,7 @@ func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
 			for i, set := range sets {
 				count := 0
 				for _, lease := range set.Leases() {
-					assertion := applock.AssertRequest{Object: lease.Object(), Operator: "etl-7", Fence: lease.Fence()}
+					assertion := applock.Key{Object: lease.Object(), Operator: "etl-7", Fence: lease.Fence()}
 					if err := clients[i].Assert(t.Context(), assertion); err == nil {
 						count++
 					}

@@ -61,7 +61,10 @@ const (
 // the caller iterates and holds no connection in between; a lock that lives through the whole iteration appears exactly once. In
 // any other order it returns the first PageSize locks. An error ends the iteration and comes with a zero Lock.
 func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
-	o := c.operations
+	return c.operations.list(ctx, request)
+}
+
+func (o operations) list(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
 	return func(yield func(Lock, error) bool) {
 		params, keys, err := request.params()
 		if err != nil {

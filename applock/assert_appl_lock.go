@@ -11,44 +11,29 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// AssertRequest names the grant that the caller believes to have.
-type AssertRequest struct {
-	Object   Object
-	Operator string
-	// Fence is the grant's; it must be given.
-	Fence Fence
-}
-
-// Assert returns nil when exactly this grant is live. In a client on a transaction it keeps the grant so
+// Assert returns nil when exactly this grant, whose fence must be given, is live. In a client on a transaction it keeps the grant so
 // until the transaction ends: call it first in the transaction that writes the protected data, and a
 // holder that lost its lock without noticing cannot write. Without a transaction it is a check only.
 //
 // It returns a *LostError (ErrLost, ErrNotHeld) when the grant is not live, with the holder's operator and fence, if there is one.
 // On PostgreSQL the transaction has failed then: an Inquire that is to tell more needs another one.
-func (c *Client) Assert(ctx context.Context, request AssertRequest) error {
-	if err := c.operations.assert(ctx, request); err != nil {
-		return fmt.Errorf("assert %s: %w", request.Object, err)
+func (c *Client) Assert(ctx context.Context, key Key) error {
+	if err := c.operations.assert(ctx, key); err != nil {
+		return fmt.Errorf("assert %s: %w", key.Object, err)
 	}
 	return nil
 }
 
-func (o operations) assert(ctx context.Context, request AssertRequest) error {
-	object, err := request.Object.trim()
+func (o operations) assert(ctx context.Context, key Key) error {
+	key, err := key.trimWithFence()
 	if err != nil {
 		return err
-	}
-	operator, err := checkText("Operator", request.Operator, MaxOperatorLength)
-	if err != nil {
-		return err
-	}
-	if request.Fence < 1 {
-		return &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
 	}
 	params := db.AssertApplLockParams{
-		ObjectType: object.Type,
-		ObjectID:   object.ID,
-		OperatorID: operator,
-		Fence:      int64(request.Fence),
+		ObjectType: key.Object.Type,
+		ObjectID:   key.Object.ID,
+		OperatorID: key.Operator,
+		Fence:      int64(key.Fence),
 	}
 	_, err = retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.AssertApplLock(ctx, params) })
 	if err != nil {
@@ -59,9 +44,9 @@ func (o operations) assert(ctx context.Context, request AssertRequest) error {
 		return err
 	}
 	o.log(ctx, "assert_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", operator),
-		slog.Int64("fence", int64(request.Fence)))
+		slog.String("object", key.Object.String()),
+		slog.String("operator", key.Operator),
+		slog.Int64("fence", int64(key.Fence)))
 	return nil
 }
 
@@ -74,13 +59,13 @@ func assertedInVain(params db.AssertApplLockParams, err error) *LostError {
 	asked := fmt.Sprintf("%s does not hold %s with fence %d: ", params.OperatorID, lost.Object, params.Fence)
 	told = strings.TrimPrefix(told, asked)
 	if place := strings.LastIndex(told, " holds it with fence "); place >= 0 {
-		lost.Holder.Operator, lost.Holder.Fence = told[:place], leadingFence(told[place+len(" holds it with fence "):])
+		lost.Holder.Owner.Operator, lost.Holder.Fence = told[:place], leadingFence(told[place+len(" holds it with fence "):])
 	} else if _, held, found := strings.Cut(told, "held with fence "); found {
 		fence, operator, _ := strings.Cut(held, " by ")
-		lost.Holder.Operator, lost.Holder.Fence = operator, leadingFence(fence)
+		lost.Holder.Owner.Operator, lost.Holder.Fence = operator, leadingFence(fence)
 	}
-	if lost.Holder.Operator != "" {
-		lost.Reason = "held by " + lost.Holder.Operator
+	if lost.Holder.Owner.Operator != "" {
+		lost.Reason = "held by " + lost.Holder.Owner.Operator
 	}
 	return lost
 }

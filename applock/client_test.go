@@ -188,16 +188,16 @@ func TestReadOnlySession(t *testing.T) {
 			parsed.RawQuery = strings.TrimPrefix(parsed.RawQuery+"&"+setting, "&")
 			reader := testclient.Open(t, parsed.String(), "", nil)
 			errs := map[string]error{}
-			_, errs["release"] = reader.Release(t.Context(), applock.ReleaseRequest{Object: held, Operator: "JDOE"})
+			_, errs["release"] = reader.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: held, Operator: "JDOE"}})
 			_, errs["get"] = reader.Get(t.Context(), applock.GetRequest{Object: free, Owner: jdoe})
 			_, errs["renew"] = reader.Get(t.Context(), applock.GetRequest{Object: held, Owner: jdoe})
-			errs["note"] = reader.Note(t.Context(), applock.NoteRequest{Object: held, Operator: "JDOE", Note: "waits for documents"})
+			errs["note"] = reader.Note(t.Context(), applock.Key{Object: held, Operator: "JDOE"}, "waits for documents")
 			for operation, err := range errs {
 				if !errors.Is(err, applock.ErrReadOnly) || errors.Is(err, applock.ErrOutcomeUnknown) {
 					t.Errorf("%s: %v, want ErrReadOnly", operation, err)
 				}
 			}
-			lock, err := reader.Inquire(t.Context(), applock.InquireRequest{Object: held})
+			lock, err := reader.Inquire(t.Context(), held)
 			if err != nil || lock.Fence != grant.Fence || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
 				t.Errorf("inquire: %v, %v, want the grant as it was: %v", lock, err, grant)
 			}
@@ -263,7 +263,7 @@ func TestInvalidInGo(t *testing.T) {
 			t.Errorf("%v, want ErrInvalid of %s", err, want)
 		}
 	}
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), object); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld: nothing has changed", err)
 	}
 }
@@ -386,7 +386,7 @@ func TestWithTx(t *testing.T) {
 		place.exec(t, createOrders)
 		for _, commit := range []bool{false, true} {
 			insertOrder(t, place, place.client, commit)
-			_, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object})
+			_, err := place.client.Inquire(t.Context(), orderLock.Object)
 			if errors.Is(err, applock.ErrNotHeld) == commit {
 				t.Errorf("after commit %t: %v", commit, err)
 			}
@@ -406,7 +406,7 @@ func TestWithTx(t *testing.T) {
 				}
 			}
 		}
-		if _, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: other.Object}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.client.Inquire(t.Context(), other.Object); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("after all that: %v, want ErrNotHeld", err)
 		}
 	})
@@ -428,7 +428,7 @@ func insertOrder(t *testing.T, place realPlace, client *applock.Client, commit b
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
 	locks := client.WithSQLTx(tx)
-	if err := locks.Serialize(t.Context(), applock.SerializeRequest{Object: orderLock.Object}); err != nil {
+	if err := locks.Serialize(t.Context(), orderLock.Object); err != nil {
 		t.Fatal(err)
 	}
 	grant, err := locks.Get(t.Context(), orderLock)
@@ -438,11 +438,11 @@ func insertOrder(t *testing.T, place realPlace, client *applock.Client, commit b
 	if _, err := tx.ExecContext(t.Context(), "INSERT INTO shop_order (order_id) VALUES (42)"); err != nil {
 		t.Fatal(err)
 	}
-	err = locks.Assert(t.Context(), applock.AssertRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence})
+	err = locks.Assert(t.Context(), grant.Key())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("outside, before the commit: %v, want ErrNotHeld", err)
 	}
 	if !commit {
@@ -459,8 +459,8 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 	ctx, object, operator := t.Context(), request.Object, request.Owner.Operator
 	errs := map[string]error{}
 	_, errs["get"] = client.Get(ctx, request)
-	_, errs["release"] = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator})
-	_, errs["inquire"] = client.Inquire(ctx, applock.InquireRequest{Object: object})
+	_, errs["release"] = client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: operator}})
+	_, errs["inquire"] = client.Inquire(ctx, object)
 	_, errs["take"] = client.Take(ctx, applock.TakeRequest{Object: object, Owner: request.Owner, Reason: "why"})
 	_, errs["inbox"] = client.Inbox(ctx, applock.InboxRequest{Operator: operator})
 	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator, To: request.Owner})
@@ -468,8 +468,8 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 		errs["list"] = err
 	}
 	_, errs["purge"] = client.Purge(ctx, applock.PurgeRequest{})
-	errs["assert"] = client.Assert(ctx, applock.AssertRequest{Object: object, Operator: operator, Fence: 1})
-	errs["serialize"] = client.Serialize(ctx, applock.SerializeRequest{Object: object})
+	errs["assert"] = client.Assert(ctx, applock.Key{Object: object, Operator: operator, Fence: 1})
+	errs["serialize"] = client.Serialize(ctx, object)
 	_, errs["version"] = client.Version(ctx)
 	return errs
 }
@@ -498,7 +498,7 @@ func TestOpenMySQL(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object})
+				lock, err := client.Inquire(t.Context(), orderLock.Object)
 				if err != nil || lock.Fence != granted.Fence || lock.ExpiresAt != granted.ExpiresAt ||
 					time.Until(lock.ExpiresAt.Add(-applock.DefaultTTL)).Abs() > time.Minute {
 					t.Errorf("DSN %d: got %+v, %v, want %+v", i, lock, err, granted)
@@ -526,7 +526,7 @@ func TestSchemaOnMySQL(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = elsewhere.Close() })
-			if _, err := elsewhere.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrSchema) {
+			if _, err := elsewhere.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("before the migration of the other database: %v, want ErrSchema", err)
 			}
 			if _, err := migrate.Up(t.Context(), elsewhere, migrate.UpRequest{}); err != nil {
@@ -537,7 +537,7 @@ func TestSchemaOnMySQL(t *testing.T) {
 			shop.exec(t, createOrders)
 			for _, commit := range []bool{false, true} {
 				insertOrder(t, shop, handedIn, commit)
-				_, err := elsewhere.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object})
+				_, err := elsewhere.Inquire(t.Context(), orderLock.Object)
 				if errors.Is(err, applock.ErrNotHeld) == commit {
 					t.Errorf("the lock in the other database after commit %t: %v", commit, err)
 				}
@@ -545,7 +545,7 @@ func TestSchemaOnMySQL(t *testing.T) {
 					t.Errorf("after commit %t: %d orders", commit, n)
 				}
 			}
-			if _, err := shop.client.Inquire(t.Context(), applock.InquireRequest{Object: orderLock.Object}); !errors.Is(err, applock.ErrNotHeld) {
+			if _, err := shop.client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
 				t.Errorf("the lock beside the order: %v, want ErrNotHeld", err)
 			}
 		})
@@ -577,7 +577,7 @@ func checkTwoSetsOfLocks(t *testing.T, one, other *applock.Client) {
 		}
 	}
 	for client, request := range requests {
-		released, err := client.Release(t.Context(), applock.ReleaseRequest{Object: request.Object, Operator: request.Owner.Operator})
+		released, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: request.Object, Operator: request.Owner.Operator}})
 		if err != nil || released.Outcome != applock.OutcomeReleased {
 			t.Errorf("release of %s: %v, %v", request.Owner, released, err)
 		}

@@ -61,7 +61,7 @@ func (noneFree) Is(target error) bool { return target == ErrUnreachable }
 // Holder is who holds an object, and until when.
 type Holder struct {
 	// Owner is empty where nobody knows it: on backends that do not tell, and when there was no answer in time.
-	Owner
+	Owner Owner
 	// Fence is that of the grant; zero where the refused operation does not tell it.
 	Fence Fence
 	// ExpiresAt is zero where the refused operation does not tell it (release of what somebody else holds).
@@ -85,7 +85,7 @@ func (e *HeldError) Error() string {
 	if e.Holder.Owner == (Owner{}) {
 		return "held by an unknown owner"
 	}
-	text := "held by " + e.Holder.String()
+	text := "held by " + e.Holder.Owner.String()
 	if !e.Holder.ExpiresAt.IsZero() {
 		text += " until " + e.Holder.ExpiresAt.Format(time.RFC3339)
 	}

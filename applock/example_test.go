@@ -73,11 +73,11 @@ func Example() {
 	fmt.Println(grant.Owner, err)
 	_, err = client.Get(ctx, applock.GetRequest{Object: object, Owner: asmith})
 	fmt.Println(errors.Is(err, applock.ErrHeld))
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(ctx, object)
 	fmt.Println(lock.Owner, err)
 	grant, err = client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: asmith})
 	fmt.Println(grant.Owner, err)
-	released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH"})
+	released, err := client.Release(ctx, applock.ReleaseRequest{Key: grant.Key()})
 	fmt.Println(released.Outcome, err)
 	// Output:
 	// JDOE (CS) <nil>
@@ -120,7 +120,7 @@ func ExampleClient_GetPermit() {
 		permit, err := client.GetPermit(ctx, request)
 		var full *applock.FullError
 		if errors.As(err, &full) {
-			fmt.Println(operator, "waits for", full.Holders[0].Operator, "or", full.Holders[1].Operator)
+			fmt.Println(operator, "waits for", full.Holders[0].Owner.Operator, "or", full.Holders[1].Owner.Operator)
 			continue
 		}
 		fmt.Println(operator, permit.Outcome, permit.Object, err)
@@ -177,7 +177,7 @@ func ExampleClient_ReleaseAll() {
 	for _, change := range changes {
 		fmt.Println(change.Object, change.Outcome)
 	}
-	_, err = client.Inquire(ctx, applock.InquireRequest{Object: order})
+	_, err = client.Inquire(ctx, order)
 	fmt.Println(errors.Is(err, applock.ErrNotHeld))
 	// Output:
 	// order:1 RELEASED
@@ -194,7 +194,7 @@ func ExampleClient_Release() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	request := applock.ReleaseRequest{Object: object, Operator: "JDOE", Fence: grant.Fence}
+	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE", Fence: grant.Fence}}
 
 	released, err := client.Release(ctx, request)
 	fmt.Println(released.Outcome, err)
@@ -214,12 +214,11 @@ func ExampleClient_Renew() {
 
 	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "host:4711"}, TTL: 90 * time.Second})
 	fmt.Println(grant.Outcome, err)
-	request := applock.RenewRequest{Object: object, Operator: "host:4711", Fence: grant.Fence}
-	renewed, err := client.Renew(ctx, request)
+	renewed, err := client.Renew(ctx, grant.Key(), 0)
 	fmt.Println(renewed.Outcome, renewed.Left, err)
-	_, err = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "host:4711", Fence: grant.Fence})
+	_, err = client.Release(ctx, applock.ReleaseRequest{Key: grant.Key()})
 	fmt.Println(err)
-	_, err = client.Renew(ctx, request)
+	_, err = client.Renew(ctx, grant.Key(), 0)
 	fmt.Println(errors.Is(err, applock.ErrLost))
 	// Output:
 	// ACQUIRED <nil>
@@ -238,9 +237,9 @@ func ExampleClient_Inquire() {
 		log.Fatal(err)
 	}
 
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(ctx, object)
 	fmt.Println(lock.Owner, "has it for", lock.ExpiresAt.Sub(lock.LockedAt), err)
-	_, err = client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "43"}})
+	_, err = client.Inquire(ctx, applock.Object{Type: "customer", ID: "43"})
 	fmt.Println("nobody has that one:", errors.Is(err, applock.ErrNotHeld))
 	// Output:
 	// JDOE (CS) has it for 1h0m0s <nil>
@@ -257,15 +256,13 @@ func ExampleClient_Note() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = client.Note(ctx, applock.NoteRequest{
-		Object: object, Operator: "JDOE", Fence: grant.Fence, Note: "waits for documents until Friday",
-	})
+	err = client.Note(ctx, grant.Key(), "waits for documents until Friday")
 	fmt.Println(err)
 
 	_, err = client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
 	var held *applock.HeldError
 	if errors.As(err, &held) {
-		fmt.Println(held.Holder, held.Holder.Note)
+		fmt.Println(held.Holder.Owner, held.Holder.Note)
 	}
 	// Output:
 	// <nil>
@@ -406,7 +403,7 @@ func ExampleHeldError() {
 	_, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}})
 	var held *applock.HeldError
 	if errors.As(err, &held) {
-		fmt.Println(held.Object, "is held by", held.Holder.Operator, "of", held.Holder.Department)
+		fmt.Println(held.Object, "is held by", held.Holder.Owner.Operator, "of", held.Holder.Owner.Department)
 		fmt.Println("for at most an hour:", time.Until(held.Holder.ExpiresAt) <= time.Hour)
 	}
 	// Output:
@@ -465,16 +462,46 @@ func ExampleClient_WithSQLTx() {
 	}
 	_, err = client.WithSQLTx(tx).Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
 	fmt.Println("in the transaction:", err)
-	_, err = client.Inquire(ctx, applock.InquireRequest{Object: object})
+	_, err = client.Inquire(ctx, object)
 	fmt.Println("outside, before the commit:", errors.Is(err, applock.ErrNotHeld))
 	fmt.Println("commit:", tx.Commit())
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(ctx, object)
 	fmt.Println("outside, after the commit:", lock.Owner, err)
 	// Output:
 	// in the transaction: <nil>
 	// outside, before the commit: true
 	// commit: <nil>
 	// outside, after the commit: JDOE <nil>
+}
+
+// The note is written while the lock is held, or not at all; a transaction that the database could not put in order begins again.
+func ExampleClient_InSQLTx() {
+	ctx := context.Background()
+	handle, client, remove := openExampleFile(ctx)
+	defer remove()
+	if _, err := handle.ExecContext(ctx, "CREATE TABLE note (customer TEXT, text TEXT)"); err != nil {
+		log.Fatal(err)
+	}
+	grant, err := client.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "JDOE"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	write := func(tx *sql.Tx, locks *applock.Client) error {
+		if err := locks.Assert(ctx, grant.Key()); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO note VALUES ('42', 'has moved')")
+		return err
+	}
+	fmt.Println("while the lock is held:", client.InSQLTx(ctx, write))
+	if _, err := client.Release(ctx, applock.ReleaseRequest{Key: grant.Key()}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("after it was lost:", errors.Is(client.InSQLTx(ctx, write), applock.ErrLost))
+	// Output:
+	// while the lock is held: <nil>
+	// after it was lost: true
 }
 
 // Assert, first in the transaction that writes, keeps out a holder that lost its lock without noticing.
@@ -491,7 +518,7 @@ func ExampleClient_Assert() {
 		log.Fatal(err)
 	}
 
-	err = client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "JDOE", Fence: old.Fence})
+	err = client.Assert(ctx, applock.Key{Object: object, Operator: "JDOE", Fence: old.Fence})
 	fmt.Println(errors.Is(err, applock.ErrLost))
 	// Output:
 	// true
@@ -505,7 +532,7 @@ func ExampleClient_Serialize() {
 	if _, err := handle.ExecContext(ctx, "CREATE TABLE invoice (number INTEGER)"); err != nil {
 		log.Fatal(err)
 	}
-	sequence := applock.SerializeRequest{Object: applock.Object{Type: "sequence", ID: "invoice"}}
+	sequence := applock.Object{Type: "sequence", ID: "invoice"}
 
 	for range 2 {
 		tx, err := handle.BeginTx(ctx, nil)
@@ -591,7 +618,7 @@ func ExampleClient_Waiters() {
 		}
 	}
 	fmt.Println(waiter.Owner, "waits for", waiter.Object, "and gives up after", waiter.Until.Sub(waiter.Since))
-	if _, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+	if _, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("has it now:", <-got)

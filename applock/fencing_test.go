@@ -171,7 +171,7 @@ func (a accounts) write(ctx context.Context, d depositing, balance int) error {
 
 // writeAsserted writes while the lease is live, or not at all.
 func (a accounts) writeAsserted(ctx context.Context, tx accountsTx, d depositing, balance int) error {
-	err := tx.locks.Assert(ctx, applock.AssertRequest{
+	err := tx.locks.Assert(ctx, applock.Key{
 		Object: d.lease.Object(), Operator: d.lease.Owner().Operator, Fence: d.lease.Fence(),
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func TestFencingDuringTheWrite(t *testing.T) {
 func (f fencing) waitUntilExpired(t *testing.T) {
 	t.Helper()
 	for {
-		_, err := f.client.Inquire(t.Context(), applock.InquireRequest{Object: accountObject(f.job.Account)})
+		_, err := f.client.Inquire(t.Context(), accountObject(f.job.Account))
 		if errors.Is(err, applock.ErrNotHeld) {
 			return
 		}

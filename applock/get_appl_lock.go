@@ -48,6 +48,9 @@ type Grant struct {
 	Note string
 }
 
+// Key names the grant, for Renew, Release, Assert and Note.
+func (g Grant) Key() Key { return Key{Object: g.Object, Operator: g.Owner.Operator, Fence: g.Fence} }
+
 // Get takes the lock on an object, or renews it when the operator holds it already; an expired lock is
 // no lock. Whoever calls with the same operator has the same lock: give each run of a job an operator of its own, or say
 // New.

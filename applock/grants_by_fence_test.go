@@ -34,7 +34,7 @@ func TestGetNew(t *testing.T) {
 		if err != nil || first.Outcome != applock.OutcomeAcquired {
 			t.Fatalf("the first run: %v, %v", first, err)
 		}
-		before, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		before, err := client.Inquire(t.Context(), object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,15 +42,15 @@ func TestGetNew(t *testing.T) {
 		again.TTL, again.Owner.Department = 48*time.Hour, "NIGHT"
 		_, err = client.Get(t.Context(), again)
 		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Operator != "HOST" || !held.Holder.ExpiresAt.Equal(before.ExpiresAt) {
+		if !errors.As(err, &held) || held.Holder.Owner.Operator != "HOST" || !held.Holder.ExpiresAt.Equal(before.ExpiresAt) {
 			t.Errorf("the second run: %v", err)
 		}
-		after, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		after, err := client.Inquire(t.Context(), object)
 		if after.Left, before.Left = 0, 0; err != nil || after != before {
 			t.Errorf("the refusal has made %+v of %+v, %v", after, before, err)
 		}
 		_, err = client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "OTHER"}, New: true})
-		if !errors.As(err, &held) || held.Holder.Operator != "HOST" {
+		if !errors.As(err, &held) || held.Holder.Owner.Operator != "HOST" {
 			t.Errorf("somebody else: %v", err)
 		}
 
@@ -76,7 +76,7 @@ func TestGetNew(t *testing.T) {
 				listed = true
 			}
 		}
-		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "HOST", Fence: first.Fence}); err != nil {
+		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "HOST", Fence: first.Fence}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-waiting; err != nil {
@@ -153,7 +153,7 @@ func TestGetNewInATransaction(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: job("2").Object}); err != nil {
+	if _, err := place.client.Inquire(t.Context(), job("2").Object); err != nil {
 		t.Errorf("after the commit: %v", err)
 	}
 }
@@ -171,49 +171,59 @@ func TestRenewByFence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		renew := func(change func(*applock.RenewRequest)) (applock.Grant, error) {
-			request := applock.RenewRequest{Object: object, Operator: "JDOE", Fence: grant.Fence}
-			change(&request)
-			return client.Renew(t.Context(), request)
+		renew := func(operator string, fence applock.Fence, ttl time.Duration) (applock.Grant, error) {
+			return client.Renew(t.Context(), applock.Key{Object: object, Operator: operator, Fence: fence}, ttl)
 		}
-		longer, err := renew(func(r *applock.RenewRequest) { r.TTL = 2 * time.Hour })
+		longer, err := renew("JDOE", grant.Fence, 2*time.Hour)
 		if err != nil || longer.Outcome != applock.OutcomeRenewed || longer.Fence != grant.Fence || longer.Left != 2*time.Hour {
 			t.Errorf("renewed for 2 h: %+v, %v", longer, err)
 		}
-		same, err := renew(func(*applock.RenewRequest) {})
+		if _, err := renew("JDOE", grant.Fence, time.Hour); err != nil {
+			t.Errorf("renewed for less: %v", err)
+		}
+		same, err := renew("JDOE", grant.Fence, 0)
 		if err != nil || same.Left != 2*time.Hour {
 			t.Errorf("renewed for as long as before: %+v, %v", same, err)
 		}
-		lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		for lock, err := range client.List(t.Context(), applock.ListRequest{ObjectType: object.Type}) {
+			if err != nil || lock.TTL != time.Hour {
+				t.Errorf("the TTL of the last renewal but one is not kept: %+v, %v", lock, err)
+			}
+		}
+		lock, err := client.Inquire(t.Context(), object)
 		if err != nil || lock.Owner.Department != "CS" || !lock.ExpiresAt.Equal(same.ExpiresAt) {
 			t.Errorf("after it: %+v, %v", lock, err)
 		}
-		for name, change := range map[string]func(*applock.RenewRequest){
-			"another fence":               func(r *applock.RenewRequest) { r.Fence-- },
-			"another fence, with a ttl":   func(r *applock.RenewRequest) { r.Fence, r.TTL = r.Fence-1, time.Hour },
-			"another operator":            func(r *applock.RenewRequest) { r.Operator = "ASMITH" },
-			"another operator, and a ttl": func(r *applock.RenewRequest) { r.Operator, r.TTL = "ASMITH", time.Hour },
+		for _, wrong := range []struct {
+			operator string
+			fence    applock.Fence
+			ttl      time.Duration
+		}{
+			{"JDOE", grant.Fence - 1, 0},
+			{"JDOE", grant.Fence - 1, time.Hour},
+			{"ASMITH", grant.Fence, 0},
+			{"ASMITH", grant.Fence, time.Hour},
 		} {
 			var lost *applock.LostError
-			if _, err := renew(change); !errors.As(err, &lost) || lost.Holder.Operator != "JDOE" || !lost.Holder.ExpiresAt.Equal(lock.ExpiresAt) {
-				t.Errorf("%s: %v", name, err)
+			if _, err := renew(wrong.operator, wrong.fence, wrong.ttl); !errors.As(err, &lost) || lost.Holder.Owner.Operator != "JDOE" || !lost.Holder.ExpiresAt.Equal(lock.ExpiresAt) {
+				t.Errorf("%+v: %v", wrong, err)
 			}
 		}
-		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, ttl := range []time.Duration{0, time.Hour} {
 			var lost *applock.LostError
-			_, err := renew(func(r *applock.RenewRequest) { r.TTL = ttl })
+			_, err := renew("JDOE", grant.Fence, ttl)
 			if !errors.As(err, &lost) || lost.Holder != (applock.Holder{}) || !errors.Is(err, applock.ErrNotHeld) {
 				t.Errorf("after the release: %v", err)
 			}
 		}
-		if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := client.Inquire(t.Context(), object); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("what has ended was taken again: %v", err)
 		}
 		var invalid *applock.InvalidError
-		if _, err := renew(func(r *applock.RenewRequest) { r.Fence = 0 }); !errors.As(err, &invalid) || invalid.Argument != "Fence" {
+		if _, err := renew("JDOE", 0, 0); !errors.As(err, &invalid) || invalid.Argument != "Fence" {
 			t.Errorf("without a fence: %v", err)
 		}
 	})
@@ -237,14 +247,13 @@ func TestRenewOfABusyLock(t *testing.T) {
 	if _, err := place.client.WithSQLTx(tx).Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
 		t.Fatal(err)
 	}
-	request := applock.RenewRequest{Object: object, Operator: "JDOE", Fence: grant.Fence, TTL: time.Hour}
-	if _, err := place.client.Renew(t.Context(), request); !errors.Is(err, applock.ErrBusy) {
+	if _, err := place.client.Renew(t.Context(), grant.Key(), time.Hour); !errors.Is(err, applock.ErrBusy) {
 		t.Errorf("while it is being changed: %v", err)
 	}
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := place.client.Renew(t.Context(), request); err != nil {
+	if _, err := place.client.Renew(t.Context(), grant.Key(), time.Hour); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -263,17 +272,17 @@ func TestReleaseOfAnotherGrant(t *testing.T) {
 			return grant
 		}
 		old := get()
-		release := applock.ReleaseRequest{Object: object, Operator: "JDOE", Fence: old.Fence}
+		release := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE", Fence: old.Fence}}
 		if _, err := client.Release(t.Context(), release); err != nil {
 			t.Fatal(err)
 		}
 		now := get()
 		_, err := client.Release(t.Context(), release)
 		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Fence != now.Fence || held.Holder.Department != "CS" || !held.Holder.ExpiresAt.Equal(now.ExpiresAt) {
+		if !errors.As(err, &held) || held.Holder.Fence != now.Fence || held.Holder.Owner.Department != "CS" || !held.Holder.ExpiresAt.Equal(now.ExpiresAt) {
 			t.Errorf("by the old fence: %v", err)
 		}
-		release.Operator = "ASMITH"
+		release.Key.Operator = "ASMITH"
 		if _, err := client.Release(t.Context(), release); !errors.As(err, &held) || held.Holder.Fence != 0 {
 			t.Errorf("by somebody else: %v", err)
 		}

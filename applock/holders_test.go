@@ -28,7 +28,7 @@ func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
 	if _, err := client.TryAcquireAll(t.Context(), request); !errors.As(err, &refusal) || refusal.Object != nightly || refusal.Holder.Owner != me {
 		t.Errorf("acquire all: %v, want that %s holds %s", err, me, nightly)
 	}
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(1)}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), account(1)); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire the other object: %v, want ErrNotHeld", err)
 	}
 	if err := first.Release(t.Context()); err != nil {
@@ -75,7 +75,7 @@ func TestTakenLeaseIsLost(t *testing.T) {
 		if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
 			t.Errorf("release: %v, want ErrLost", err)
 		}
-		lock, err := supervisor.Inquire(t.Context(), applock.InquireRequest{Object: nightly})
+		lock, err := supervisor.Inquire(t.Context(), nightly)
 		if err != nil || lock.Fence != taken.Fence || lock.Owner != boss {
 			t.Errorf("inquire: %+v, %v, want %s by %d", lock, err, boss, taken.Fence)
 		}
@@ -104,7 +104,7 @@ func TestTransferSparesASuccessor(t *testing.T) {
 		if !errors.Is(err, applock.ErrLost) {
 			t.Errorf("transfer: %v, want ErrLost", err)
 		}
-		lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: nightly})
+		lock, err := client.Inquire(t.Context(), nightly)
 		if err != nil || lock.Owner.Operator != "etl-7" || lock.Fence != successor.Fence() {
 			t.Errorf("inquire: %+v, %v, want the successor's grant %d", lock, err, successor.Fence())
 		}
@@ -142,7 +142,7 @@ func TestASuccessorIsFenced(t *testing.T) {
 			if err != nil || second.Fence() <= first.Fence() || second.Owner() != owner {
 				t.Fatalf("%s: %v as %v, want a fence after %d", name, err, second, first.Fence())
 			}
-			assertion := applock.AssertRequest{Object: object, Operator: owner.Operator, Fence: first.Fence()}
+			assertion := applock.Key{Object: object, Operator: owner.Operator, Fence: first.Fence()}
 			if err := predecessor.Assert(t.Context(), assertion); !errors.Is(err, applock.ErrLost) {
 				t.Errorf("%s: assert with the predecessor's fence: %v, want ErrLost", name, err)
 			}

@@ -47,7 +47,7 @@ func TestInSQLTx(t *testing.T) {
 		if !errors.Is(err, test.want) || runs != test.runs {
 			t.Errorf("%s: %v after %d runs, want %v after %d", test.name, err, runs, test.want, test.runs)
 		}
-		_, err = locks.Client.Inquire(t.Context(), applock.InquireRequest{Object: request.Object})
+		_, err = locks.Client.Inquire(t.Context(), request.Object)
 		if granted := err == nil; granted != test.grantedAfter {
 			t.Errorf("%s: granted %t, want %t", test.name, granted, test.grantedAfter)
 		}

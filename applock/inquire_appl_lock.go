@@ -9,23 +9,18 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// InquireRequest asks who holds an object.
-type InquireRequest struct {
-	Object Object
-}
-
 // Inquire returns the live lock on an object, or ErrNotHeld when there is none. It never waits and
 // changes nothing.
-func (c *Client) Inquire(ctx context.Context, request InquireRequest) (Lock, error) {
-	lock, err := c.operations.inquire(ctx, request)
+func (c *Client) Inquire(ctx context.Context, object Object) (Lock, error) {
+	lock, err := c.operations.inquire(ctx, object)
 	if err != nil {
-		return Lock{}, fmt.Errorf("inquire %s: %w", request.Object, err)
+		return Lock{}, fmt.Errorf("inquire %s: %w", object, err)
 	}
 	return lock, nil
 }
 
-func (o operations) inquire(ctx context.Context, request InquireRequest) (Lock, error) {
-	object, err := request.Object.trim()
+func (o operations) inquire(ctx context.Context, object Object) (Lock, error) {
+	object, err := object.trim()
 	if err != nil {
 		return Lock{}, err
 	}

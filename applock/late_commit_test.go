@@ -67,7 +67,7 @@ func TestCloseDuringAcquireAll(t *testing.T) {
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := other.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
+	if lock, err := other.Inquire(t.Context(), object); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %+v, %v, want applock.ErrNotHeld", lock, err)
 	}
 	if err := <-result; err == nil {
@@ -100,7 +100,7 @@ func TestCancelledAcquireAllSparesTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(500 * time.Millisecond) // for what should not come
-	if lock, err := other.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || set.Context().Err() != nil {
+	if lock, err := other.Inquire(t.Context(), object); err != nil || set.Context().Err() != nil {
 		t.Errorf("inquire: %+v, %v, and the set ended with %v, want both to last", lock, err, context.Cause(set.Context()))
 	}
 }

@@ -98,11 +98,11 @@ func onPlace(t testing.TB, dsn string) *applock.Client {
 func releaseAsSupervisor(t testing.TB, dsn string, object applock.Object) {
 	t.Helper()
 	client := onPlace(t, dsn)
-	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(t.Context(), object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := applock.ReleaseRequest{Object: object, Operator: lock.Owner.Operator}
+	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: lock.Owner.Operator}}
 	if released, err := client.Release(t.Context(), request); err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Fatalf("release: %v, %v", released, err)
 	}
@@ -112,7 +112,7 @@ func releaseAsSupervisor(t testing.TB, dsn string, object applock.Object) {
 func transferOut(t testing.TB, dsn string, object applock.Object) {
 	t.Helper()
 	client := onPlace(t, dsn)
-	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(t.Context(), object)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (l leased) TransferGrant(ctx context.Context, grant Grant, request Transfer
 	operator := grant.Owner.Operator
 	var handed Grant
 	err := l.inOwnTx(ctx, func(inTx operations) error {
-		if err := inTx.assert(ctx, AssertRequest{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
+		if err := inTx.assert(ctx, Key{Object: grant.Object, Operator: operator, Fence: grant.Fence}); err != nil {
 			return err
 		}
 		var err error

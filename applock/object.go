@@ -111,6 +111,41 @@ const (
 // ever: a protected resource that refuses a smaller fence than it has seen refuses every former holder.
 type Fence int64
 
+// Key names one grant of an object. [Grant.Key] and [Lock.Key] return it, and Renew, Release, Assert and Note take it.
+type Key struct {
+	Object   Object
+	Operator string
+	// Fence is the grant's. Zero, where it may be zero, is whichever grant the operator has.
+	Fence Fence
+}
+
+// trim checks the key and returns it as the database keeps it.
+func (k Key) trim() (Key, error) {
+	object, err := k.Object.trim()
+	if err != nil {
+		return Key{}, err
+	}
+	operator, err := checkText("Operator", k.Operator, MaxOperatorLength)
+	if err != nil {
+		return Key{}, err
+	}
+	if k.Fence < 0 {
+		return Key{}, errFence
+	}
+	return Key{Object: object, Operator: operator, Fence: k.Fence}, nil
+}
+
+// trimWithFence is trim where the fence must be given.
+func (k Key) trimWithFence() (Key, error) {
+	trimmed, err := k.trim()
+	if err == nil && k.Fence == 0 {
+		return Key{}, errFence
+	}
+	return trimmed, err
+}
+
+var errFence = &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
+
 // Lock is a live lock as the database has it. Times are UTC by the database's clock.
 type Lock struct {
 	Object Object
@@ -131,6 +166,9 @@ type Lock struct {
 	// terminal or a page would obey it.
 	Note string
 }
+
+// Key names the grant, for Renew, Release, Assert and Note.
+func (l Lock) Key() Key { return Key{Object: l.Object, Operator: l.Owner.Operator, Fence: l.Fence} }
 
 func checkObjectType(argument, value string) (string, error) {
 	objectType, err := checkText(argument, value, MaxObjectTypeLength)

@@ -35,7 +35,7 @@ func TestFullErrorIsAHeldError(t *testing.T) {
 	slot := applock.Object{Type: "room", ID: "desk#2"}
 	full := &applock.FullError{Holders: []applock.SlotHolder{{Slot: slot, Holder: applock.Holder{Owner: applock.Owner{Operator: "JDOE"}, Fence: 7}}}}
 	var held *applock.HeldError
-	if !errors.As(full, &held) || held.Object != slot || held.Holder.Operator != "JDOE" || held.Holder.Fence != 7 {
+	if !errors.As(full, &held) || held.Object != slot || held.Holder.Owner.Operator != "JDOE" || held.Holder.Fence != 7 {
 		t.Errorf("as a HeldError it is %+v", held)
 	}
 	if !errors.As(&applock.FullError{Object: slot}, &held) || held.Object != slot {
@@ -70,14 +70,14 @@ func TestAssertTellsTheHolder(t *testing.T) {
 		"assert_appl_lock: nobody holds it":                                              {},
 	} {
 		client := clients.New(saying{text: text}, nil, lease.Hooks{})
-		err := client.Assert(t.Context(), applock.AssertRequest{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7})
+		err := client.Assert(t.Context(), applock.Key{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7})
 		var lost *applock.LostError
 		if !errors.As(err, &lost) || lost.Holder != want {
 			t.Errorf("%s: %+v", text, lost)
 		}
 		reason := "nobody holds it"
-		if want.Operator != "" {
-			reason = "held by " + want.Operator
+		if want.Owner.Operator != "" {
+			reason = "held by " + want.Owner.Operator
 		}
 		if lost.Reason != reason {
 			t.Errorf("%s: the reason is %q, want %q", text, lost.Reason, reason)
@@ -92,7 +92,7 @@ func TestBusyRenewalTellsOfItsContext(t *testing.T) {
 	client := clients.New(saying{}, nil, lease.Hooks{})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	_, err := client.Renew(ctx, applock.RenewRequest{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7, TTL: time.Minute})
+	_, err := client.Renew(ctx, applock.Key{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7}, time.Minute)
 	if !errors.Is(err, applock.ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want ErrBusy with the end of the context", err)
 	}

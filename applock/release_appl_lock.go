@@ -11,11 +11,9 @@ import (
 
 // ReleaseRequest gives a lock back.
 type ReleaseRequest struct {
-	Object   Object
-	Operator string
-	// Fence limits the release to this very grant, which a program should always do: after expiry
-	// and take-over the same operator name may hold another grant. Zero is whichever grant.
-	Fence Fence
+	// Key names the grant. A program should always give its fence: after expiry and take-over the same operator name may hold
+	// another grant.
+	Key Key
 	// Actor is who releases it, for the history; empty is Operator. Reason says why: up to MaxReasonLength characters. A release by
 	// another actor, or with a reason, is an event of the history.
 	Actor  string
@@ -30,29 +28,29 @@ type ReleaseResult struct {
 
 // Release ends the operator's grant. That nobody holds the object is no error, so that repeating a release is safe.
 //
-// It returns a *HeldError (ErrHeld) when another operator, or another grant than Fence, holds the object; that of the same
+// It returns a *HeldError (ErrHeld) when another operator, or another grant than the key's, holds the object; that of the same
 // operator is told with its fence, but for a call in a transaction of the caller's.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
 func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseResult, error) {
 	params, err := request.params()
 	if err != nil {
-		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Object, err)
+		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Key.Object, err)
 	}
 	result, err := c.operations.release(ctx, params)
 	var held *HeldError
 	// Not in a caller's transaction: the read could fix what it sees, before a get.
-	if errors.As(err, &held) && held.Holder.Operator == params.OperatorID && !c.operations.inTx {
+	if errors.As(err, &held) && held.Holder.Owner.Operator == params.OperatorID && !c.operations.inTx {
 		err = c.operations.explainOtherGrant(ctx, params, held)
 	}
 	if err != nil {
-		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Object, err)
+		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Key.Object, err)
 	}
 	return result, nil
 }
 
 // explainOtherGrant tells the fence of the operator's other grant, unless that has ended meanwhile.
 func (o operations) explainOtherGrant(ctx context.Context, params db.ReleaseApplLockParams, refusal *HeldError) error {
-	lock, err := o.inquire(ctx, InquireRequest{Object: refusal.Object})
+	lock, err := o.inquire(ctx, refusal.Object)
 	if err != nil || lock.Owner.Operator != params.OperatorID {
 		return refusal
 	}
@@ -61,23 +59,16 @@ func (o operations) explainOtherGrant(ctx context.Context, params db.ReleaseAppl
 }
 
 func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
-	object, err := r.Object.trim()
+	key, err := r.Key.trim()
 	if err != nil {
 		return db.ReleaseApplLockParams{}, err
-	}
-	operator, err := checkText("Operator", r.Operator, MaxOperatorLength)
-	if err != nil {
-		return db.ReleaseApplLockParams{}, err
-	}
-	if r.Fence < 0 {
-		return db.ReleaseApplLockParams{}, &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
 	}
 	actor, reason, err := checkActor(r.Actor, r.Reason)
 	return db.ReleaseApplLockParams{
-		ObjectType: object.Type,
-		ObjectID:   object.ID,
-		OperatorID: operator,
-		Fence:      int64(r.Fence),
+		ObjectType: key.Object.Type,
+		ObjectID:   key.Object.ID,
+		OperatorID: key.Operator,
+		Fence:      int64(key.Fence),
 		ActorID:    actor,
 		Reason:     reason,
 	}, err

@@ -10,60 +10,43 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// RenewRequest names the grant to renew.
-type RenewRequest struct {
-	Object   Object
-	Operator string
-	// Fence is the grant's; it must be given.
-	Fence Fence
-	// TTL is how long the lock outlives this call at least, by the database's clock, in whole seconds: 1 s to MaxTTL; it
-	// never ends sooner than it did. Zero keeps the TTL of the grant, which takes a second call to the database.
-	TTL time.Duration
-}
-
 // Renew moves the end of exactly this grant. Unlike Get it never takes a lock: one that has expired has ended, although
 // nobody else has come, and what happened since then is not this holder's.
+// The fence must be given. The ttl is how long the lock outlives this call at least, by the database's clock, in whole seconds: 1 s to
+// MaxTTL; the lock never ends sooner than it did. Zero keeps the TTL of the grant, which takes a second call to the database.
 //
 // The Grant has no department, which Inquire tells. It returns a *LostError (ErrLost, ErrNotHeld) with the holder, if there
 // is one, when the grant is not live; ErrBusy when another transaction was changing the lock for longer than about 1 s, or until ctx ended,
 // whose error comes with it then;
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
-func (c *Client) Renew(ctx context.Context, request RenewRequest) (Grant, error) {
-	grant, err := c.operations.renewOne(ctx, request)
+func (c *Client) Renew(ctx context.Context, key Key, ttl time.Duration) (Grant, error) {
+	grant, err := c.operations.renewOne(ctx, key, ttl)
 	if err != nil {
-		return Grant{}, fmt.Errorf("renew %s: %w", request.Object, err)
+		return Grant{}, fmt.Errorf("renew %s: %w", key.Object, err)
 	}
 	return grant, nil
 }
 
-// params returns the grant as the database keeps it; its ttl is zero where none was given.
-func (r RenewRequest) params() (db.RenewableGrant, error) {
-	object, err := r.Object.trim()
+func renewableGrant(key Key, ttl time.Duration) (db.RenewableGrant, error) {
+	key, err := key.trimWithFence()
 	if err != nil {
 		return db.RenewableGrant{}, err
 	}
-	operator, err := checkText("Operator", r.Operator, MaxOperatorLength)
-	if err != nil {
-		return db.RenewableGrant{}, err
-	}
-	if r.Fence < 1 {
-		return db.RenewableGrant{}, &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
-	}
-	ttl, err := checkTTL(r.TTL)
+	seconds, err := checkTTL(ttl)
 	return db.RenewableGrant{
-		ObjectType: object.Type,
-		ObjectID:   object.ID,
-		OperatorID: operator,
-		Fence:      int64(r.Fence),
-		TTLSeconds: ttl,
+		ObjectType: key.Object.Type,
+		ObjectID:   key.Object.ID,
+		OperatorID: key.Operator,
+		Fence:      int64(key.Fence),
+		TTLSeconds: seconds,
 	}, err
 }
 
 // errChanging means that another transaction was changing the grant.
 var errChanging = errors.New("renew_appl_locks: another transaction is changing the lock")
 
-func (o operations) renewOne(ctx context.Context, request RenewRequest) (Grant, error) {
-	grant, err := request.params()
+func (o operations) renewOne(ctx context.Context, key Key, ttl time.Duration) (Grant, error) {
+	grant, err := renewableGrant(key, ttl)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -100,7 +83,7 @@ func (o operations) renewOne(ctx context.Context, request RenewRequest) (Grant, 
 	return Grant{
 		Object:    object,
 		Owner:     Owner{Operator: grant.OperatorID},
-		Fence:     request.Fence,
+		Fence:     key.Fence,
 		ExpiresAt: rows[0].ExpiresTS,
 		Left:      time.Duration(rows[0].SecondsLeft) * time.Second,
 		Outcome:   OutcomeRenewed,
@@ -109,16 +92,16 @@ func (o operations) renewOne(ctx context.Context, request RenewRequest) (Grant, 
 
 // ttlOf returns the ttl of a grant in seconds, if it is live.
 func (o operations) ttlOf(ctx context.Context, object Object, grant db.RenewableGrant) (int64, error) {
-	lock, err := o.inquire(ctx, InquireRequest{Object: object})
-	switch {
-	case errors.Is(err, ErrNotHeld):
-		return 0, NewLostError(object, err)
-	case err != nil:
-		return 0, err
-	case int64(lock.Fence) != grant.Fence || lock.Owner.Operator != grant.OperatorID:
-		return 0, NewLostError(object, &HeldError{Object: object, Holder: holderOf(lock)})
+	for lock, err := range o.list(ctx, ListRequest{ObjectType: object.Type, ObjectID: object.ID}) {
+		if err != nil {
+			return 0, err
+		}
+		if int64(lock.Fence) != grant.Fence || lock.Owner.Operator != grant.OperatorID {
+			return 0, NewLostError(object, &HeldError{Object: object, Holder: holderOf(lock)})
+		}
+		return int64(lock.TTL / time.Second), nil
 	}
-	return int64(lock.ExpiresAt.Sub(lock.LockedAt).Round(time.Second) / time.Second), nil
+	return 0, NewLostError(object, ErrNotHeld)
 }
 
 // renew renews grants, at most db.MaxGrants and no object twice. One that another transaction is changing has no

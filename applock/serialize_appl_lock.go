@@ -8,11 +8,6 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// SerializeRequest names the object that one transaction at a time works on.
-type SerializeRequest struct {
-	Object Object
-}
-
 // Serialize waits until no other open transaction is inside for the object, and keeps the others out
 // until the caller's transaction ends. It leaves nothing behind and has nothing to do with the object's
 // lock. The client must be on a transaction; otherwise it returns ErrInvalid.
@@ -24,15 +19,15 @@ type SerializeRequest struct {
 // only if the transaction has read before the call. The wait ends with ctx (on SQLite not before the
 // connection's busy timeout), on MySQL also with the session's innodb_lock_wait_timeout; several objects
 // in different orders can deadlock, which the database detects.
-func (c *Client) Serialize(ctx context.Context, request SerializeRequest) error {
-	if err := c.operations.serialize(ctx, request); err != nil {
-		return fmt.Errorf("serialize %s: %w", request.Object, err)
+func (c *Client) Serialize(ctx context.Context, object Object) error {
+	if err := c.operations.serialize(ctx, object); err != nil {
+		return fmt.Errorf("serialize %s: %w", object, err)
 	}
 	return nil
 }
 
-func (o operations) serialize(ctx context.Context, request SerializeRequest) error {
-	object, err := request.Object.trim()
+func (o operations) serialize(ctx context.Context, object Object) error {
+	object, err := object.trim()
 	if err != nil {
 		return err
 	}

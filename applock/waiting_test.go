@@ -156,11 +156,11 @@ func TestReleaseByOthersWakes(t *testing.T) {
 		if waiter.Owner != asmith || waiter.Until.Sub(waiter.Since) != patience || waiter.Client == "" {
 			t.Errorf("listed as waiting: %+v, want %s for %s", waiter, asmith, patience)
 		}
-		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Object: nightly, Operator: "JDOE"}); err != nil || released.Outcome != applock.OutcomeReleased {
+		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: nightly, Operator: "JDOE"}}); err != nil || released.Outcome != applock.OutcomeReleased {
 			t.Fatalf("release: %v, %v", released, err)
 		}
 		requireServed(t, result)
-		if lock, err := place.client.Inquire(t.Context(), applock.InquireRequest{Object: nightly}); err != nil || lock.Owner != asmith {
+		if lock, err := place.client.Inquire(t.Context(), nightly); err != nil || lock.Owner != asmith {
 			t.Errorf("inquire: %v, %v, want %s", lock, err, asmith)
 		}
 	})
@@ -271,7 +271,7 @@ func TestNoConnectionPinned(t *testing.T) {
 	for place.count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'") > 3 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: account(0)}); err != nil {
+	if _, err := client.Inquire(t.Context(), account(0)); err != nil {
 		t.Errorf("a call meanwhile: %v", err)
 	}
 	for i, lease := range leases {
@@ -305,7 +305,7 @@ func getBesideTransaction(t *testing.T, place realPlace) {
 	if _, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: jdoe}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := place.client.Release(t.Context(), applock.ReleaseRequest{Object: nightly, Operator: "JDOE"}); err != nil {
+	if _, err := place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: nightly, Operator: "JDOE"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := place.client.WithSQLTx(tx).Get(t.Context(), applock.GetRequest{Object: nightly, Owner: jdoe}); err != nil {

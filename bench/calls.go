@@ -82,7 +82,7 @@ func refused(client *applock.Client) contender {
 
 func inquired(client *applock.Client) contender {
 	return contender{name: "inquire", once: func(ctx context.Context, goroutine int) error {
-		_, err := client.Inquire(ctx, applock.InquireRequest{Object: called(goroutine)})
+		_, err := client.Inquire(ctx, called(goroutine))
 		return err
 	}}
 }

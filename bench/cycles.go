@@ -110,7 +110,7 @@ func getAndReleaseOf(ctx context.Context, client *applock.Client, object applock
 	if err != nil {
 		return err
 	}
-	_, err = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: jdoe, Fence: grant.Fence})
+	_, err = client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: jdoe, Fence: grant.Fence}})
 	return err
 }
 

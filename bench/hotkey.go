@@ -128,7 +128,7 @@ func leased(o opened) depositing {
 // serialized deposits in a transaction that others wait for.
 func serialized(o opened) depositing {
 	return func(ctx context.Context, _ int) error {
-		request := applock.SerializeRequest{Object: hotWallet()}
+		request := hotWallet()
 		switch raw := o.raw.(type) {
 		case pgExecutor:
 			return pgx.BeginFunc(ctx, raw.pool, func(tx pgx.Tx) error {

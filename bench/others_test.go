@@ -77,7 +77,7 @@ func ours(t *testing.T, pool *pgxpool.Pool) library {
 		request := applock.GetRequest{Object: applock.Object{Type: "other", ID: object}, Owner: applock.Owner{Operator: owner}}
 		grant, err := client.Get(ctx, request)
 		return held{int64(grant.Fence), func() error {
-			_, err := client.Release(ctx, applock.ReleaseRequest{Object: request.Object, Operator: owner})
+			_, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: request.Object, Operator: owner}})
 			return err
 		}}, err
 	}

@@ -194,7 +194,7 @@ func getsDuring(ctx context.Context, client *applock.Client, meanwhile func(cont
 					break
 				}
 				a.times = append(a.times, time.Since(began))
-				_, a.err = client.Release(ctx, applock.ReleaseRequest{Object: request.Object, Operator: jdoe, Fence: grant.Fence})
+				_, a.err = client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: request.Object, Operator: jdoe, Fence: grant.Fence}})
 				select {
 				case <-done:
 					answers <- a

@@ -51,7 +51,7 @@ func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 			t.Errorf("the step of %q ended with %d, want %d\n%s", run.clerk, got, run.want, output)
 		}
 	}
-	held, err := at.client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "42"}})
+	held, err := at.client.Inquire(t.Context(), applock.Object{Type: "customer", ID: "42"})
 	if err != nil || held.Owner.Operator != "JDOE" {
 		t.Errorf("the lock is %+v, %v; want that of JDOE", held, err)
 	}

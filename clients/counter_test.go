@@ -167,7 +167,7 @@ func playGo(ctx context.Context, dsn string, input io.Reader, output io.Writer) 
 			return err
 		}
 		if operator != `\N` {
-			if _, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: operator}); err != nil {
+			if _, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: operator}}); err != nil {
 				return err
 			}
 		}

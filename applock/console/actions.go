@@ -55,7 +55,7 @@ func verbNames() []string { return []string{"transfer", "take", "release", "note
 // transfer hands a lock over. The procedure compares the holder; that it is still the same grant of that holder is looked
 // up before.
 func transfer(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: d.object})
+	lock, err := client.Inquire(ctx, d.object)
 	if err != nil {
 		return "", applock.Holder{}, err
 	}
@@ -79,14 +79,12 @@ func take(ctx context.Context, client *applock.Client, d deed) (applock.Outcome,
 }
 
 func release(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	result, err := client.Release(ctx, applock.ReleaseRequest{
-		Object: d.object, Operator: d.holder, Fence: d.fence, Actor: d.by, Reason: d.reason,
-	})
+	result, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: d.object, Operator: d.holder, Fence: d.fence}, Actor: d.by, Reason: d.reason})
 	return result.Outcome, applock.Holder{}, err
 }
 
 func note(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	err := client.Note(ctx, applock.NoteRequest{Object: d.object, Operator: d.holder, Fence: d.fence, Note: d.reason})
+	err := client.Note(ctx, applock.Key{Object: d.object, Operator: d.holder, Fence: d.fence}, d.reason)
 	return applock.OutcomeNoted, applock.Holder{Owner: applock.Owner{Operator: d.holder}, Fence: d.fence, Note: d.reason}, err
 }
 
@@ -275,7 +273,7 @@ func (c *console) answered(d deed, outcome applock.Outcome, holder applock.Holde
 	status := 0
 	var held *applock.HeldError
 	switch {
-	case err == nil && holder.Operator != "":
+	case err == nil && holder.Owner.Operator != "":
 		data.Holder = &holder
 	case err == nil:
 	case errors.As(err, &held):

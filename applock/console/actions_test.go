@@ -41,7 +41,7 @@ func (d desk) holder(t *testing.T, object string) applock.Lock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := d.client.Inquire(t.Context(), applock.InquireRequest{Object: parsed})
+	lock, err := d.client.Inquire(t.Context(), parsed)
 	if err != nil && !errors.Is(err, applock.ErrNotHeld) {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 	for _, verb := range verbNames() {
 		object := verb + ":1"
 		old := d.get(t, object, "JDOE", time.Hour)
-		if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Object: old.Object, Operator: "JDOE"}); err != nil {
+		if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: old.Object, Operator: "JDOE"}}); err != nil {
 			t.Fatal(err)
 		}
 		form := confirmedForm(old, "why not")

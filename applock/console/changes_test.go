@@ -152,7 +152,7 @@ func TestChangesAreNoticed(t *testing.T) {
 	look("a waiter", topicWaiters, true)
 	d.wait(t, "customer:42", "PKING")
 	look("the same waiter again", topicWaiters, false)
-	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Object: grant.Object, Operator: "JDOE"}); err != nil {
+	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: grant.Object, Operator: "JDOE"}}); err != nil {
 		t.Fatal(err)
 	}
 	look("a release", topicLocks, true)

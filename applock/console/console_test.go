@@ -126,15 +126,14 @@ func (d desk) release(t *testing.T, object, operator string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Object: parsed, Operator: operator}); err != nil {
+	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: parsed, Operator: operator}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (d desk) note(t *testing.T, grant applock.Grant, text string) {
 	t.Helper()
-	request := applock.NoteRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence, Note: text}
-	if err := d.client.Note(t.Context(), request); err != nil {
+	if err := d.client.Note(t.Context(), grant.Key(), text); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -88,7 +88,7 @@ func TestDeskChangedMeanwhile(t *testing.T) {
 	old := d.get(t, "customer:43", "JDOE", time.Hour)
 	for what, change := range map[string]func(){
 		"released and got again": func() {
-			if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Object: old.Object, Operator: "JDOE"}); err != nil {
+			if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: old.Object, Operator: "JDOE"}}); err != nil {
 				t.Fatal(err)
 			}
 			d.get(t, "customer:43", "JDOE", time.Hour)

@@ -71,7 +71,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 
 // inquire returns the lock on an object, nil where nobody holds it.
 func (c *console) inquire(ctx context.Context, object applock.Object) (*applock.Lock, error) {
-	lock, err := clientOf(ctx).Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := clientOf(ctx).Inquire(ctx, object)
 	if errors.Is(err, applock.ErrNotHeld) {
 		return nil, nil
 	}

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"testing"
 	"time"
-
-	"github.com/applock/applock/applock"
 )
 
 // Goal: no address and no form, however odd, makes the console fail, runs in a page, or touches a lock whose fence it does not
@@ -30,7 +28,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add(true, "release", "%zz=%", "fence=%zz&&&;=\xff")
 	d := newDesk(f, supervisor())
 	held := d.get(f, "customer:42", "JDOE", 24*time.Hour)
-	object := applock.InquireRequest{Object: held.Object}
+	object := held.Object
 	f.Fuzz(func(t *testing.T, post bool, path, query, body string) {
 		method := http.MethodGet
 		if post {

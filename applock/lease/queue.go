@@ -258,7 +258,7 @@ func (l *Leases) learn(self *waiter, err error) {
 	switch {
 	case errors.As(err, &held):
 		state.see(held.Holder, true)
-		state.turns.refused(held.Holder.Operator)
+		state.turns.refused(held.Holder.Owner.Operator)
 	case isBusy(err) || isOutage(err):
 		state.failure = err
 	}

@@ -117,7 +117,7 @@ func TestRefusalDoesNotNameTheCaller(t *testing.T) {
 			request.MaxWait = wait
 			_, err := leases.TryAcquire(t.Context(), request)
 			var refusal *applock.HeldError
-			if !errors.As(err, &refusal) || refusal.Holder.Operator != "" {
+			if !errors.As(err, &refusal) || refusal.Holder.Owner.Operator != "" {
 				t.Errorf("refused after %s with %v, want a *HeldError without a holder", wait, err)
 			}
 		}
@@ -139,7 +139,7 @@ func TestRefusalNamesTheHolderOfNow(t *testing.T) {
 		began = time.Now()
 		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 4 * time.Minute})
 		var refusal *applock.HeldError
-		if !errors.As(err, &refusal) || refusal.Holder.Operator != "ASMITH" {
+		if !errors.As(err, &refusal) || refusal.Holder.Owner.Operator != "ASMITH" {
 			t.Errorf("try to acquire: %v, want that ASMITH holds it", err)
 		}
 	})

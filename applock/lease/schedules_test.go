@@ -576,7 +576,7 @@ func (a *actor) isOwn(refusal error, since time.Time) bool {
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	moment, known := a.letGo[ownHolder{program: a.program, operator: held.Holder.Operator}]
+	moment, known := a.letGo[ownHolder{program: a.program, operator: held.Holder.Owner.Operator}]
 	const longestRelease = 5 * time.Second
 	return known && (moment.IsZero() || since.Sub(moment) < longestRelease)
 }

@@ -90,7 +90,7 @@ func (s site) get(t *testing.T, id, operator string) int64 {
 }
 
 func (s site) release(ctx context.Context, id, operator string) error {
-	_, err := s.client.Release(ctx, applock.ReleaseRequest{Object: applock.Object{Type: "document", ID: id}, Operator: operator})
+	_, err := s.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: applock.Object{Type: "document", ID: id}, Operator: operator}})
 	return err
 }
 
@@ -215,7 +215,7 @@ func TestGuardAsksForTheAssertion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.client.WithSQLTx(tx).Assert(t.Context(), applock.AssertRequest{
+		err = s.client.WithSQLTx(tx).Assert(t.Context(), applock.Key{
 			Object: applock.Object{Type: "document", ID: "2"}, Operator: "ASMITH", Fence: applock.Fence(other),
 		})
 		if err != nil {

@@ -189,7 +189,7 @@ const expirePause = 100 * time.Millisecond
 // expire waits until the lock has ended by itself.
 func (r *rehearsal) expire(ctx context.Context, object applock.Object) (problem string, err error) {
 	for {
-		_, err := r.client.Inquire(ctx, applock.InquireRequest{Object: object})
+		_, err := r.client.Inquire(ctx, object)
 		if errors.Is(err, applock.ErrNotHeld) {
 			return "", nil
 		}
@@ -235,7 +235,7 @@ func (r *rehearsal) release(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, err := r.client.Release(ctx, applock.ReleaseRequest{Object: lock.Object, Operator: lock.Owner.Operator}); err != nil {
+			if _, err := r.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: lock.Object, Operator: lock.Owner.Operator}}); err != nil {
 				return err
 			}
 		}

@@ -125,7 +125,7 @@ func TestScriptsLeadUpAndDown(t *testing.T) {
 				s.refuse(t, again, "applock: step 2 is applied already (migrate print --from 2)")
 			}
 			applied(2)
-			if found, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || found.Fence != lock.Fence {
+			if found, err := client.Inquire(t.Context(), object); err != nil || found.Fence != lock.Fence {
 				t.Errorf("the lock is %v, %v, was %v", found, err, lock)
 			}
 			s.must(t, migrate.ScriptRequest{To: 1, Down: true})

@@ -31,7 +31,7 @@ func ExampleByDSN() {
 		log.Fatal(err)
 	}
 	object := applock.Object{Type: "customer", ID: "42"}
-	_, err = client.Inquire(ctx, applock.InquireRequest{Object: object})
+	_, err = client.Inquire(ctx, object)
 	fmt.Println("free:", errors.Is(err, applock.ErrNotHeld))
 
 	_, err = open.ByDSN(ctx, "oracle://db.example.org/shop", open.Config{})

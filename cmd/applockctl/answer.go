@@ -76,7 +76,7 @@ func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
 // refusedBy tells who holds the object instead.
 func (l *lockAnswer) refusedBy(holder applock.Holder) {
 	l.Outcome = applock.OutcomeHeld
-	l.Holder, l.HolderDepartment, l.Fence = holder.Operator, holder.Department, holder.Fence
+	l.Holder, l.HolderDepartment, l.Fence = holder.Owner.Operator, holder.Owner.Department, holder.Fence
 	l.ExpiresTS, l.SecondsLeft = timestamp(holder.ExpiresAt), wholeSeconds(holder.Left)
 	l.Note = holder.Note
 }
@@ -123,7 +123,7 @@ func (l lockAnswer) object() string { return l.ObjectType + ":" + l.ObjectID }
 
 // lookUp asks who has the object now, and reports whether anybody does.
 func (l *lockAnswer) lookUp(ctx context.Context, s session, object applock.Object) (held bool, err error) {
-	lock, err := s.Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := s.Inquire(ctx, object)
 	if errors.Is(err, applock.ErrNotHeld) {
 		l.Outcome = applock.OutcomeFree
 		return false, nil

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) assertCommand() *cobra.Command {
-	var request applock.AssertRequest
+	var key applock.Key
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "assert OBJECT --operator O --fence N",
@@ -27,28 +27,28 @@ grant, has the object, or FREE when nobody has it (exit code 1).`,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.Fence = applock.Fence(fence.value)
-			return a.assert(ctx, args[0], request)
+			key.Fence = applock.Fence(fence.value)
+			return a.assert(ctx, args[0], key)
 		}),
 	}
-	a.operatorFlag(command, &request.Operator, "who should hold the object")
+	a.operatorFlag(command, &key.Operator, "who should hold the object")
 	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "the grant")
 	require(command, "fence")
 	return command
 }
 
-func (a *app) assert(ctx context.Context, text string, request applock.AssertRequest) error {
+func (a *app) assert(ctx context.Context, text string, key applock.Key) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {
 		return fmt.Errorf("assert: %w", err)
 	}
-	request.Object = object
+	key.Object = object
 	return a.call(ctx, "assert "+object.String(), func(ctx context.Context, s session) error {
-		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
-		err := s.Assert(ctx, request)
+		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
+		err := s.Assert(ctx, key)
 		if err == nil {
-			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeHeld, answer.OperatorID, request.Fence
+			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeHeld, answer.OperatorID, key.Fence
 			return a.answer(true, answer)
 		}
 		if !errors.Is(err, applock.ErrLost) {

@@ -20,7 +20,7 @@ import (
 	"github.com/applock/applock/applock/open"
 )
 
-// cleanUpTimeout bounds one step of removing what the demo has made.
+// cleanUpTimeout bounds one step of removing what the demo has made, unless --timeout is longer.
 const cleanUpTimeout = 30 * time.Second
 
 func (a *app) demoCommand() *cobra.Command {
@@ -219,7 +219,7 @@ func (a *app) newSchemaStage(ctx context.Context, dsn string) (stage, error) {
 
 // clearSchema removes the schema of a.
 func (a *app) clearSchema(ctx context.Context) error {
-	a.timeout = duration(cleanUpTimeout)
+	a.timeout = max(a.timeout, duration(cleanUpTimeout))
 	err := a.call(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
 		return migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{Force: true})
 	})

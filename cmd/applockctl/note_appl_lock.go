@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) noteCommand() *cobra.Command {
-	request := applock.NoteRequest{}
+	var key applock.Key
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "note OBJECT TEXT --operator O [--fence N]",
@@ -29,11 +29,11 @@ than --fence, holds the object, or FREE when nobody does (exit code 1).`,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.Fence, request.Note = applock.Fence(fence.value), args[1]
-			return a.noteObject(ctx, args[0], request)
+			key.Fence = applock.Fence(fence.value)
+			return a.noteObject(ctx, args[0], key, args[1])
 		}),
 	}
-	a.operatorFlag(command, &request.Operator, "who holds the object")
+	a.operatorFlag(command, &key.Operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "note it on this grant only; without it on whichever the operator has")
 	return command
@@ -53,15 +53,15 @@ func objectAndText(command *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) noteObject(ctx context.Context, text string, request applock.NoteRequest) error {
+func (a *app) noteObject(ctx context.Context, text string, key applock.Key, note string) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {
 		return fmt.Errorf("note: %w", err)
 	}
-	request.Object = object
+	key.Object = object
 	return a.call(ctx, "note "+object.String(), func(ctx context.Context, s session) error {
-		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
-		err := s.Note(ctx, request)
+		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
+		err := s.Note(ctx, key, note)
 		var held *applock.HeldError
 		switch {
 		case errors.As(err, &held):
@@ -73,7 +73,7 @@ func (a *app) noteObject(ctx context.Context, text string, request applock.NoteR
 			return err
 		default:
 			answer.Outcome = applock.OutcomeNoted
-			answer.Holder, answer.Note = answer.OperatorID, trim(request.Note)
+			answer.Holder, answer.Note = answer.OperatorID, trim(note)
 		}
 		return a.answer(err == nil, answer)
 	})

@@ -41,7 +41,7 @@ The operator is the one of the get: "$(hostname):$$" is the same in all commands
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request := applock.ReleaseRequest{Operator: operator, Fence: applock.Fence(fence.value), Actor: by, Reason: reason}
+			request := applock.ReleaseRequest{Key: applock.Key{Operator: operator, Fence: applock.Fence(fence.value)}, Actor: by, Reason: reason}
 			if flags.all {
 				return a.releaseAll(ctx, flags, request)
 			}
@@ -72,13 +72,13 @@ func requireActor(command *cobra.Command, by string) {
 }
 
 func (a *app) release(ctx context.Context, texts []string, request applock.ReleaseRequest) error {
-	if request.Fence != 0 && len(texts) > 1 {
+	if request.Key.Fence != 0 && len(texts) > 1 {
 		return fmt.Errorf("release: %w", &applock.InvalidError{Argument: "Fence", Reason: "is that of one object"})
 	}
 	return a.eachObject(ctx, "release", texts, lockAnswer{},
 		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
-			request.Object = object
-			answer := newAnswer(object, applock.Owner{Operator: request.Operator})
+			request.Key.Object = object
+			answer := newAnswer(object, applock.Owner{Operator: request.Key.Operator})
 			result, err := s.Release(ctx, request)
 			var held *applock.HeldError
 			switch {

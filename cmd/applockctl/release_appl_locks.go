@@ -8,12 +8,12 @@ import (
 
 // releaseAll is release --all.
 func (a *app) releaseAll(ctx context.Context, flags allFlags, request applock.ReleaseRequest) error {
-	operator := applock.Owner{Operator: request.Operator}
+	operator := applock.Owner{Operator: request.Key.Operator}
 	return a.changeAll(ctx, "release --all", whatIsDone(flags, "released"), lockAnswer{},
 		func(change applock.LockChange) record { return changedLock(change, operator, operator) },
 		func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error) {
 			return s.ReleaseAll(ctx, applock.ReleaseAllRequest{
-				Operator:   request.Operator,
+				Operator:   request.Key.Operator,
 				ObjectType: flags.objectType,
 				Actor:      request.Actor,
 				Reason:     request.Reason,

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) renewCommand() *cobra.Command {
-	var request applock.RenewRequest
+	var key applock.Key
 	var ttl duration
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
@@ -30,11 +30,11 @@ has the object, or FREE when nobody has it (exit code 1): then stop the work.`,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.Fence, request.TTL = applock.Fence(fence.value), time.Duration(ttl)
-			return a.renew(ctx, args[0], request)
+			key.Fence = applock.Fence(fence.value)
+			return a.renew(ctx, args[0], key, time.Duration(ttl))
 		}),
 	}
-	a.operatorFlag(command, &request.Operator, "who holds the object")
+	a.operatorFlag(command, &key.Operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
 	command.Flags().Var(&fence, "fence", "the grant")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before)")
@@ -42,15 +42,15 @@ has the object, or FREE when nobody has it (exit code 1): then stop the work.`,
 	return command
 }
 
-func (a *app) renew(ctx context.Context, text string, request applock.RenewRequest) error {
+func (a *app) renew(ctx context.Context, text string, key applock.Key, ttl time.Duration) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {
 		return fmt.Errorf("renew: %w", err)
 	}
-	request.Object = object
+	key.Object = object
 	return a.call(ctx, "renew "+object.String(), func(ctx context.Context, s session) error {
-		answer := newAnswer(object, applock.Owner{Operator: request.Operator})
-		grant, err := s.Renew(ctx, request)
+		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
+		grant, err := s.Renew(ctx, key, ttl)
 		var lost *applock.LostError
 		switch {
 		case errors.As(err, &lost) && lost.Holder == (applock.Holder{}):

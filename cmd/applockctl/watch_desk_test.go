@@ -184,6 +184,7 @@ func TestLookReadsItsWindow(t *testing.T) {
 	for _, id := range []string{"00001", "05001", "05003", "05021", "09999"} {
 		announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: id, OperatorID: "asmith"})
 	}
+	withFile(t, u, func(exec func(statement string)) { exec("UPDATE appl_lock_waiter SET expires_ts = 4102444800000000") })
 	var records bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&records, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client := testclient.Open(t, u.getenv(dsnVariable), "", logger)

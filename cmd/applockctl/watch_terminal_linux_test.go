@@ -184,8 +184,8 @@ func playWatch(t *testing.T, b binary) {
 	w.seeText(t, "release customer:42: Why?")
 	w.press(t, "ill today\r")
 	w.seeText(t, "Release customer:42. The lock of jdoe (sales)")
-	b.run(t.Context(), "release", "customer:42", "--operator", "jdoe").check(t, exitYes)
-	get("customer:42", "--operator", "jdoe", "--department", "sales")
+	// Another grant of the same operator, and no moment without one, in which the line would be gone.
+	b.run(t.Context(), "transfer", "customer:42", "--from", "jdoe", "--to", "jdoe", "--to-department", "sales", "--by", "boss").check(t, exitYes)
 	w.press(t, "y")
 	w.seeText(t, "is not that of the operator's grant")
 	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:42")+"  until") // the table has the new grant

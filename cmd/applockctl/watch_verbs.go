@@ -104,9 +104,7 @@ func planRelease(w wish) string {
 
 // doRelease names the grant that was shown: another one of the same operator stays.
 func doRelease(ctx context.Context, s session, w wish) (string, error) {
-	result, err := s.Release(ctx, applock.ReleaseRequest{
-		Object: w.lock.Object, Operator: w.lock.Owner.Operator, Fence: w.lock.Fence, Actor: w.by, Reason: w.reason,
-	})
+	result, err := s.Release(ctx, applock.ReleaseRequest{Key: w.lock.Key(), Actor: w.by, Reason: w.reason})
 	if err != nil {
 		return "", err
 	}

@@ -179,7 +179,7 @@ func TestComparison(t *testing.T) {
 			if !errors.As(err, &held) {
 				t.Fatalf("somebody else: %v", err)
 			}
-			says(t, rows["who has it, since when"][backend], "yes|in the", held.Holder.Operator == "JDOE")
+			says(t, rows["who has it, since when"][backend], "yes|in the", held.Holder.Owner.Operator == "JDOE")
 			_, err = lease.Transfer(t.Context(), applock.TransferLeaseRequest{To: request.Owner})
 			if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 				t.Fatal(err)

@@ -43,7 +43,7 @@ func (b bank) depositAround(ctx context.Context, id string, amount int) error {
 func (b bank) depositFenced(ctx context.Context, id string, amount int) error {
 	return b.locks.Do(ctx, walletLease(id), func(ctx context.Context, lease applock.Lease) error {
 		return b.execute(ctx, func(ctx context.Context, tx *sql.Tx) (account, error) {
-			err := b.client.WithSQLTx(tx).Assert(ctx, applock.AssertRequest{
+			err := b.client.WithSQLTx(tx).Assert(ctx, applock.Key{
 				Object: lease.Object(), Operator: lease.Owner().Operator, Fence: lease.Fence(),
 			})
 			if err != nil {
@@ -57,7 +57,7 @@ func (b bank) depositFenced(ctx context.Context, id string, amount int) error {
 // Right, and it does belong inside: serialize ends with the transaction. The connection waits, too.
 func (b bank) depositSerialized(ctx context.Context, id string, amount int) error {
 	return b.execute(ctx, func(ctx context.Context, tx *sql.Tx) (account, error) {
-		if err := b.client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: applock.Object{Type: "wallet", ID: id}}); err != nil {
+		if err := b.client.WithSQLTx(tx).Serialize(ctx, applock.Object{Type: "wallet", ID: id}); err != nil {
 			return account{}, err
 		}
 		return b.read(ctx, tx, id, amount)
@@ -215,7 +215,7 @@ func TestPlacementLost(t *testing.T) {
 	onEachProduct(t, newBank, func(t *testing.T, b bank) {
 		b.beforeBegin = func(ctx context.Context) error {
 			object := walletLease(wallet).Object
-			lock, err := b.client.Inquire(ctx, applock.InquireRequest{Object: object})
+			lock, err := b.client.Inquire(ctx, object)
 			if err != nil {
 				return err
 			}
@@ -249,7 +249,7 @@ func TestPlacementLost(t *testing.T) {
 
 func (b bank) releaseFor(t *testing.T, operator string) {
 	t.Helper()
-	released, err := b.client.Release(t.Context(), applock.ReleaseRequest{Object: walletLease(wallet).Object, Operator: operator})
+	released, err := b.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: walletLease(wallet).Object, Operator: operator}})
 	if err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Fatalf("release for %s: %v, %v", operator, released, err)
 	}

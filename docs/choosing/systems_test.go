@@ -64,7 +64,7 @@ func edit(ctx context.Context, client *applock.Client, customer string, operator
 	})
 	var held *applock.HeldError
 	if errors.As(err, &held) {
-		return fmt.Errorf("%s of %s is working on it: %w", held.Holder.Operator, held.Holder.Department, err)
+		return fmt.Errorf("%s of %s is working on it: %w", held.Holder.Owner.Operator, held.Holder.Owner.Department, err)
 	}
 	return err
 }
@@ -111,7 +111,7 @@ func Example_block() {
 		})
 	})
 	fmt.Println(err)
-	_, err = locks.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "import", ID: "prices"}})
+	_, err = locks.Inquire(ctx, applock.Object{Type: "import", ID: "prices"})
 	fmt.Println(errors.Is(err, applock.ErrNotHeld))
 	// Output:
 	// importing
@@ -178,7 +178,7 @@ func lead(ctx context.Context, locks applock.Locker, candidate string, work func
 func observe(ctx context.Context, client *applock.Client, changed func(leader string)) error {
 	last := applock.Fence(-1)
 	for {
-		lock, err := client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "leader", ID: "billing"}})
+		lock, err := client.Inquire(ctx, applock.Object{Type: "leader", ID: "billing"})
 		if err != nil && !errors.Is(err, applock.ErrNotHeld) {
 			return err
 		}
@@ -326,7 +326,7 @@ func Example_charge() {
 // number gives an invoice the next number, in the transaction that needs it: if that is rolled back, the number is the next
 // one's, and there is no gap.
 func number(ctx context.Context, client *applock.Client, tx *sql.Tx, invoice int) error {
-	if err := client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: applock.Object{Type: "sequence", ID: "invoice"}}); err != nil {
+	if err := client.WithSQLTx(tx).Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
 		return err
 	}
 	var next int
@@ -426,7 +426,7 @@ func Example_rebuild() {
 	err := rebuild(ctx, client, []string{"a-h", "i-p", "q-z"}, func(ctx context.Context, lease applock.Lease, batch string) error {
 		fmt.Println("writing", batch, "with a fence:", lease.Fence() > 0)
 		if batch == "i-p" {
-			released, err := client.Release(ctx, applock.ReleaseRequest{Object: lease.Object(), Operator: lease.Owner().Operator})
+			released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: lease.Object(), Operator: lease.Owner().Operator}})
 			fmt.Println("the supervisor:", released.Outcome, err)
 			fmt.Println("the lease:", errors.Is(lease.Renew(ctx), applock.ErrLost))
 		}
@@ -470,7 +470,7 @@ func Example_move() {
 		return nil
 	})
 	fmt.Println(err)
-	_, err = client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "wallet", ID: "W3"}})
+	_, err = client.Inquire(ctx, applock.Object{Type: "wallet", ID: "W3"})
 	fmt.Println(errors.Is(err, applock.ErrNotHeld))
 	// Output:
 	// true

@@ -43,7 +43,7 @@ func TestCaseEndsAfterEightHours(t *testing.T) {
 		t.Fatal(err)
 	}
 	locks.Advance(8 * time.Hour)
-	if _, err := locks.Client.Inquire(t.Context(), applock.InquireRequest{Object: request.Object}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := locks.Client.Inquire(t.Context(), request.Object); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("%v, want ErrNotHeld", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestLockAndDataInOneTransaction(t *testing.T) {
 	if err := openTicket(t.Context(), client, "13", asmith); err == nil {
 		t.Error("the table takes customer 13")
 	}
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "13"}}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(t.Context(), applock.Object{Type: "customer", ID: "13"}); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("the lock without its ticket: %v", err)
 	}
 	var tickets string

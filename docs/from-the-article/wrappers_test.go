@@ -308,19 +308,19 @@ func (s site) full(t *testing.T, verb string, words []string) string {
 	case "get":
 		_, err = s.client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: words[1], Department: words[2]}})
 	case "release":
-		_, err = s.client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: words[1]})
+		_, err = s.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: words[1]}})
 	case "transfer":
 		to := applock.Owner{Operator: words[2], Department: words[3]}
 		_, err = s.client.Transfer(ctx, applock.TransferRequest{Object: object, From: words[1], To: to})
 	case "inquire":
-		lock, err = s.client.Inquire(ctx, applock.InquireRequest{Object: object})
+		lock, err = s.client.Inquire(ctx, object)
 	default:
 		t.Fatalf("no verb %q", verb)
 	}
 	var held *applock.HeldError
 	switch {
 	case errors.As(err, &held):
-		return fmt.Sprintf("N|%s|%s", held.Holder.Operator, held.Holder.Department)
+		return fmt.Sprintf("N|%s|%s", held.Holder.Owner.Operator, held.Holder.Owner.Department)
 	case errors.Is(err, applock.ErrNotHeld):
 		return "N||"
 	case err != nil:
@@ -342,7 +342,7 @@ func testSevenDays(t *testing.T, s site) {
 			t.Fatal(err)
 		}
 		s.play(t, session, line)
-		lock, err := s.client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		lock, err := s.client.Inquire(t.Context(), object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +371,7 @@ func (s site) checkPolicy(t *testing.T, session querier) {
 		t.Fatal(err)
 	}
 	s.play(t, session, "get 7 JDOE CS -> Y||")
-	lock, err := s.client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "customer", ID: "7"}})
+	lock, err := s.client.Inquire(t.Context(), applock.Object{Type: "customer", ID: "7"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,14 +41,14 @@ func Facade(client *applock.Client) Executor {
 		case "purge":
 			return purgeThroughFacade(ctx, client, args)
 		case "assert":
-			err := client.Assert(ctx, applock.AssertRequest{
+			err := client.Assert(ctx, applock.Key{
 				Object:   object(args),
 				Operator: args["operator_id"],
 				Fence:    applock.Fence(number(args, "fence")),
 			})
 			return AnswerOrError(Answer{Words: []string{"ok"}}, err)
 		case "serialize":
-			return AnswerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, applock.SerializeRequest{Object: object(args)}))
+			return AnswerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, object(args)))
 		case "waiters":
 			return waitersThroughFacade(ctx, client, args)
 		case "stats":
@@ -107,8 +107,8 @@ func permitOf(outcome db.Outcome, slot applock.Object, holder applock.Holder) db
 	return db.Permit{
 		Outcome:      outcome,
 		SlotID:       slot.ID,
-		OperatorID:   holder.Operator,
-		DepartmentID: holder.Department,
+		OperatorID:   holder.Owner.Operator,
+		DepartmentID: holder.Owner.Department,
 		Fence:        int64(holder.Fence),
 		ExpiresTS:    holder.ExpiresAt,
 		SecondsLeft:  wholeSeconds(holder.Left),
@@ -201,13 +201,7 @@ func changesAnswer(changes []applock.LockChange, err error) (Answer, error) {
 }
 
 func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	result, err := client.Release(ctx, applock.ReleaseRequest{
-		Object:   object(args),
-		Operator: args["operator_id"],
-		Fence:    applock.Fence(number(args, "fence")),
-		Actor:    args["actor_id"],
-		Reason:   args["reason"],
-	})
+	result, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object(args), Operator: args["operator_id"], Fence: applock.Fence(number(args, "fence"))}, Actor: args["actor_id"], Reason: args["reason"]})
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
@@ -215,12 +209,7 @@ func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args
 }
 
 func noteThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	err := client.Note(ctx, applock.NoteRequest{
-		Object:   object(args),
-		Operator: args["operator_id"],
-		Fence:    applock.Fence(number(args, "fence")),
-		Note:     args["note"],
-	})
+	err := client.Note(ctx, applock.Key{Object: object(args), Operator: args["operator_id"], Fence: applock.Fence(number(args, "fence"))}, args["note"])
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
@@ -231,7 +220,7 @@ func noteThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 }
 
 func inquireThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: object(args)})
+	lock, err := client.Inquire(ctx, object(args))
 	if errors.Is(err, applock.ErrNotHeld) {
 		return InquireAnswer(db.InquireApplLockResult{OkFL: db.No}), nil
 	}
@@ -534,7 +523,7 @@ func heldAnswer(err error) (Answer, bool) {
 		return Answer{}, false
 	}
 	holder := held.Holder
-	return yesOrNo(db.No, db.Held, holder.Operator, holder.Department, 0, end{at: holder.ExpiresAt, left: holder.Left, note: holder.Note}), true
+	return yesOrNo(db.No, db.Held, holder.Owner.Operator, holder.Owner.Department, 0, end{at: holder.ExpiresAt, left: holder.Left, note: holder.Note}), true
 }
 
 // AnswerOrError turns the errors that the contract knows into answers.

@@ -3487,7 +3487,8 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 --            whichever call did it; what another call has made shorter since has no row.
 --            A grant that ends between v_now and S1 is renewed as of v_now: nobody can have held the object meanwhile, since then
 --            the fence would be another one.
---            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in between.
+--            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in between; of
+--            a grant that has ended since, expires_ts is the end that was asked for, although the lock may have lasted longer.
 -- Differs    A refused get in a transaction locks the row: S1 tries again what it has passed over, up to a hundred grants, for some 30 ms.
 --            S0, S2 and S3 are plain reads. If S1 has not renewed all at once, what is released or taken before S3 is FREE or HELD. In the
 --            case of a clock that was set back, what is passed over is not tried again.

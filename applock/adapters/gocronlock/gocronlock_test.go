@@ -101,7 +101,7 @@ func TestTwoSchedulersRunAJobOnce(t *testing.T) {
 		client := testclient.Open(t, dsn, "", nil)
 		refused, ran := make(chan error, 1), make(chan applock.Lock, 2)
 		job := func(ctx context.Context) error {
-			lock, err := client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "job", ID: "nightly"}})
+			lock, err := client.Inquire(ctx, applock.Object{Type: "job", ID: "nightly"})
 			<-refused
 			ran <- lock
 			return err
@@ -130,7 +130,7 @@ func TestTwoSchedulersRunAJobOnce(t *testing.T) {
 		if len(ran) > 0 {
 			t.Error("both ran the job")
 		}
-		if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: held.Object}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := client.Inquire(t.Context(), held.Object); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire: %v, want the job to be free", err)
 		}
 	})
@@ -182,7 +182,7 @@ func TestAtLeastEnds(t *testing.T) {
 		if err := lock.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		left, err := client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "job", ID: "short"}})
+		left, err := client.Inquire(t.Context(), applock.Object{Type: "job", ID: "short"})
 		if err != nil || left.Left > 110*time.Second || left.Owner.Operator == "" {
 			t.Errorf("left: %+v, %v", left, err)
 		}
@@ -193,7 +193,7 @@ func TestAtLeastEnds(t *testing.T) {
 		if err := lock.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, err = client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "job", ID: "long"}})
+		_, err = client.Inquire(t.Context(), applock.Object{Type: "job", ID: "long"})
 		if !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire: %v, want the job to be free", err)
 		}
@@ -263,9 +263,7 @@ func TestALostLock(t *testing.T) {
 		causes := make(chan error, 1)
 		s.once(t, func(ctx context.Context) {
 			lease := s.locker.Lease("nightly")
-			_, err := client.Release(ctx, applock.ReleaseRequest{
-				Object: lease.Object(), Operator: lease.Owner().Operator, Fence: lease.Fence(),
-			})
+			_, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: lease.Object(), Operator: lease.Owner().Operator, Fence: lease.Fence()}})
 			if err != nil {
 				causes <- err
 				return

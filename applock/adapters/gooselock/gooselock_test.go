@@ -144,7 +144,7 @@ func TestTwoProvidersTakeTurns(t *testing.T) {
 			t.Errorf("the migration was applied %d times", applied.Load())
 		}
 		object := applock.Object{Type: "goose", ID: "migrations"}
-		if _, err := watching.Inquire(t.Context(), applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := watching.Inquire(t.Context(), object); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire: %v, want the lock to be free", err)
 		}
 	})
@@ -185,11 +185,11 @@ func TestALostLock(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		client := testclient.Open(t, p.DSN, "", nil)
 		_, err := p.mustProvider(t, mustNew(t, client, gooselock.Config{}), func(ctx context.Context) error {
-			lock, err := client.Inquire(ctx, applock.InquireRequest{Object: applock.Object{Type: "goose", ID: "migrations"}})
+			lock, err := client.Inquire(ctx, applock.Object{Type: "goose", ID: "migrations"})
 			if err != nil {
 				return err
 			}
-			_, err = client.Release(ctx, applock.ReleaseRequest{Object: lock.Object, Operator: lock.Owner.Operator, Fence: lock.Fence})
+			_, err = client.Release(ctx, applock.ReleaseRequest{Key: lock.Key()})
 			return err
 		}).Up(t.Context())
 		if !errors.Is(err, applock.ErrLost) {

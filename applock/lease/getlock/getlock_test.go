@@ -135,7 +135,7 @@ func TestOtherLanguages(t *testing.T) {
 		}
 		_, err = leases.TryAcquire(t.Context(), request(customer("42")))
 		var held *applock.HeldError
-		if want := fmt.Sprintf("session %d", session); !errors.As(err, &held) || held.Holder.Operator != want {
+		if want := fmt.Sprintf("session %d", session); !errors.As(err, &held) || held.Holder.Owner.Operator != want {
 			t.Errorf("refused: %v, want %q as the holder", err, want)
 		}
 		waiter := make(chan error, 1)

@@ -120,8 +120,8 @@ func (s subject) requireRefusal(err error, object applock.Object, holder string)
 	switch {
 	case !errors.As(err, &held) || held.Object != object:
 		s.t.Fatalf("Get of %s, which %s has: %v, want a *HeldError for it", object, holder, err)
-	case s.kind.Owners && held.Holder.Operator != holder:
-		s.t.Fatalf("Get of %s was refused because of %q, want %q", object, held.Holder.Operator, holder)
+	case s.kind.Owners && held.Holder.Owner.Operator != holder:
+		s.t.Fatalf("Get of %s was refused because of %q, want %q", object, held.Holder.Owner.Operator, holder)
 	}
 }
 

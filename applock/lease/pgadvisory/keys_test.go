@@ -81,7 +81,7 @@ func (e existingProgram) excludes(t *testing.T, leases *lease.Leases, object app
 	e.call(t, "pg_advisory_lock")
 	_, err := leases.TryAcquire(t.Context(), request(object))
 	var held *applock.HeldError
-	if want := fmt.Sprintf("session %d ()", e.conn.PgConn().PID()); !errors.As(err, &held) || held.Holder.Operator != want {
+	if want := fmt.Sprintf("session %d ()", e.conn.PgConn().PID()); !errors.As(err, &held) || held.Holder.Owner.Operator != want {
 		t.Errorf("refused: %v, want %q as the holder", err, want)
 	}
 	waiter := make(chan error, 1)

@@ -110,7 +110,7 @@ func TestOtherLanguages(t *testing.T) {
 		}
 		_, err := leases.TryAcquire(t.Context(), request(customer("42")))
 		var held *applock.HeldError
-		if want := fmt.Sprintf("session %d ()", other.PgConn().PID()); !errors.As(err, &held) || held.Holder.Operator != want {
+		if want := fmt.Sprintf("session %d ()", other.PgConn().PID()); !errors.As(err, &held) || held.Holder.Owner.Operator != want {
 			t.Errorf("refused: %v, want %q as the holder", err, want)
 		}
 		waiter := make(chan error, 1)
@@ -281,7 +281,7 @@ func TestProgramName(t *testing.T) {
 		}
 		_, err = mustOpen(t, configOf(place)).TryAcquire(t.Context(), request(object))
 		var held *applock.HeldError
-		if !errors.As(err, &held) || !regexp.MustCompile(pattern).MatchString(held.Holder.Operator) {
+		if !errors.As(err, &held) || !regexp.MustCompile(pattern).MatchString(held.Holder.Owner.Operator) {
 			t.Errorf("refused: %v, want the holder to match %s", err, pattern)
 		}
 		if err := lease.Release(t.Context()); err != nil {

@@ -136,7 +136,7 @@ func startLoad(t *testing.T, client *applock.Client, handle *sql.DB) *load {
 				l.facade.Add(1)
 				_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}})
 				if err == nil {
-					_, err = client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: operator})
+					_, err = client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: operator}})
 				}
 				if err != nil {
 					t.Errorf("through the façade: %v", err)

@@ -272,7 +272,7 @@ func TestDeadlockIsRepeated(t *testing.T) {
 		}
 		_, err := getThroughFacade(t.Context(), testclient.DB2(t, pool))
 		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Operator != "KIM" || held.Holder.Department != "CS" || !held.Holder.ExpiresAt.Equal(moment("p_expires_ts")) || held.Holder.Left != time.Minute {
+		if !errors.As(err, &held) || held.Holder.Owner.Operator != "KIM" || held.Holder.Owner.Department != "CS" || !held.Holder.ExpiresAt.Equal(moment("p_expires_ts")) || held.Holder.Left != time.Minute {
 			t.Errorf("error = %v, want KIM to hold it", err)
 		}
 		checkSentinels(t, err, applock.ErrHeld)
@@ -358,7 +358,7 @@ func TestUnknownOutcome(t *testing.T) {
 			return err
 		}, true},
 		"Release": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"})
+			_, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}})
 			return err
 		}, true},
 		"Transfer": {func(ctx context.Context, client *applock.Client) error {
@@ -370,11 +370,11 @@ func TestUnknownOutcome(t *testing.T) {
 			return err
 		}, true},
 		"Inquire": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Inquire(ctx, applock.InquireRequest{Object: object})
+			_, err := client.Inquire(ctx, object)
 			return err
 		}, false},
 		"Assert": {func(ctx context.Context, client *applock.Client) error {
-			return client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "JDOE", Fence: 1})
+			return client.Assert(ctx, applock.Key{Object: object, Operator: "JDOE", Fence: 1})
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (o operations) Get(
 
 // Release is [lease.Backend.Release].
 func (o operations) Release(ctx context.Context, grant applock.Grant) error {
-	request := applock.ReleaseRequest{Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence}
+	request := applock.ReleaseRequest{Key: grant.Key()}
 	released, err := o.client.Release(ctx, request)
 	if err == nil && released.Outcome != applock.OutcomeReleased {
 		return applock.ErrNotHeld
@@ -79,9 +79,7 @@ func (o operations) Release(ctx context.Context, grant applock.Grant) error {
 func (o operations) Renew(ctx context.Context, renewals []lease.Renewal) (answers []lease.Renewed, err error) {
 	for _, renewal := range renewals {
 		grant := renewal.Grant
-		renewed, err := o.client.Renew(ctx, applock.RenewRequest{
-			Object: grant.Object, Operator: grant.Owner.Operator, Fence: grant.Fence, TTL: renewal.TTL,
-		})
+		renewed, err := o.client.Renew(ctx, grant.Key(), renewal.TTL)
 		if err != nil && !errors.Is(err, applock.ErrLost) {
 			return answers, err
 		}
@@ -96,11 +94,11 @@ func releaseForHolder(t testing.TB, bridge *hsqldb.Bridge, name string, object a
 	handle := bridge.Again(name)
 	defer func() { _ = handle.Close() }()
 	client := testclient.DB2(t, handle)
-	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(t.Context(), object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := applock.ReleaseRequest{Object: object, Operator: lock.Owner.Operator}
+	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: lock.Owner.Operator}}
 	if released, err := client.Release(t.Context(), request); err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Fatalf("release: %v, %v", released, err)
 	}
@@ -126,14 +124,14 @@ func TestGrantsByFenceOnHSQLDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held *applock.HeldError
-	if _, err := client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Operator != "HOST" {
+	if _, err := client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Owner.Operator != "HOST" {
 		t.Errorf("the second run: %v", err)
 	}
-	renewed, err := client.Renew(t.Context(), applock.RenewRequest{Object: object, Operator: "HOST", Fence: grant.Fence})
+	renewed, err := client.Renew(t.Context(), applock.Key{Object: object, Operator: "HOST", Fence: grant.Fence}, 0)
 	if err != nil || renewed.Left != applock.DefaultTTL {
 		t.Errorf("renewed: %v, %v", renewed, err)
 	}
-	_, err = client.Renew(t.Context(), applock.RenewRequest{Object: object, Operator: "HOST", Fence: grant.Fence - 1})
+	_, err = client.Renew(t.Context(), applock.Key{Object: object, Operator: "HOST", Fence: grant.Fence - 1}, 0)
 	if !errors.Is(err, applock.ErrLost) {
 		t.Errorf("by another fence: %v", err)
 	}

@@ -41,7 +41,7 @@ func timeIsUTC(t *testing.T, databases hsqldbDatabases) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	lock, err := client.Inquire(t.Context(), object)
 	if err != nil {
 		t.Fatal(err)
 	}

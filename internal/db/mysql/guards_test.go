@@ -409,7 +409,7 @@ func TestSerializeNeedsItsRows(t *testing.T) {
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
-			err := place.Client.WithSQLTx(tx).Serialize(t.Context(), applock.SerializeRequest{Object: applock.Object{Type: "customer", ID: "1"}})
+			err := place.Client.WithSQLTx(tx).Serialize(t.Context(), applock.Object{Type: "customer", ID: "1"})
 			if !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("serialize: %v, want ErrSchema", err)
 			}
@@ -858,7 +858,7 @@ func TestTimeZonesAgree(t *testing.T) {
 				t.Errorf("client %d: expires in %s, want 1h", i, left)
 			}
 			for j, other := range clients {
-				if lock, err := other.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
+				if lock, err := other.Inquire(t.Context(), object); err != nil || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
 					t.Errorf("taken by client %d until %s, client %d sees %s, %v", i, grant.ExpiresAt, j, lock.ExpiresAt, err)
 				}
 			}
@@ -1100,7 +1100,7 @@ func TestMigrationsRunAgain(t *testing.T) {
 		if done, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil || len(done.Steps) != 2 {
 			t.Fatalf("migrate up again: %v, %v, want both migrations", done, err)
 		}
-		if lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || lock.Fence != grant.Fence {
+		if lock, err := place.Client.Inquire(t.Context(), object); err != nil || lock.Fence != grant.Fence {
 			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
 		}
 		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {

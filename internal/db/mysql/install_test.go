@@ -65,7 +65,7 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 	}
 	var held *applock.HeldError
 	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}}); !errors.As(err, &held) ||
-		held.Holder.Operator != "O'Brien" {
+		held.Holder.Owner.Operator != "O'Brien" {
 		t.Errorf("get: %v, want held by O'Brien", err)
 	}
 	if _, err := client.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "a:b"}}); !errors.Is(err, applock.ErrInvalid) {
@@ -75,7 +75,7 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil {
+	if err := client.Assert(ctx, applock.Key{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil {
 		t.Error(err)
 	}
 	for listed, err := range client.List(ctx, applock.ListRequest{Operator: "ASMITH"}) {
@@ -88,13 +88,13 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := client.WithSQLTx(tx).Serialize(ctx, applock.SerializeRequest{Object: object}); err != nil {
+	if err := client.WithSQLTx(tx).Serialize(ctx, object); err != nil {
 		t.Error(err)
 	}
-	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: lock.Fence}); err != nil || released.Outcome != applock.OutcomeReleased {
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "ASMITH", Fence: lock.Fence}}); err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Errorf("release: %v, %v", released, err)
 	}
-	if _, err := client.Inquire(ctx, applock.InquireRequest{Object: object}); !errors.Is(err, applock.ErrNotHeld) {
+	if _, err := client.Inquire(ctx, object); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("inquire: %v, want ErrNotHeld", err)
 	}
 	if _, err := client.Purge(ctx, applock.PurgeRequest{}); err != nil {
@@ -200,13 +200,13 @@ func TestSchemasAreIndependent(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if lock, err := second.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "ASMITH" {
+		if lock, err := second.Inquire(ctx, object); err != nil || lock.Owner.Operator != "ASMITH" {
 			t.Errorf("inquire: %v, %v, want ASMITH", lock, err)
 		}
 		if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
-		if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {
+		if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
 			t.Errorf("inquire: %v, %v, want JDOE", lock, err)
 		}
 		for _, name := range []string{"Locks", "a b", "x`; DROP DATABASE applock; --", strings.Repeat("x", 31), "1st"} {

@@ -128,7 +128,7 @@ func TestOnlyReleasesOfLeasesAreNotFlushed(t *testing.T) {
 		}
 	}
 	get := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
-	release := applock.ReleaseRequest{Object: get.Object, Operator: "JDOE"}
+	release := applock.ReleaseRequest{Key: applock.Key{Object: get.Object, Operator: "JDOE"}}
 	for range 2 { // on connections that have released lazily, too
 		if _, err := lazy.Get(t.Context(), get); err != nil {
 			t.Fatal(err)
@@ -182,11 +182,11 @@ func TestCrashAfterTheReleaseOfALease(t *testing.T) {
 		}
 	}
 	server.crash(t)
-	taken, err := client.Inquire(t.Context(), applock.InquireRequest{Object: crashLease("taken", 0).Object})
+	taken, err := client.Inquire(t.Context(), crashLease("taken", 0).Object)
 	if err != nil || taken.Owner.Operator != "ASMITH" {
 		t.Errorf("the object that was taken after its release is held by %s, %v", taken.Owner, err)
 	}
-	undone, err := client.Inquire(t.Context(), applock.InquireRequest{Object: crashLease("free", 0).Object})
+	undone, err := client.Inquire(t.Context(), crashLease("free", 0).Object)
 	if err != nil {
 		t.Fatalf("the release survived, so that the crash shows nothing: %v", err)
 	}

@@ -167,7 +167,7 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := former.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+	if _, err := former.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}}); err != nil {
 		t.Fatal(err)
 	}
 	released := value[time.Time](t, tx, "SELECT released_ts FROM applock.appl_lock")
@@ -175,7 +175,7 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiter.Wait()
-	lock, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: object})
+	lock, err := place.Client.Inquire(ctx, object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestLostAnswerIsUnknownOutcome(t *testing.T) {
 			if _, err := client.Get(t.Context(), request); err != nil { // prepared and described by now
 				t.Fatal(err)
 			}
-			if _, err := place.Client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "JDOE"}); err != nil {
+			if _, err := place.Client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}}); err != nil {
 				t.Fatal(err)
 			}
 			proxy.loseAnswers()
@@ -273,7 +273,7 @@ func TestLostAnswerIsUnknownOutcome(t *testing.T) {
 				t.Errorf("get: %v, want ErrOutcomeUnknown", err)
 			}
 			// A mode that describes first has lost that answer, and nothing has happened.
-			if _, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil && mode != "describe_exec" {
+			if _, err := place.Client.Inquire(t.Context(), object); err != nil && mode != "describe_exec" {
 				t.Errorf("inquire: %v, want the lock", err)
 			}
 		})
@@ -339,7 +339,7 @@ func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
 	}
 	var held *applock.HeldError
 	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}}); !errors.As(err, &held) ||
-		held.Holder.Operator != "O'Brien" || held.Holder.Department != `"x"\` || held.Holder.ExpiresAt.IsZero() {
+		held.Holder.Owner.Operator != "O'Brien" || held.Holder.Owner.Department != `"x"\` || held.Holder.ExpiresAt.IsZero() {
 		t.Fatalf("get: %v, want held by O'Brien", err)
 	}
 	for lock, err := range client.List(ctx, applock.ListRequest{ObjectType: object.Type, Operator: "O'Brien"}) {
@@ -351,14 +351,14 @@ func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil {
+	if err := client.Assert(ctx, applock.Key{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil {
 		t.Error(err)
 	}
-	if err := client.Assert(ctx, applock.AssertRequest{Object: object, Operator: "O'Brien", Fence: grant.Fence}); !errors.Is(err, applock.ErrLost) ||
+	if err := client.Assert(ctx, applock.Key{Object: object, Operator: "O'Brien", Fence: grant.Fence}); !errors.Is(err, applock.ErrLost) ||
 		!errors.Is(err, applock.ErrNotHeld) || !strings.Contains(err.Error(), "ASMITH holds it") {
 		t.Errorf("assert: %v, want ErrLost that names ASMITH", err)
 	}
-	if released, err := client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH", Fence: grant.Fence}); err != nil || released.Outcome != applock.OutcomeReleased {
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "ASMITH", Fence: grant.Fence}}); err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Errorf("release: %v, %v", released, err)
 	}
 }

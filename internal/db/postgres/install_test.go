@@ -86,7 +86,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 	if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := first.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil || lock.Owner.Operator != "JDOE" {
+	if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
 		t.Errorf("inquire: %v, %v, want JDOE", lock, err)
 	}
 	for _, name := range []string{"Locks", "a b", `x"; DROP SCHEMA applock; --`, strings.Repeat("x", 31), "1st"} {

@@ -91,7 +91,7 @@ func TestOnlyUpCreatesTheFile(t *testing.T) {
 		_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
 		return err
 	}
-	_, inquireErr := client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	_, inquireErr := client.Inquire(t.Context(), object)
 	_, statusErr := migrate.Status(t.Context(), client, migrate.StatusRequest{})
 	_, downErr := migrate.Down(t.Context(), client, migrate.DownRequest{})
 	for _, err := range []error{get(), inquireErr, statusErr, downErr} {

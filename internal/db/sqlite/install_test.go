@@ -125,14 +125,14 @@ func TestRefusalDoesNotWait(t *testing.T) {
 	if _, err := place.Client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "ASMITH"}}); !errors.Is(err, applock.ErrHeld) {
 		t.Errorf("get: %v, want ErrHeld", err)
 	}
-	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "ASMITH"}); !errors.Is(err, applock.ErrHeld) {
+	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "ASMITH"}}); !errors.Is(err, applock.ErrHeld) {
 		t.Errorf("release: %v, want ErrHeld", err)
 	}
 	transfer := applock.TransferRequest{Object: object, From: "ASMITH", To: applock.Owner{Operator: "BROWN"}}
 	if _, err := place.Client.Transfer(ctx, transfer); !errors.Is(err, applock.ErrHeld) {
 		t.Errorf("transfer: %v, want ErrHeld", err)
 	}
-	if _, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: object}); err != nil {
+	if _, err := place.Client.Inquire(ctx, object); err != nil {
 		t.Errorf("inquire: %v", err)
 	}
 }

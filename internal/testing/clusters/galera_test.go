@@ -184,7 +184,7 @@ func (n *mysqlNode) answersNothing(t *testing.T, o applock.Object) {
 	t.Helper()
 	const code = 1047 // WSREP has not yet prepared node for application use
 	client := n.seat(t, nil).client
-	_, err := client.Inquire(limited(t, loadCall), applock.InquireRequest{Object: o})
+	_, err := client.Inquire(limited(t, loadCall), o)
 	if answer, found := errors.AsType[*mysql.MySQLError](err); !found || answer.Number != code {
 		t.Errorf("node %d: inquire says %v, want error %d", n.number, err, code)
 	}
@@ -209,7 +209,7 @@ func TestGaleraAssertion(t *testing.T) {
 	t.Run("one writer", func(t *testing.T) {
 		o := applock.Object{Type: loadType, ID: "one writer"}
 		first, tx := assertAndWrite(t, here, o)
-		_, err := here.client.Release(t.Context(), applock.ReleaseRequest{Object: o, Operator: "JDOE", Fence: first.Fence})
+		_, err := here.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: "JDOE", Fence: first.Fence}})
 		if !errors.Is(err, applock.ErrBusy) {
 			t.Errorf("release before the commit: %v, want ErrBusy", err)
 		}
@@ -222,7 +222,7 @@ func TestGaleraAssertion(t *testing.T) {
 		_, tx := assertAndWrite(t, here, o)
 		passOn(t, there, o)
 		// This read waits until the node has applied all that.
-		if _, err := c[0].seat(t, map[string]string{"wsrep_sync_wait": "7"}).client.Inquire(t.Context(), applock.InquireRequest{Object: o}); err != nil {
+		if _, err := c[0].seat(t, map[string]string{"wsrep_sync_wait": "7"}).client.Inquire(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.Commit(); err == nil {
@@ -249,9 +249,7 @@ func TestGaleraAssertion(t *testing.T) {
 		for try := range 5 {
 			o := applock.Object{Type: loadType, ID: fmt.Sprint("renewed ", try)}
 			first, tx := assertAndWrite(t, here, o)
-			_, err := here.client.WithSQLTx(tx).Renew(t.Context(), applock.RenewRequest{
-				Object: o, Operator: "JDOE", Fence: first.Fence, TTL: time.Hour,
-			})
+			_, err := here.client.WithSQLTx(tx).Renew(t.Context(), applock.Key{Object: o, Operator: "JDOE", Fence: first.Fence}, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +272,7 @@ func assertAndWrite(t *testing.T, s mysqlSeat, o applock.Object) (applock.Grant,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
-	err = s.client.WithSQLTx(tx).Assert(t.Context(), applock.AssertRequest{Object: o, Operator: "JDOE", Fence: grant.Fence})
+	err = s.client.WithSQLTx(tx).Assert(t.Context(), applock.Key{Object: o, Operator: "JDOE", Fence: grant.Fence})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +286,7 @@ func assertAndWrite(t *testing.T, s mysqlSeat, o applock.Object) (applock.Grant,
 func passOn(t *testing.T, s mysqlSeat, o applock.Object) applock.Grant {
 	t.Helper()
 	for deadline := time.Now().Add(mysqlLimit); ; time.Sleep(time.Millisecond) {
-		released, err := s.client.Release(t.Context(), applock.ReleaseRequest{Object: o, Operator: "JDOE"})
+		released, err := s.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: "JDOE"}})
 		if err == nil && released.Outcome == applock.OutcomeReleased {
 			break
 		}
@@ -307,7 +305,7 @@ func TestGaleraStaleRead(t *testing.T) {
 	here := c[0].seat(t, nil)
 	careless, careful := c[1].seat(t, nil), c[1].seat(t, map[string]string{"wsrep_sync_wait": "7"})
 	for _, s := range []mysqlSeat{careless, careful} {
-		if _, err := s.client.Inquire(t.Context(), applock.InquireRequest{Object: o}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := s.client.Inquire(t.Context(), o); !errors.Is(err, applock.ErrNotHeld) {
 			t.Fatal(err)
 		}
 	}
@@ -320,7 +318,7 @@ func TestGaleraStaleRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	grant := mustGet(t, here.client, o, "JDOE")
-	if held, err := careless.client.Inquire(t.Context(), applock.InquireRequest{Object: o}); !errors.Is(err, applock.ErrNotHeld) {
+	if held, err := careless.client.Inquire(t.Context(), o); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("without wsrep_sync_wait: %v, %v, want nobody, which is stale", held, err)
 	}
 	type answer struct {
@@ -329,7 +327,7 @@ func TestGaleraStaleRead(t *testing.T) {
 	}
 	told := make(chan answer, 1)
 	go func() {
-		lock, err := careful.client.Inquire(t.Context(), applock.InquireRequest{Object: o})
+		lock, err := careful.client.Inquire(t.Context(), o)
 		told <- answer{lock, err}
 	}()
 	select {

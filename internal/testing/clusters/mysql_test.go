@@ -225,7 +225,7 @@ func TestGroupReplicationSecondary(t *testing.T) {
 func (n *mysqlNode) refuses(t *testing.T, object applock.Object, grant applock.Grant) {
 	t.Helper()
 	client := n.seat(t, nil).client
-	if held, err := client.Inquire(t.Context(), applock.InquireRequest{Object: object}); err != nil || held.Fence != grant.Fence {
+	if held, err := client.Inquire(t.Context(), object); err != nil || held.Fence != grant.Fence {
 		t.Errorf("node %d: inquire: %v, %v", n.number, held, err)
 	}
 	for lock, err := range client.List(t.Context(), applock.ListRequest{ObjectType: object.Type}) {
@@ -251,9 +251,9 @@ func changesOf(ctx context.Context, client *applock.Client, object applock.Objec
 	_, answers["get of a free object"] = client.Get(ctx, applock.GetRequest{
 		Object: applock.Object{Type: object.Type, ID: "free"}, Owner: applock.Owner{Operator: "ASMITH"},
 	})
-	_, answers["release"] = client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: "JDOE"})
+	_, answers["release"] = client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}})
 	_, answers["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: applock.Owner{Operator: "ASMITH"}})
-	_, answers["renew"] = client.Renew(ctx, applock.RenewRequest{Object: object, Operator: "JDOE", Fence: fence, TTL: time.Hour})
+	_, answers["renew"] = client.Renew(ctx, applock.Key{Object: object, Operator: "JDOE", Fence: fence}, time.Hour)
 	return answers
 }
 
@@ -276,13 +276,13 @@ func TestGroupReplicationStaleAfterFailover(t *testing.T) {
 				brakes = append(brakes, n.brake(t))
 			}
 			g[0].exec(t, "UPDATE "+mysqlDatabase+".brake SET n = 1")
-			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: o, Operator: "JDOE"}); err != nil {
+			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: "JDOE"}}); err != nil {
 				t.Fatal(err)
 			}
 			second := mustGet(t, client, o, "ASMITH")
 			g[0].kill()
 			next := g.elected(t, g[0])
-			held, err := next.seat(t, nil).client.Inquire(limited(t, 10*time.Second), applock.InquireRequest{Object: o})
+			held, err := next.seat(t, nil).client.Inquire(limited(t, 10*time.Second), o)
 			if stale && held.Fence != first.Fence {
 				t.Errorf("at first inquire says %v, %v, want the grant of before", held, err)
 			}
@@ -301,7 +301,7 @@ func TestGroupReplicationStaleAfterFailover(t *testing.T) {
 			}
 			now := g.awaitPrimary(t, next, g[0])
 			now.await(t, "the grant is there", func(ctx context.Context) bool {
-				held, err := now.seat(t, nil).client.Inquire(ctx, applock.InquireRequest{Object: o})
+				held, err := now.seat(t, nil).client.Inquire(ctx, o)
 				return err == nil && held.Fence == second.Fence && held.Owner.Operator == "ASMITH"
 			})
 			_, err = now.seat(t, nil).client.Get(t.Context(), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "XSMITH"}})

@@ -248,13 +248,13 @@ func (l *load) hold(seat mysqlSeat, object, operator string, turn int) error {
 	l.mutex.Lock()
 	g.gone = l.now()
 	l.mutex.Unlock()
-	_, err = seat.client.Release(ctx, applock.ReleaseRequest{Object: o, Operator: operator, Fence: g.fence})
+	_, err = seat.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: operator, Fence: g.fence}})
 	return err
 }
 
 func (l *load) look(ctx context.Context, seat mysqlSeat, o applock.Object) error {
 	from := l.now()
-	held, err := seat.client.Inquire(ctx, applock.InquireRequest{Object: o})
+	held, err := seat.client.Inquire(ctx, o)
 	if err != nil && !errors.Is(err, applock.ErrNotHeld) {
 		return err
 	}
@@ -271,7 +271,7 @@ func (l *load) write(ctx context.Context, seat mysqlSeat, g *loadGrant, id strin
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // of what was committed it is none
-	err = seat.client.WithSQLTx(tx).Assert(ctx, applock.AssertRequest{
+	err = seat.client.WithSQLTx(tx).Assert(ctx, applock.Key{
 		Object: applock.Object{Type: loadType, ID: g.object}, Operator: g.operator, Fence: g.fence,
 	})
 	if err != nil {

@@ -175,7 +175,7 @@ func TestPatroniWaiter(t *testing.T) {
 	c.complete(t, true)
 	c.blind(t)
 	began = time.Now()
-	if _, err := holder.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "HOLDER", Fence: grant.Fence}); err != nil {
+	if _, err := holder.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "HOLDER", Fence: grant.Fence}}); err != nil {
 		t.Fatal(err)
 	}
 	select {

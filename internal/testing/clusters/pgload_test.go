@@ -124,7 +124,7 @@ func (l *pgLoad) round(ctx context.Context, pool *pgxpool.Pool, client *applock.
 		if released := time.Now(); released.Before(g.ended) {
 			g.ended = released
 		}
-		if _, err := client.Release(calling, applock.ReleaseRequest{Object: o, Operator: operator, Fence: g.fence}); err != nil {
+		if _, err := client.Release(calling, applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: operator, Fence: g.fence}}); err != nil {
 			l.failed(err)
 		}
 	}
@@ -153,7 +153,7 @@ func (l *pgLoad) failed(err error) {
 func (l *pgLoad) write(ctx context.Context, pool *pgxpool.Pool, client *applock.Client, g pgGrant) {
 	w := pgWrite{object: g.object, fence: g.fence}
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		err := applockpostgres.WithTx(client, tx).Assert(ctx, applock.AssertRequest{
+		err := applockpostgres.WithTx(client, tx).Assert(ctx, applock.Key{
 			Object: applock.Object{Type: pgType, ID: g.object}, Operator: g.operator, Fence: g.fence,
 		})
 		if err != nil {

@@ -117,7 +117,7 @@ func TestPgpool(t *testing.T) {
 // sent checks what became of a get: the primary has it, or the standby has refused it and nobody has it.
 func (p pgpooled) sent(t *testing.T, o applock.Object, err error, refused bool) {
 	t.Helper()
-	lock, inquired := p.direct.Inquire(t.Context(), applock.InquireRequest{Object: o})
+	lock, inquired := p.direct.Inquire(t.Context(), o)
 	if !refused {
 		if err != nil || inquired != nil || lock.Owner.Operator != "JDOE" {
 			t.Errorf("%s: get says %v, and the primary has %v, %v", o.ID, err, lock, inquired)
@@ -174,7 +174,7 @@ func TestPgpoolWaiter(t *testing.T) {
 		return err == nil && n > 0
 	})
 	began := time.Now()
-	if _, err := clients[0].Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: "HOLDER", Fence: first.Fence}); err != nil {
+	if _, err := clients[0].Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "HOLDER", Fence: first.Fence}}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -190,7 +190,7 @@ func (l *load) protected(t *testing.T, n *mysqlNode, v verdict) {
 	t.Helper()
 	client := n.seat(t, nil).client
 	for _, g := range v.missing {
-		err := client.Assert(t.Context(), applock.AssertRequest{
+		err := client.Assert(t.Context(), applock.Key{
 			Object: applock.Object{Type: loadType, ID: g.object}, Operator: g.operator, Fence: g.fence,
 		})
 		if !errors.Is(err, applock.ErrLost) {
@@ -427,7 +427,7 @@ func TestReplicationClocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := mustGet(t, client, lost, "JDOE")
-			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: lost, Operator: "JDOE"}); err != nil {
+			if _, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: lost, Operator: "JDOE"}}); err != nil {
 				t.Fatal(err)
 			}
 			p.caughtUp(t)
@@ -447,7 +447,7 @@ func TestReplicationClocks(t *testing.T) {
 			if grown := next.Fence > gone.Fence; grown != (by > -step) {
 				t.Errorf("after the fence %d, which was lost, comes %d, with a clock off by %s", gone.Fence, next.Fence, by)
 			}
-			err = client.Assert(t.Context(), applock.AssertRequest{Object: lost, Operator: "JDOE", Fence: gone.Fence})
+			err = client.Assert(t.Context(), applock.Key{Object: lost, Operator: "JDOE", Fence: gone.Fence})
 			if !errors.Is(err, applock.ErrLost) {
 				t.Errorf("assert of the lost grant says %v, want ErrLost", err)
 			}
@@ -469,7 +469,7 @@ func keptByClock(t *testing.T, client *applock.Client, o applock.Object, former 
 		if left := held.Holder.Left; by == -step && left < step {
 			t.Errorf("the lock has %s left by the new primary, want an hour more than by the old one", left)
 		}
-		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Object: o, Operator: "JDOE", Fence: former.Fence}); err != nil {
+		if _, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: "JDOE", Fence: former.Fence}}); err != nil {
 			t.Fatal(err)
 		}
 		next, err = client.Get(t.Context(), applock.GetRequest{Object: o, Owner: applock.Owner{Operator: "ASMITH"}, TTL: time.Hour})
@@ -480,7 +480,7 @@ func keptByClock(t *testing.T, client *applock.Client, o applock.Object, former 
 	if next.Fence <= former.Fence {
 		t.Errorf("after the fence %d comes %d", former.Fence, next.Fence)
 	}
-	err = client.Assert(t.Context(), applock.AssertRequest{Object: o, Operator: "JDOE", Fence: former.Fence})
+	err = client.Assert(t.Context(), applock.Key{Object: o, Operator: "JDOE", Fence: former.Fence})
 	if !errors.Is(err, applock.ErrLost) {
 		t.Errorf("assert of the former grant says %v, want ErrLost", err)
 	}

@@ -32,7 +32,7 @@ func fences(t *testing.T, backend Backend) {
 	if err != nil || int64(moved.Fence) != future+1 {
 		t.Errorf("transferred fence %d, %v, want %d", moved.Fence, err, future+1)
 	}
-	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "ASMITH"}); err != nil {
+	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: customer(1), Operator: "ASMITH"}}); err != nil {
 		t.Fatal(err)
 	}
 	// A row whose fence lies in the future stays, however long it has been free: else the next fence
@@ -68,7 +68,7 @@ func clock(t *testing.T, backend Backend) {
 	if err != nil || second.Fence <= first.Fence {
 		t.Fatalf("take-over: %v, %v, want a fence above %d", second, err, first.Fence)
 	}
-	lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)})
+	lock, err := client.Inquire(ctx, customer(1))
 	if err != nil || lock.AcquiredAt.Before(first.ExpiresAt) {
 		t.Errorf("taken over at %s, %v, before the end at %s", lock.AcquiredAt, err, first.ExpiresAt)
 	}
@@ -89,13 +89,13 @@ func clockSetBack(t *testing.T, backend Backend) {
 	if err := place.Advance(ctx, -time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrNotHeld) {
+	if lock, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrNotHeld) {
 		t.Errorf("a released object, the clock set back: %v, %v, want ErrNotHeld", lock, err)
 	}
 	for lock, err := range client.List(ctx, applock.ListRequest{}) {
 		t.Errorf("a released object, the clock set back: listed as %v, %v", lock, err)
 	}
-	assertion := applock.AssertRequest{Object: customer(1), Operator: "JDOE", Fence: first.Fence}
+	assertion := applock.Key{Object: customer(1), Operator: "JDOE", Fence: first.Fence}
 	if err := client.Assert(ctx, assertion); !errors.Is(err, applock.ErrLost) {
 		t.Errorf("the grant that was released, the clock set back: %v, want ErrLost", err)
 	}
@@ -128,7 +128,7 @@ func clockSetBack(t *testing.T, backend Backend) {
 
 func mustRelease(t testing.TB, client *applock.Client, object applock.Object, operator string) {
 	t.Helper()
-	released, err := client.Release(t.Context(), applock.ReleaseRequest{Object: object, Operator: operator})
+	released, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: operator}})
 	if err != nil || released.Outcome != applock.OutcomeReleased {
 		t.Fatalf("release %s of %s: %v, %v", object, operator, released, err)
 	}
@@ -172,7 +172,7 @@ func standingTime(t *testing.T, backend Backend) {
 func renewTwiceEach(t *testing.T, client *applock.Client, driver db.Driver, before applock.Lock, grant applock.Grant) {
 	t.Helper()
 	inquire := func() applock.Lock {
-		lock, err := client.Inquire(t.Context(), applock.InquireRequest{Object: grant.Object})
+		lock, err := client.Inquire(t.Context(), grant.Object)
 		if err != nil {
 			t.Fatal(err)
 		}

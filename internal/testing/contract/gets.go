@@ -54,7 +54,7 @@ func twoGets(t *testing.T, backend Backend, options *sql.TxOptions) {
 		group.Wait()
 	}
 	for id, operators := range told {
-		lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: applock.Object{Type: "fresh", ID: fmt.Sprintf("%03d", id)}})
+		lock, err := place.Client.Inquire(t.Context(), applock.Object{Type: "fresh", ID: fmt.Sprintf("%03d", id)})
 		switch {
 		case errors.Is(err, applock.ErrNotHeld) && len(operators) == 0 && options != nil: // all of them were told to begin again
 		case err != nil || len(operators) != 1 || operators[0] != lock.Owner.Operator:
@@ -122,7 +122,7 @@ func renewedThenTaken(t *testing.T, backend Backend) {
 		if _, err := place.Client.Get(t.Context(), applock.GetRequest{Object: object, Owner: jdoe, TTL: before}); err != nil {
 			t.Fatal(err)
 		}
-		if err := place.Client.Note(t.Context(), applock.NoteRequest{Object: object, Operator: victim, Note: "why"}); err != nil {
+		if err := place.Client.Note(t.Context(), applock.Key{Object: object, Operator: victim}, "why"); err != nil {
 			t.Fatal(err)
 		}
 		var taken applock.Taken

@@ -50,7 +50,7 @@ func hostileArguments(t *testing.T, backend Backend) {
 			for _, operation := range db.Contract() {
 				caller.tryAll(t, place, operation)
 			}
-			after, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: sentinel})
+			after, err := place.Client.Inquire(t.Context(), sentinel)
 			if err != nil || after.Fence != before.Fence || after.Owner != before.Owner || !after.ExpiresAt.Equal(before.ExpiresAt) {
 				t.Errorf("a lock that nobody has named was %+v and is %+v, %v", before, after, err)
 			}

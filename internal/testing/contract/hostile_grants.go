@@ -55,7 +55,7 @@ func hostileGrants(t *testing.T, backend Backend) {
 // inquired returns a lock, which must be there.
 func inquired(t *testing.T, place Place, object applock.Object) applock.Lock {
 	t.Helper()
-	lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+	lock, err := place.Client.Inquire(t.Context(), object)
 	if err != nil {
 		t.Fatal(err)
 	}

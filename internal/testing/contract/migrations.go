@@ -52,7 +52,7 @@ func upDownStatus(t *testing.T, backend Backend) {
 func requireNothingInstalled(t *testing.T, client *applock.Client) {
 	t.Helper()
 	requireStatus(t, client, 0)
-	if _, err := client.Inquire(t.Context(), applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
+	if _, err := client.Inquire(t.Context(), customer(1)); !errors.Is(err, applock.ErrSchema) {
 		t.Errorf("inquire before migrating: %v, want ErrSchema", err)
 	}
 	if server, err := client.Ping(t.Context()); err != nil || server.Product == "" {
@@ -100,7 +100,7 @@ func locksSurviveUp(t *testing.T, backend Backend) {
 	if _, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: customer(1)})
+	lock, err := place.Client.Inquire(t.Context(), customer(1))
 	if err != nil || lock.Fence != grant.Fence {
 		t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
 	}
@@ -114,7 +114,7 @@ func uninstall(t *testing.T, backend Backend) {
 		if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrSchema) {
+		if _, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrSchema) {
 			t.Errorf("inquire after uninstall: %v, want ErrSchema", err)
 		}
 	}

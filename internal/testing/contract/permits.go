@@ -41,9 +41,9 @@ func permits(t *testing.T, backend Backend) {
 		}
 		inside.Add(-1)
 		slots[slot].Add(-1)
-		_, err = place.Client.Release(t.Context(), applock.ReleaseRequest{Object: permit.Object, Operator: operator, Fence: permit.Fence})
+		_, err = place.Client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: permit.Object, Operator: operator, Fence: permit.Fence}})
 		if errors.Is(err, applock.ErrBusy) { // it has had no effect
-			_, err = place.Client.Release(t.Context(), applock.ReleaseRequest{Object: permit.Object, Operator: operator, Fence: permit.Fence})
+			_, err = place.Client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: permit.Object, Operator: operator, Fence: permit.Fence}})
 		}
 		return err
 	}

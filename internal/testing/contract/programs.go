@@ -142,7 +142,7 @@ func inTx(t *testing.T, backend Backend) {
 	requireHeld := func(want bool, ids ...string) {
 		t.Helper()
 		for _, id := range ids {
-			_, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: customer(id)})
+			_, err := place.Client.Inquire(t.Context(), customer(id))
 			if held := err == nil; held != want || err != nil && !errors.Is(err, applock.ErrNotHeld) {
 				t.Errorf("%s: held %t, %v, want %t", id, held, err, want)
 			}
@@ -239,7 +239,7 @@ func inTxAtOnce(t *testing.T, backend Backend) {
 	}
 	group.Wait()
 	for _, id := range []string{"1", "2"} {
-		if _, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: customer(id)}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.Client.Inquire(t.Context(), customer(id)); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("%s: %v, want ErrNotHeld", id, err)
 		}
 	}

@@ -58,7 +58,7 @@ func renewalsNeverShorten(t *testing.T, backend Backend) {
 		t.Fatal("no get was answered")
 	}
 	for object, until := range told {
-		lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+		lock, err := place.Client.Inquire(t.Context(), object)
 		if err != nil || lock.ExpiresAt.Before(until) {
 			t.Errorf("%s ends at %s, %v, and its holder was told %s", object, lock.ExpiresAt, err, until)
 		}

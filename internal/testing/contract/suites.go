@@ -53,20 +53,20 @@ func transactions(t *testing.T, backend Backend) {
 		tx := begin(t, place)
 		client := place.Client.WithSQLTx(tx)
 		mustGet(t, client, customer("new"), "JDOE")
-		if released, err := client.Release(ctx, applock.ReleaseRequest{Object: customer("held"), Operator: "JDOE"}); err != nil || released.Outcome != applock.OutcomeReleased {
+		if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: customer("held"), Operator: "JDOE"}}); err != nil || released.Outcome != applock.OutcomeReleased {
 			t.Fatalf("release: %v, %v", released, err)
 		}
-		if _, err := client.Inquire(ctx, applock.InquireRequest{Object: customer("held")}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := client.Inquire(ctx, customer("held")); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire in the transaction: %v, want ErrNotHeld", err)
 		}
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
 
-		if _, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer("new")}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.Client.Inquire(ctx, customer("new")); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire of the new lock: %v, want ErrNotHeld", err)
 		}
-		if lock, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer("held")}); err != nil || lock.Fence != held.Fence {
+		if lock, err := place.Client.Inquire(ctx, customer("held")); err != nil || lock.Fence != held.Fence {
 			t.Errorf("inquire of the old lock: %v, %v, want fence %d", lock, err, held.Fence)
 		}
 	})
@@ -82,25 +82,25 @@ func transactions(t *testing.T, backend Backend) {
 		if err != nil || moved.Fence <= grant.Fence {
 			t.Fatalf("transfer: %v, %v, want a fence above %d", moved, err, grant.Fence)
 		}
-		if _, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, applock.ErrNotHeld) {
+		if _, err := place.Client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("inquire before the commit: %v, want ErrNotHeld", err)
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if lock, err := place.Client.Inquire(ctx, applock.InquireRequest{Object: customer(1)}); err != nil || lock.Owner.Operator != "ASMITH" || lock.Fence != moved.Fence {
+		if lock, err := place.Client.Inquire(ctx, customer(1)); err != nil || lock.Owner.Operator != "ASMITH" || lock.Fence != moved.Fence {
 			t.Errorf("inquire after the commit: %v, %v, want ASMITH and fence %d", lock, err, moved.Fence)
 		}
 	})
 	t.Run("SerializeNeedsOne", func(t *testing.T) {
 		t.Parallel()
 		place := backend.New(t)
-		if err := place.Client.Serialize(t.Context(), applock.SerializeRequest{Object: customer(1)}); !errors.Is(err, applock.ErrInvalid) {
+		if err := place.Client.Serialize(t.Context(), customer(1)); !errors.Is(err, applock.ErrInvalid) {
 			t.Errorf("serialize without a transaction: %v, want ErrInvalid", err)
 		}
 		tx := begin(t, place)
 		for range 2 { // again in the same transaction: at once
-			if err := place.Client.WithSQLTx(tx).Serialize(t.Context(), applock.SerializeRequest{Object: customer(1)}); err != nil {
+			if err := place.Client.WithSQLTx(tx).Serialize(t.Context(), customer(1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +168,7 @@ func takeTurn(ctx context.Context, place Place, operator string) error {
 	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE protected SET value = %d", value+1)); err != nil {
 		return err
 	}
-	release := applock.ReleaseRequest{Object: request.Object, Operator: operator, Fence: grant.Fence}
+	release := applock.ReleaseRequest{Key: applock.Key{Object: request.Object, Operator: operator, Fence: grant.Fence}}
 	released, err := place.Client.Release(ctx, release)
 	for errors.Is(err, applock.ErrBusy) {
 		released, err = place.Client.Release(ctx, release)
@@ -243,7 +243,7 @@ func cancellation(t *testing.T, backend Backend) {
 	if _, err := client.Get(cancelled, request); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("cancelled get: %v, want context.Canceled and no unknown outcome: nothing was sent", err)
 	}
-	if _, err := client.Inquire(cancelled, applock.InquireRequest{Object: customer(1)}); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
+	if _, err := client.Inquire(cancelled, customer(1)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
 		t.Errorf("cancelled inquire: %v, want context.Canceled and no unknown outcome", err)
 	}
 	grant := mustGet(t, client, customer(1), "JDOE")
@@ -322,7 +322,7 @@ func calls(client *applock.Client) map[string]func(ctx context.Context) error {
 			return err
 		},
 		"release": func(ctx context.Context) error {
-			_, err := client.Release(ctx, applock.ReleaseRequest{Object: customer(1), Operator: "JDOE"})
+			_, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: customer(1), Operator: "JDOE"}})
 			return err
 		},
 		"transfer": func(ctx context.Context) error {
@@ -334,7 +334,7 @@ func calls(client *applock.Client) map[string]func(ctx context.Context) error {
 			return err
 		},
 		"inquire": func(ctx context.Context) error {
-			_, err := client.Inquire(ctx, applock.InquireRequest{Object: customer(1)})
+			_, err := client.Inquire(ctx, customer(1))
 			return err
 		},
 		"list": func(ctx context.Context) error {
@@ -346,7 +346,7 @@ func calls(client *applock.Client) map[string]func(ctx context.Context) error {
 			return nil
 		},
 		"assert": func(ctx context.Context) error {
-			return client.Assert(ctx, applock.AssertRequest{Object: customer(1), Operator: "JDOE", Fence: 1})
+			return client.Assert(ctx, applock.Key{Object: customer(1), Operator: "JDOE", Fence: 1})
 		},
 		"version": func(ctx context.Context) error {
 			_, err := client.Version(ctx)

@@ -40,7 +40,7 @@ func timeLeft(t *testing.T, backend Backend) {
 			return renewed[0].ExpiresTS, time.Duration(renewed[0].SecondsLeft) * time.Second
 		},
 		"inquire": func() (time.Time, time.Duration) {
-			lock, err := place.Client.Inquire(t.Context(), applock.InquireRequest{Object: object})
+			lock, err := place.Client.Inquire(t.Context(), object)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ func at(millisecond int64, o operation) operation {
 
 // Goal: what cannot be provoked is judged well, too. Method: short histories by hand. A grant is lost in a crash; a call without an
 // answer may have had its effect or not, at any time, and once; a commit without an answer as well; what was rolled back has none; a
-// renewal in one statement that is answered by FREE has renewed nothing.
+// renewal in one statement that is answered by FREE has renewed nothing; one that is answered by RENEWED has renewed, also what has ended since.
 func TestHistoriesByHand(t *testing.T) {
 	t.Parallel()
 	const ttl = 1_000_000
@@ -65,6 +65,8 @@ func TestHistoriesByHand(t *testing.T) {
 		"a free answer that had renewed":       {false, false, freeThatRenewed(get("X", 1), seen)},
 		"the same, read later":                 {true, true, freeThatRenewed(get("X", 1), seen)},
 		"renewed twice":                        {false, true, append(freeThatRenewed(get("X", 1), seen)[:3], at(530, renewal), at(540, seen("X", 1, 1_502_000)))},
+		"renewed, ended, then answered":        {true, true, renewedThenEnded(get("X", 1), 1)},
+		"the same, of a grant that was over":   {false, true, renewedThenEnded(get("X", 1), 2)},
 		"released after its end":               {true, false, []operation{at(0, get("X", 1)), at(2000, free("X")), at(2001, get("Y", 2))}},
 		"released after its end, then renewed": {false, false, []operation{at(0, get("X", 1)), slow(500, free("X")), at(520, renewal)}},
 	} {
@@ -104,4 +106,13 @@ func freeThatRenewed(get operation, seen func(string, int64, int64) operation) [
 	renew.Return, renew.Until, renew.Expires = 520_000, 520_000, 0
 	release := operation{Kind: kindRelease, Operator: "X", Answer: answerReleased}
 	return []operation{at(0, get), renew, at(505, seen("X", 1, 1_502_000)), at(510, release)}
+}
+
+// renewedThenEnded is a renewal for less than is left, by a fence, during which the grant with fence 1 is released: the answer tells the end that
+// was asked for.
+func renewedThenEnded(get operation, fence int64) []operation {
+	renew := at(10, operation{Kind: kindRenew, Operator: "X", Fence: fence, TTL: get.TTL / 2, Answer: answerRenewed, Granted: fence})
+	renew.Return, renew.Until = 20_000, 20_000
+	release := operation{Kind: kindRelease, Operator: "X", Answer: answerReleased}
+	return []operation{at(0, get), renew, at(15, release), at(18, operation{Kind: kindInquire, Answer: answerFree})}
 }

@@ -38,6 +38,7 @@ const (
 	fateUndone  = "undone"  // answered in a transaction that was rolled back
 	fateUnsure  = "unsure"  // answered, and then the commit was not
 	fateUnknown = "unknown" // not answered: it may have happened or not
+	fateHad     = "had"     // it had its effect, and what it answers is read later
 )
 
 // forever is when a call returns that never did.
@@ -92,7 +93,8 @@ type lock struct {
 // that is set back brings it to life again.
 //
 // Split says that a renewal by its fence has its effect first, and reads later what to answer, as on MySQL and MariaDB outside a transaction: what others
-// have done in between is in the answer. It has one effect all the same.
+// have done in between is in the answer. It has one effect all the same, and if it is answered by RENEWED it had that. Of a grant that has ended
+// since, the answer tells the end that was asked for: the lock may have lasted longer.
 type rules struct {
 	slack int64
 	split bool
@@ -132,6 +134,8 @@ func (r rules) step(s lock, o operation) []lock {
 	switch o.Fate {
 	case fateUnknown:
 		return append(r.guess(s, o), s)
+	case fateHad:
+		return r.guess(s, o)
 	case fateUnsure:
 		if after, ok := r.answered(s, o); ok {
 			return []lock{after, s}
@@ -188,7 +192,11 @@ func (r rules) holds(s lock, o operation) bool {
 
 // renewed is an answer of get, which sets the end, or of renew, which only puts it off.
 func (r rules) renewed(s lock, o operation) (lock, bool) {
-	ok := s.Owner == o.Operator && r.live(s, o) && s.isGrant(o.Granted)
+	isGrant := s.Owner == o.Operator && s.isGrant(o.Granted)
+	ok := isGrant && r.live(s, o)
+	if o.Kind == kindRead && !isGrant {
+		return s, r.ttl(o)
+	}
 	if o.Kind == kindRead {
 		after, can := s.ending(o.Expires)
 		after.Fence = o.Granted
@@ -283,6 +291,9 @@ func (r rules) operations(history []operation) []porcupine.Operation {
 		if r.split && o.Kind == kindRenew && o.Fate == fateDone {
 			effect := o
 			effect.Fate, o.Kind = fateUnknown, kindRead
+			if o.Answer == answerRenewed {
+				effect.Fate = fateHad
+			}
 			all = append(all, porcupine.Operation{ClientId: o.Client, Input: effect, Call: o.Call, Return: o.Return})
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})

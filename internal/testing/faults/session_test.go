@@ -436,19 +436,17 @@ func (v verbs) call(ctx context.Context, o *operation) error {
 			Object: object, From: o.Operator, To: applock.Owner{Operator: o.To}, TTL: ttl,
 		})
 	case kindRenew:
-		grant, err = v.client.Renew(ctx, applock.RenewRequest{
-			Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence), TTL: ttl,
-		})
+		grant, err = v.client.Renew(ctx, applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)}, ttl)
 	case kindRelease:
 		var result applock.ReleaseResult
-		result, err = v.client.Release(ctx, applock.ReleaseRequest{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)})
+		result, err = v.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)}})
 		grant.Outcome = result.Outcome
 	case kindAssert:
-		err = v.client.Assert(ctx, applock.AssertRequest{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)})
+		err = v.client.Assert(ctx, applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)})
 		grant.Outcome = answerAsserted
 	case kindInquire:
 		var held applock.Lock
-		held, err = v.client.Inquire(ctx, applock.InquireRequest{Object: object})
+		held, err = v.client.Inquire(ctx, object)
 		grant = applock.Grant{Fence: held.Fence, ExpiresAt: held.ExpiresAt, Outcome: answerHeld}
 		o.Holder = held.Owner.Operator
 	case kindList:
@@ -479,7 +477,7 @@ func (o *operation) refusal(err error) error {
 		o.Answer = answerRefused
 		return nil
 	case errors.As(err, &held) && errors.Is(err, applock.ErrHeld):
-		o.Answer, o.Holder = answerHeld, held.Holder.Operator
+		o.Answer, o.Holder = answerHeld, held.Holder.Owner.Operator
 		if !held.Holder.ExpiresAt.IsZero() && o.Kind != kindRelease {
 			o.Expires = held.Holder.ExpiresAt.UnixMicro()
 		}

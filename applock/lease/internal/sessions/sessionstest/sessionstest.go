@@ -281,7 +281,7 @@ func refusal(t *testing.T, product Product, namespace string) {
 		t.Errorf("refused: %v, want %s as the holder", err, lease.Owner())
 	}
 	_, err = product.open(t, namespace, "", 0).TryAcquire(t.Context(), request(1))
-	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder.Operator, fmt.Sprintf("session %d", session)) {
+	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder.Owner.Operator, fmt.Sprintf("session %d", session)) {
 		t.Errorf("refused: %v, want session %d as the holder", err, session)
 	}
 }

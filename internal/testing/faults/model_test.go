@@ -157,9 +157,11 @@ func (r rules) answered(s lock, o operation) (lock, bool) {
 	switch o.Answer {
 	case answerAcquired:
 		after := lock{Owner: o.Operator, Fence: o.Granted, Floor: s.floor(), Soonest: o.Expires, Latest: o.Expires}
-		// The server's clock when it began is in the answer: whatever the call took, it is not before the former one's end.
+		// The server's clock when it began is in the answer: whatever the call took, it is not before the former one's end. Where the
+		// clock may have been set during the call, the answer has the later clock.
 		began := o.Expires - o.TTL
-		return after, r.free(s, o) && (s.Owner == "" || began >= s.Soonest) && o.Granted > s.floor() && r.ttl(o)
+		isAfter := s.Owner == "" || began >= s.Soonest || r.slack > time.Second.Microseconds()
+		return after, r.free(s, o) && isAfter && o.Granted > s.floor() && r.ttl(o)
 	case answerTransferred:
 		after := lock{Owner: o.To, Fence: o.Granted, Floor: s.floor(), Soonest: o.Expires, Latest: o.Expires}
 		return after, s.Owner == o.Operator && r.live(s, o) && o.Granted > s.floor() && r.ttl(o)

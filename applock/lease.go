@@ -22,6 +22,9 @@ type Lease interface {
 	// Fence is the fencing token of the grant, 0 on backends that have none.
 	Fence() Fence
 
+	// Key names the grant, as Assert and the other operations on it take it.
+	Key() Key
+
 	// ExpiresAt is when the backend frees the object unless the lease is renewed: UTC, by the backend's clock. It is zero
 	// on backends that do not tell.
 	ExpiresAt() time.Time

@@ -32,6 +32,9 @@ func (l *handle) Owner() applock.Owner { return l.hold.grant.Owner }
 // Fence is [applock.Lease.Fence].
 func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
 
+// Key is [applock.Lease.Key].
+func (l *handle) Key() applock.Key { return l.hold.grant.Key() }
+
 // ExpiresAt is [applock.Lease.ExpiresAt].
 func (l *handle) ExpiresAt() time.Time {
 	l.hold.leases.mutex.Lock()

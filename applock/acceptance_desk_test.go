@@ -348,7 +348,7 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 	switch {
 	case !d.live(c):
 		d.outcome("release FREE" + kind)
-		if released.Outcome == applock.OutcomeReleased || err != nil {
+		if released == applock.OutcomeReleased || err != nil {
 			d.fail(c, "got %v, %v, want false", released, err)
 		}
 		if c.exists && !c.released && c.owner.Operator == operator && (fence == 0 || fence == c.fence) {
@@ -356,7 +356,7 @@ func (d *desk) release(c *customer, operator string, fence applock.Fence) {
 		}
 	case c.owner.Operator == operator && (fence == 0 || fence == c.fence):
 		d.outcome("release RELEASED" + kind)
-		if released.Outcome != applock.OutcomeReleased || err != nil {
+		if released != applock.OutcomeReleased || err != nil {
 			d.fail(c, "got %v, %v, want true", released, err)
 		}
 		c.released, c.ends = true, d.clock
@@ -470,7 +470,7 @@ func (d *desk) purge() {
 			want++
 		}
 	}
-	if purged.Purged != want || progress != want || err != nil {
+	if purged != want || progress != want || err != nil {
 		d.t.Fatalf("%s: got %d, progress %d, %v, want %d", d.where(), purged, progress, err, want)
 	}
 	if want > 0 {

@@ -199,7 +199,7 @@ func (o documentsOvertaking) withGet(t *testing.T, older, newer incoming) {
 		}
 	})
 	released, err := o.place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: older.object(), Operator: "older", Fence: grant.Fence}})
-	if err != nil || released.Outcome != applock.OutcomeReleased {
+	if err != nil || released != applock.OutcomeReleased {
 		t.Fatalf("%s: released %v, %v", older.Document, released, err)
 	}
 	if grant, err = o.place.client.Get(t.Context(), request); err != nil {
@@ -616,7 +616,7 @@ func (w *documentsWorker) release(ctx context.Context, grant applock.Grant) erro
 			w.tryingAgain(err)
 			continue
 		}
-		if err == nil && released.Outcome != applock.OutcomeReleased {
+		if err == nil && released != applock.OutcomeReleased {
 			return fmt.Errorf("the grant ended before its release: %+v", grant)
 		}
 		return err

@@ -9,27 +9,21 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// PoliciesRequest selects policies.
-type PoliciesRequest struct {
-	// ObjectType selects that of one type; empty selects all.
-	ObjectType string
-}
-
-// Policies returns the policies that there are, in the order of the types. It writes nothing and waits for nobody. It needs the
+// Policies returns the policies that there are, in the order of the types, or that of one type if objectType is not empty. It writes nothing and waits for nobody. It needs the
 // right of a supervisor, an auditor or an administrator.
-func (c *Client) Policies(ctx context.Context, request PoliciesRequest) ([]Policy, error) {
-	policies, err := c.operations.policies(ctx, request)
+func (c *Client) Policies(ctx context.Context, objectType string) ([]Policy, error) {
+	policies, err := c.operations.policies(ctx, objectType)
 	if err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
 	return policies, nil
 }
 
-func (o operations) policies(ctx context.Context, request PoliciesRequest) ([]Policy, error) {
+func (o operations) policies(ctx context.Context, objectType string) ([]Policy, error) {
 	var params db.ApplLockPoliciesParams
 	var err error
-	if request.ObjectType != "" {
-		if params.ObjectType, err = checkObjectType("ObjectType", request.ObjectType); err != nil {
+	if objectType != "" {
+		if params.ObjectType, err = checkObjectType("ObjectType", objectType); err != nil {
 			return nil, err
 		}
 	}

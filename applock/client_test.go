@@ -462,7 +462,7 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 	_, errs["release"] = client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: operator}})
 	_, errs["inquire"] = client.Inquire(ctx, object)
 	_, errs["take"] = client.Take(ctx, applock.TakeRequest{Object: object, Owner: request.Owner, Reason: "why"})
-	_, errs["inbox"] = client.Inbox(ctx, applock.InboxRequest{Operator: operator})
+	_, _, errs["inbox"] = client.Inbox(ctx, applock.InboxRequest{Operator: operator})
 	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator, To: request.Owner})
 	for _, err := range client.List(ctx, applock.ListRequest{}) {
 		errs["list"] = err
@@ -578,7 +578,7 @@ func checkTwoSetsOfLocks(t *testing.T, one, other *applock.Client) {
 	}
 	for client, request := range requests {
 		released, err := client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: request.Object, Operator: request.Owner.Operator}})
-		if err != nil || released.Outcome != applock.OutcomeReleased {
+		if err != nil || released != applock.OutcomeReleased {
 			t.Errorf("release of %s: %v, %v", request.Owner, released, err)
 		}
 	}

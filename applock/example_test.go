@@ -78,7 +78,7 @@ func Example() {
 	grant, err = client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: asmith})
 	fmt.Println(grant.Owner, err)
 	released, err := client.Release(ctx, applock.ReleaseRequest{Key: grant.Key()})
-	fmt.Println(released.Outcome, err)
+	fmt.Println(released, err)
 	// Output:
 	// JDOE (CS) <nil>
 	// true
@@ -373,14 +373,14 @@ func ExampleClient_Inbox() {
 
 	var position applock.InboxPosition
 	for range 2 {
-		inbox, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE", Position: position})
+		notices, next, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE", Position: position})
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, notice := range inbox.Notices {
+		for _, notice := range notices {
 			fmt.Printf("%s %s %s %q\n", notice.Kind, notice.Object, notice.Other, notice.Reason)
 		}
-		position = inbox.Next
+		position = next
 		fmt.Println("that is all")
 	}
 	// Output:

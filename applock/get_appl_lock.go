@@ -46,6 +46,8 @@ type Grant struct {
 	Outcome Outcome
 	// Note is what the operator had noted when a get renewed the grant; a new grant has none.
 	Note string
+	// From is who was displaced by a Take: empty when Owner held the object itself, and for every other call.
+	From Owner
 }
 
 // Key names the grant, for Renew, Release, Assert and Note.

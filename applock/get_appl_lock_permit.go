@@ -27,35 +27,22 @@ type GetPermitRequest struct {
 	TTL time.Duration
 }
 
-// Permit is what a successful GetPermit returns.
-type Permit struct {
-	// Grant is that of a slot, which is its Object. Release, Inquire, Transfer, Assert and Renew take that object and its fence.
-	// Its Owner has the department of the grant.
-	Grant
-}
-
-// SlotHolder is who holds a slot, and until when.
-type SlotHolder struct {
-	Slot Object
-	Holder
-}
-
 // FullError says who holds the slots of an object, of which none was left. It is ErrHeld.
 type FullError struct {
 	Object Object
-	// Holders are those of all slots, the soonest to expire first. Slots that have become free during the call are not among
+	// Slots tells who holds each slot, which is its Object, the soonest to expire first. Slots that have become free during the call are not among
 	// them: then it is worth while to call again.
-	Holders []SlotHolder
+	Slots []*HeldError
 }
 
 // Error names how many there are, and the first one to expire.
 func (e *FullError) Error() string {
-	if len(e.Holders) == 0 {
+	if len(e.Slots) == 0 {
 		return "full: all permits were held"
 	}
-	first := e.Holders[0]
+	first := e.Slots[0]
 	return fmt.Sprintf("full: %d permits are held, the first of them, %s, by %s until %s",
-		len(e.Holders), first.Slot, first.Owner, first.ExpiresAt.Format(time.RFC3339))
+		len(e.Slots), first.Object, first.Holder.Owner, first.Holder.ExpiresAt.Format(time.RFC3339))
 }
 
 // Is reports whether target is ErrHeld.
@@ -68,28 +55,29 @@ func (e *FullError) As(target any) bool {
 		return false
 	}
 	*held = &HeldError{Object: e.Object}
-	if len(e.Holders) > 0 {
-		*held = &HeldError{Object: e.Holders[0].Slot, Holder: e.Holders[0].Holder}
+	if len(e.Slots) > 0 {
+		*held = e.Slots[0]
 	}
 	return true
 }
 
 // GetPermit takes one of the permits of an object, or renews the one that the operator holds already: so at most N operators
-// hold it at once. A permit is a lock on a slot, which is an object like any other: release it by [Permit.Object].
+// hold it at once. A permit is a lock on a slot, which is an object like any other, and the Object of the Grant: release it by [Grant.Key]. The
+// Owner of the Grant has the department of the grant.
 //
 // It returns a *FullError (ErrHeld) when others hold all of them, at once and without writing. Only while another open
 // transaction is changing a slot that looks free does it wait for the outcome, at most 1 s; on SQLite it waits for any
 // writer of the file, at most 5 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which
 // renews what the first one may have taken. Two calls by the same operator at the same moment have the same permit, unless
 // it changes hands between them: then each may have one.
-func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (Permit, error) {
+func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (Grant, error) {
 	params, err := request.params()
 	if err != nil {
-		return Permit{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
+		return Grant{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
 	}
 	permit, err := c.operations.getPermit(ctx, params)
 	if err != nil {
-		return Permit{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
+		return Grant{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
 	}
 	return permit, nil
 }
@@ -122,10 +110,10 @@ func (r GetPermitRequest) params() (db.GetApplLockPermitParams, error) {
 	}, err
 }
 
-func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitParams) (Permit, error) {
+func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitParams) (Grant, error) {
 	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Permit, error) { return o.driver.GetApplLockPermit(ctx, params) })
 	if err != nil {
-		return Permit{}, o.changeError(err)
+		return Grant{}, o.changeError(err)
 	}
 	row := rows[0] // there is always one
 	slot := Object{Type: params.ObjectType, ID: row.SlotID}
@@ -136,9 +124,9 @@ func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitPa
 		slog.Int64("fence", row.Fence),
 		slog.String("outcome", string(row.Outcome)))
 	if row.Outcome == db.Full {
-		return Permit{}, fullError(params, rows)
+		return Grant{}, fullError(params, rows)
 	}
-	return Permit{Grant{
+	return Grant{
 		Object:    slot,
 		Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 		Fence:     Fence(row.Fence),
@@ -146,7 +134,7 @@ func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitPa
 		Left:      time.Duration(row.SecondsLeft) * time.Second,
 		Outcome:   Outcome(row.Outcome),
 		Note:      row.Note,
-	}}, nil
+	}, nil
 }
 
 func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
@@ -155,8 +143,8 @@ func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
 		if row.OperatorID == "" {
 			continue
 		}
-		full.Holders = append(full.Holders, SlotHolder{
-			Slot: Object{Type: params.ObjectType, ID: row.SlotID},
+		full.Slots = append(full.Slots, &HeldError{
+			Object: Object{Type: params.ObjectType, ID: row.SlotID},
 			Holder: Holder{
 				Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 				Fence:     Fence(row.Fence),

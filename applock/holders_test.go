@@ -100,7 +100,7 @@ func TestTransferSparesASuccessor(t *testing.T) {
 		if err != nil || successor.Fence() == former.Fence() {
 			t.Fatalf("acquire what has expired: %v, %v, want another grant than %d", successor, err, former.Fence())
 		}
-		_, err = former.Transfer(t.Context(), applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		_, err = former.Transfer(t.Context(), applock.Owner{Operator: "ASMITH"}, 0)
 		if !errors.Is(err, applock.ErrLost) {
 			t.Errorf("transfer: %v, want ErrLost", err)
 		}

@@ -55,39 +55,33 @@ type InboxPosition struct {
 // InboxRequest asks what concerns an operator.
 type InboxRequest struct {
 	Operator string
-	// Position is the Next of the call before; the zero value is the beginning.
+	// Position is the next that the call before has returned; the zero value is the beginning.
 	Position InboxPosition
 	// PageSize limits the notices: 1 to MaxPageSize, zero is DefaultPageSize.
 	PageSize int
-}
-
-// InboxResult is the answer of Inbox.
-type InboxResult struct {
-	Notices []Notice
-	// Next is the Position of the next call.
-	Next InboxPosition
 }
 
 // Inbox returns what concerns an operator, in one call, such as one in each heartbeat: first what others have done with its
 // locks since the Position, in that order; then who waits for what it holds, the longest wait first. What the operator has done
 // itself is no news. An hour before a lock ends, List with ExpiresWithin tells that.
 //
-// PageSize notices may not be all: then come the rest of the events with the next call, and Waiters has all who wait. Events are
+// Next is the Position of the next call. PageSize notices may not be all: then come the rest of the events with the next call, and Waiters has all who wait. Events are
 // numbered before their transactions commit, and may appear in another order. Inbox misses none of them: on PostgreSQL and SQLite
 // however long a transaction takes; on MySQL, MariaDB and Db2 up to 15 minutes. Inbox reads events and waiters by index, however many
 // locks there are.
-func (c *Client) Inbox(ctx context.Context, request InboxRequest) (InboxResult, error) {
+func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Notice, next InboxPosition, err error) {
 	params, err := request.params()
 	if err != nil {
-		return InboxResult{}, fmt.Errorf("inbox: %w", err)
+		return nil, request.Position, fmt.Errorf("inbox: %w", err)
 	}
 	o := c.operations
 	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Notice, error) { return o.driver.InboxApplLocks(ctx, params) })
 	if err != nil {
-		return InboxResult{}, fmt.Errorf("inbox: %w", o.readError(err))
+		return nil, request.Position, fmt.Errorf("inbox: %w", o.readError(err))
 	}
 	o.log(ctx, "inbox_appl_locks", slog.String("operator", params.OperatorID), slog.Int("rows", len(rows)))
-	return request.Position.told(rows, pageSize(request.PageSize)), nil
+	notices, next = request.Position.told(rows, pageSize(request.PageSize))
+	return notices, next, nil
 }
 
 func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
@@ -107,8 +101,8 @@ func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
 func pageSize(rows int) int { return cmp.Or(rows, DefaultPageSize) }
 
 // told leaves out what has been told, and all behind the first most notices.
-func (p InboxPosition) told(rows []db.Notice, most int) InboxResult {
-	result := InboxResult{Next: p}
+func (p InboxPosition) told(rows []db.Notice, most int) (notices []Notice, next InboxPosition) {
+	next = p
 	var events []int64
 	cut := false
 	for _, row := range rows {
@@ -116,25 +110,25 @@ func (p InboxPosition) told(rows []db.Notice, most int) InboxResult {
 		case row.EventID != 0 && slices.Contains(p.Told, row.EventID):
 			events = append(events, row.EventID)
 			continue
-		case len(result.Notices) == most:
+		case len(notices) == most:
 			cut = cut || row.EventID != 0
 			continue
 		case row.EventID != 0:
 			events = append(events, row.EventID)
 		}
-		result.Notices = append(result.Notices, noticeOf(row))
+		notices = append(notices, noticeOf(row))
 	}
 	if len(rows) == 0 {
-		return result
+		return notices, next
 	}
-	result.Next.After = max(p.After, rows[0].SafeEventID)
+	next.After = max(p.After, rows[0].SafeEventID)
 	if cut { // an event that is left out is told by the next call
-		result.Next.After = max(p.After, min(result.Next.After, slices.Max(events)))
+		next.After = max(p.After, min(next.After, slices.Max(events)))
 	}
-	result.Next.Told = slices.DeleteFunc(append(slices.Clone(p.Told), events...), func(event int64) bool { return event <= result.Next.After })
-	slices.Sort(result.Next.Told)
-	result.Next.Told = slices.Compact(result.Next.Told)
-	return result
+	next.Told = slices.DeleteFunc(append(slices.Clone(p.Told), events...), func(event int64) bool { return event <= next.After })
+	slices.Sort(next.Told)
+	next.Told = slices.Compact(next.Told)
+	return notices, next
 }
 
 func noticeOf(row db.Notice) Notice {

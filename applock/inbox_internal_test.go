@@ -14,11 +14,11 @@ func told(position InboxPosition, most int, safe int64, events ...int64) (told [
 	for _, event := range events {
 		rows = append(rows, db.Notice{EventID: event, SafeEventID: safe})
 	}
-	result := position.told(rows, most)
-	for _, notice := range result.Notices {
+	notices, next := position.told(rows, most)
+	for _, notice := range notices {
 		told = append(told, notice.Event)
 	}
-	return told, result.Next
+	return told, next
 }
 
 // Goal: each event is told once, also one that commits after later ones were told, and none is lost where a page ends. Method: answers of

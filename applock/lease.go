@@ -63,10 +63,10 @@ type Lease interface {
 	// the whole server only.
 	Release(ctx context.Context) error
 
-	// Transfer ends the lease, with all that re-entered, and begins a grant of another owner in the same moment. It
-	// returns ErrLost when the lease was lost before, and errors.ErrUnsupported on backends without owners. After
+	// Transfer ends the lease, with all that re-entered, and begins a grant of another owner in the same moment, which lasts until
+	// ttl from now, in whole seconds; zero keeps the TTL of the lease's grant. It returns ErrLost when the lease was lost before, and errors.ErrUnsupported on backends without owners. After
 	// ErrOutcomeUnknown the lease is over, and the object is the new owner's or free: inquire.
-	Transfer(ctx context.Context, request TransferLeaseRequest) (Grant, error)
+	Transfer(ctx context.Context, to Owner, ttl time.Duration) (Grant, error)
 
 	// Leave ends the lease, with all that re-entered, and leaves the object locked: until ttl from now, in whole seconds, or as
 	// long as its grant lasts anyway if that is longer. It keeps others from beginning again what has just been done.
@@ -74,13 +74,6 @@ type Lease interface {
 	// It returns ErrLost when the lease was lost before. After another error the lease is what it was. Backends that keep locks in
 	// sessions free the object when the client is closed.
 	Leave(ctx context.Context, ttl time.Duration) error
-}
-
-// TransferLeaseRequest hands a lease's object to another owner.
-type TransferLeaseRequest struct {
-	To Owner
-	// TTL is how long the new lock outlives this call, in whole seconds; zero keeps that of the lease's grant.
-	TTL time.Duration
 }
 
 // LeaseSet is the leases that one AcquireAll has taken. It is safe for concurrent use. It is an interface as Lease is.

@@ -35,14 +35,14 @@ func (l leased) GetAllAnew(
 // ReleaseGrant is a release by fence. It need not wait for the disk: a crash of the server before it is written leaves a lock that
 // ends by itself, and whoever takes the object later has the release written, too, or has nothing.
 func (l leased) ReleaseGrant(ctx context.Context, grant Grant) error {
-	result, err := l.release(ctx, db.ReleaseApplLockParams{
+	outcome, err := l.release(ctx, db.ReleaseApplLockParams{
 		ObjectType: grant.Object.Type,
 		ObjectID:   grant.Object.ID,
 		OperatorID: grant.Owner.Operator,
 		Fence:      int64(grant.Fence),
 		Unflushed:  true,
 	})
-	if err == nil && result.Outcome != OutcomeReleased {
+	if err == nil && outcome != OutcomeReleased {
 		return ErrNotHeld
 	}
 	return err
@@ -60,7 +60,7 @@ func (l leased) RenewGrants(
 }
 
 // TransferGrant asserts the grant first, in the same transaction: a transfer itself cannot be told the fence.
-func (l leased) TransferGrant(ctx context.Context, grant Grant, request TransferLeaseRequest) (Grant, error) {
+func (l leased) TransferGrant(ctx context.Context, grant Grant, to Owner, ttl time.Duration) (Grant, error) {
 	operator := grant.Owner.Operator
 	var handed Grant
 	err := l.inOwnTx(ctx, func(inTx operations) error {
@@ -68,7 +68,7 @@ func (l leased) TransferGrant(ctx context.Context, grant Grant, request Transfer
 			return err
 		}
 		var err error
-		handed, err = inTx.transfer(ctx, TransferRequest{Object: grant.Object, From: operator, To: request.To, TTL: request.TTL})
+		handed, err = inTx.transfer(ctx, TransferRequest{Object: grant.Object, From: operator, To: to, TTL: ttl})
 		return err
 	})
 	return handed, err

@@ -20,32 +20,27 @@ const DefaultPurgeAge = 30 * 24 * time.Hour
 // history. Where nobody gets locks a greater batch is faster.
 const DefaultPurgeBatch = 50
 
-// PurgeRequest removes the rows of objects that have been free for long. No live lock is ever touched.
+// PurgeRequest says what Purge or PurgeHistory removes.
 type PurgeRequest struct {
-	// OlderThan is how long the object has been free, in whole seconds: 1 s to MaxTTL; zero is
-	// DefaultPurgeAge (30 days).
+	// OlderThan is how long an object has been free, or how old an event is, in whole seconds: 1 s to MaxTTL; zero is DefaultPurgeAge (30 days)
+	// or DefaultPurgeHistoryAge (400 days).
 	OlderThan time.Duration
-	// Batch is how many rows one transaction removes: 1 to MaxPageSize, zero is DefaultPurgeBatch.
+	// Batch is how many rows one transaction removes: 1 to MaxPageSize; zero is DefaultPurgeBatch (50), or 1000 events.
 	Batch int
 	// Progress, if set, is called after each batch with the number of rows removed so far.
 	Progress func(purged int64)
 }
 
-// PurgeResult is what a purge has done.
-type PurgeResult struct {
-	// Purged is how many rows were removed, also when the purge ended with an error.
-	Purged int64
-}
-
-// Purge removes rows batch by batch until none is left, but no event of the history (PurgeHistory does), and rests after each for as long as it took: the other half of the time
-// is everybody else's. Each batch is final by itself: after an error or a cancelled ctx the result tells what was removed, and
+// Purge removes the rows of objects that have been free for long, and returns how many. No live lock is ever touched, and no event of the
+// history: PurgeHistory removes those. It goes on batch by batch until none is left, and rests after each for as long as it took: the other half
+// of the time is everybody else's. Each batch is final by itself: after an error or a cancelled ctx the number tells what was removed, and
 // the next Purge goes on from there. Any number of purges may run at once.
-func (c *Client) Purge(ctx context.Context, request PurgeRequest) (PurgeResult, error) {
-	purged, err := c.operations.purge(ctx, request)
+func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {
+	purged, err = c.operations.purge(ctx, request)
 	if err != nil {
-		return PurgeResult{Purged: purged}, fmt.Errorf("purge: %w", err)
+		return purged, fmt.Errorf("purge: %w", err)
 	}
-	return PurgeResult{Purged: purged}, nil
+	return purged, nil
 }
 
 func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {

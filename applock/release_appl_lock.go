@@ -20,21 +20,15 @@ type ReleaseRequest struct {
 	Reason string
 }
 
-// ReleaseResult is what a release came to.
-type ReleaseResult struct {
-	// Outcome is OutcomeReleased, or OutcomeFree when nobody held the object.
-	Outcome Outcome
-}
-
-// Release ends the operator's grant. That nobody holds the object is no error, so that repeating a release is safe.
+// Release ends the operator's grant: OutcomeReleased. That nobody holds the object is no error, so that repeating a release is safe: OutcomeFree.
 //
 // It returns a *HeldError (ErrHeld) when another operator, or another grant than the key's, holds the object; that of the same
 // operator is told with its fence, but for a call in a transaction of the caller's.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
-func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseResult, error) {
+func (c *Client) Release(ctx context.Context, request ReleaseRequest) (Outcome, error) {
 	params, err := request.params()
 	if err != nil {
-		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Key.Object, err)
+		return "", fmt.Errorf("release %s: %w", request.Key.Object, err)
 	}
 	result, err := c.operations.release(ctx, params)
 	var held *HeldError
@@ -43,7 +37,7 @@ func (c *Client) Release(ctx context.Context, request ReleaseRequest) (ReleaseRe
 		err = c.operations.explainOtherGrant(ctx, params, held)
 	}
 	if err != nil {
-		return ReleaseResult{}, fmt.Errorf("release %s: %w", request.Key.Object, err)
+		return "", fmt.Errorf("release %s: %w", request.Key.Object, err)
 	}
 	return result, nil
 }
@@ -74,10 +68,10 @@ func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
 	}, err
 }
 
-func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams) (ReleaseResult, error) {
+func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams) (Outcome, error) {
 	result, err := retryIfUnchanged(ctx, o, func() (db.ReleaseApplLockResult, error) { return o.driver.ReleaseApplLock(ctx, params) })
 	if err != nil {
-		return ReleaseResult{}, o.changeError(err)
+		return "", o.changeError(err)
 	}
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
 	o.log(ctx, "release_appl_lock",
@@ -86,9 +80,9 @@ func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams
 		slog.Int64("fence", params.Fence),
 		slog.String("outcome", string(result.Outcome)))
 	if result.OkFL != db.Yes {
-		return ReleaseResult{}, &HeldError{Object: object, Holder: Holder{
+		return "", &HeldError{Object: object, Holder: Holder{
 			Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 		}}
 	}
-	return ReleaseResult{Outcome: Outcome(result.Outcome)}, nil
+	return Outcome(result.Outcome), nil
 }

@@ -24,14 +24,6 @@ type TakeRequest struct {
 	TTL time.Duration
 }
 
-// Taken is what a take came to.
-type Taken struct {
-	// Grant is the new grant, with OutcomeTaken.
-	Grant
-	// From is who was displaced: empty when Owner held the object itself.
-	From Owner
-}
-
 // Take ends the grant of whoever holds the object and begins one of Owner, with a greater fence. It is a right of its own,
 // for emergencies: the history keeps the reason, and the displaced operator finds it in its Inbox. What Owner holds itself
 // gets a new grant, too.
@@ -39,10 +31,10 @@ type Taken struct {
 // It returns ErrNotHeld when nobody holds the object, which Get is for, and a *HeldError (ErrHeld) when another grant than
 // ExpectedFence holds it. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it
 // took effect, the answer to a call with an ExpectedFence is a *HeldError that names Owner.
-func (c *Client) Take(ctx context.Context, request TakeRequest) (Taken, error) {
+func (c *Client) Take(ctx context.Context, request TakeRequest) (Grant, error) {
 	taken, err := c.operations.takeFromHolder(ctx, request)
 	if err != nil {
-		return Taken{}, fmt.Errorf("take %s: %w", request.Object, err)
+		return Grant{}, fmt.Errorf("take %s: %w", request.Object, err)
 	}
 	return taken, nil
 }
@@ -75,17 +67,17 @@ func (r TakeRequest) params() (db.TakeApplLockParams, error) {
 	}, err
 }
 
-func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Taken, error) {
+func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Grant, error) {
 	params, err := request.params()
 	if err != nil {
-		return Taken{}, err
+		return Grant{}, err
 	}
 	result, err := retryIfUnchanged(ctx, o, func() (db.TakeApplLockResult, error) { return o.driver.TakeApplLock(ctx, params) })
 	if params.Reason == "" && db.KindOf(err) == db.KindInvalid {
-		return Taken{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}
+		return Grant{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}
 	}
 	if err != nil {
-		return Taken{}, o.changeError(err)
+		return Grant{}, o.changeError(err)
 	}
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
 	o.log(ctx, "take_appl_lock",
@@ -94,22 +86,20 @@ func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Ta
 		slog.Int64("fence", result.Fence),
 		slog.String("outcome", string(result.Outcome)))
 	if result.Outcome == db.Free {
-		return Taken{}, ErrNotHeld
+		return Grant{}, ErrNotHeld
 	}
 	old := Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID}
 	left := time.Duration(result.SecondsLeft) * time.Second
 	if result.OkFL != db.Yes {
-		return Taken{}, &HeldError{Object: object, Holder: Holder{Owner: old, ExpiresAt: result.ExpiresTS, Left: left}}
+		return Grant{}, &HeldError{Object: object, Holder: Holder{Owner: old, ExpiresAt: result.ExpiresTS, Left: left}}
 	}
-	return Taken{
-		Grant: Grant{
-			Object:    object,
-			Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
-			Fence:     Fence(result.Fence),
-			ExpiresAt: result.ExpiresTS,
-			Left:      left,
-			Outcome:   Outcome(result.Outcome),
-		},
-		From: old,
+	return Grant{
+		Object:    object,
+		Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
+		Fence:     Fence(result.Fence),
+		ExpiresAt: result.ExpiresTS,
+		Left:      left,
+		Outcome:   Outcome(result.Outcome),
+		From:      old,
 	}, nil
 }

@@ -151,9 +151,9 @@ func (b *bench) purge(ctx context.Context, p *place) (err error) {
 		during, err := getsDuring(ctx, o.client, func(ctx context.Context) error {
 			began := time.Now()
 			purged, err := o.client.Purge(ctx, applock.PurgeRequest{})
-			rates = append(rates, float64(purged.Purged)/time.Since(began).Seconds())
-			if err == nil && purged.Purged != int64(each) {
-				err = fmt.Errorf("%d rows were purged, of %d that are old enough", purged.Purged, each)
+			rates = append(rates, float64(purged)/time.Since(began).Seconds())
+			if err == nil && purged != int64(each) {
+				err = fmt.Errorf("%d rows were purged, of %d that are old enough", purged, each)
 			}
 			return err
 		})

@@ -79,8 +79,8 @@ func take(ctx context.Context, client *applock.Client, d deed) (applock.Outcome,
 }
 
 func release(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	result, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: d.object, Operator: d.holder, Fence: d.fence}, Actor: d.by, Reason: d.reason})
-	return result.Outcome, applock.Holder{}, err
+	outcome, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: d.object, Operator: d.holder, Fence: d.fence}, Actor: d.by, Reason: d.reason})
+	return outcome, applock.Holder{}, err
 }
 
 func note(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {

@@ -240,6 +240,6 @@ func (c *console) checkServer(ctx context.Context) (string, error) {
 }
 
 func (c *console) checkContract(ctx context.Context) (string, error) {
-	version, err := clientOf(ctx).Version(ctx)
-	return fmt.Sprintf(c.texts["check.contract.said"], version.Contract, applock.ContractVersion), err
+	installed, err := clientOf(ctx).Version(ctx)
+	return fmt.Sprintf(c.texts["check.contract.said"], installed, applock.ContractVersion), err
 }

@@ -109,7 +109,7 @@ const (
 type Transferrer interface {
 	// Transfer ends the grant and begins one of request.To in the same moment. It returns ErrNotHeld or a *HeldError when
 	// the grant was not there any more, and ErrOutcomeUnknown when it may have taken effect.
-	Transfer(ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error)
+	Transfer(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 }
 
 // Renewal asks for a grant to last longer.

@@ -139,7 +139,7 @@ func (h *hold) leave(ctx context.Context, ttl time.Duration) error {
 	})
 }
 
-func (h *hold) transfer(ctx context.Context, request applock.TransferLeaseRequest) (handed applock.Grant, err error) {
+func (h *hold) transfer(ctx context.Context, to applock.Owner, ttl time.Duration) (handed applock.Grant, err error) {
 	backend, ok := h.leases.backend.(Transferrer)
 	if !ok {
 		return applock.Grant{}, errors.ErrUnsupported
@@ -150,7 +150,7 @@ func (h *hold) transfer(ctx context.Context, request applock.TransferLeaseReques
 			return cause
 		}
 		var err error
-		handed, err = backend.Transfer(ctx, grant, request)
+		handed, err = backend.Transfer(ctx, grant, to, ttl)
 		return h.handed(grant, handed, err)
 	})
 	return handed, err

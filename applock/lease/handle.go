@@ -115,8 +115,8 @@ func (l *handle) Release(ctx context.Context) error {
 }
 
 // Transfer is [applock.Lease.Transfer].
-func (l *handle) Transfer(ctx context.Context, request applock.TransferLeaseRequest) (applock.Grant, error) {
-	grant, err := l.hold.transfer(ctx, request)
+func (l *handle) Transfer(ctx context.Context, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	grant, err := l.hold.transfer(ctx, to, ttl)
 	if err != nil {
 		return applock.Grant{}, fmt.Errorf("transfer %s: %w", l.Object(), err)
 	}

@@ -72,7 +72,7 @@ func (b *playedOffers) Listen(context.Context) (Listener, error) {
 	return b.listening()
 }
 
-func (b *playedOffers) Transfer(context.Context, applock.Grant, applock.TransferLeaseRequest) (applock.Grant, error) {
+func (b *playedOffers) Transfer(context.Context, applock.Grant, applock.Owner, time.Duration) (applock.Grant, error) {
 	return applock.Grant{}, b.transferred()
 }
 
@@ -236,7 +236,7 @@ func TestTransferWithUnknownOutcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = lease.Transfer(t.Context(), applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		_, err = lease.Transfer(t.Context(), applock.Owner{Operator: "ASMITH"}, 0)
 		if cause := context.Cause(lease.Context()); !errors.Is(err, applock.ErrOutcomeUnknown) || !errors.Is(cause, applock.ErrLost) {
 			t.Errorf("transfer: %v, and the lease ended with %v, want ErrOutcomeUnknown and ErrLost", err, cause)
 		}

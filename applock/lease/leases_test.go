@@ -560,7 +560,7 @@ func TestTransferUnsupported(t *testing.T) {
 	t.Parallel()
 	play(t, &playedBackend{}, func(t *testing.T, leases *lease.Leases) {
 		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		_, err := lease.Transfer(t.Context(), applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		_, err := lease.Transfer(t.Context(), applock.Owner{Operator: "ASMITH"}, 0)
 		if !errors.Is(err, errors.ErrUnsupported) || lease.Context().Err() != nil {
 			t.Errorf("transfer: %v, want errors.ErrUnsupported and a live lease", err)
 		}

@@ -330,7 +330,7 @@ var lossWays = map[string]func(ctx context.Context, here, there program, lease a
 	"Renew":   func(ctx context.Context, _, _ program, lease applock.Lease) error { return lease.Renew(ctx) },
 	"Release": func(ctx context.Context, _, _ program, lease applock.Lease) error { return lease.Release(ctx) },
 	"Transfer": func(ctx context.Context, _, _ program, lease applock.Lease) error {
-		_, err := lease.Transfer(ctx, applock.TransferLeaseRequest{To: applock.Owner{Operator: "ASMITH"}})
+		_, err := lease.Transfer(ctx, applock.Owner{Operator: "ASMITH"}, 0)
 		return err
 	},
 	"Renewal": func(_ context.Context, _, _ program, lease applock.Lease) error {

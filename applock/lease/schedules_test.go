@@ -725,7 +725,7 @@ func (a *actor) transfer(ctx context.Context, lease applock.Lease) {
 	a.mutex.Lock()
 	a.ended[lease.Fence()] = true // it is over there before it is over here
 	a.mutex.Unlock()
-	grant, err := lease.Transfer(ctx, applock.TransferLeaseRequest{To: next, TTL: 3 * time.Second})
+	grant, err := lease.Transfer(ctx, next, 3*time.Second)
 	if err == nil && (grant.Owner != next || grant.Fence <= lease.Fence()) {
 		a.t.Errorf("transferred as %+v from fence %d", grant, lease.Fence())
 	}

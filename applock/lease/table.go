@@ -25,7 +25,7 @@ type clientOperations interface {
 	GetAllAnew(ctx context.Context, objects []applock.Object, owner applock.Owner, ttl time.Duration, known map[applock.Object]*applock.HeldError) ([]applock.Grant, error)
 	ReleaseGrant(ctx context.Context, grant applock.Grant) error
 	RenewGrants(ctx context.Context, grants []db.RenewableGrant, visit func(object applock.Object, lost error, row db.RenewedGrant)) error
-	TransferGrant(ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error)
+	TransferGrant(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 	Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error)
 	Announce(ctx context.Context, object applock.Object, owner applock.Owner, clientID string, wait time.Duration) error
 	Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error
@@ -198,8 +198,8 @@ func (r *tableListener) Next(ctx context.Context) (Message, error) {
 }
 
 // Transfer ends the grant by its fence.
-func (t *table) Transfer(ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error) {
-	return t.operations.TransferGrant(ctx, grant, request)
+func (t *table) Transfer(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	return t.operations.TransferGrant(ctx, grant, to, ttl)
 }
 
 func wholeSeconds(ttl time.Duration) time.Duration {

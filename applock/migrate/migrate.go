@@ -279,7 +279,7 @@ func contractOf(ctx context.Context, client *applock.Client) int {
 	if err != nil {
 		return 0
 	}
-	return version.Contract
+	return version
 }
 
 func migrations(steps []migrate.Migration) []Migration {

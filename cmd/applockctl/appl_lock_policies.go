@@ -45,7 +45,7 @@ func (p policyAnswer) fields() []field {
 }
 
 func (a *app) policyListCommand() *cobra.Command {
-	var request applock.PoliciesRequest
+	var objectType string
 	command := &cobra.Command{
 		Use:   "list [--type T]",
 		Short: "List the policies",
@@ -60,16 +60,16 @@ auditor or an administrator.`,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.listPolicies(ctx, request)
+			return a.listPolicies(ctx, objectType)
 		}),
 	}
-	command.Flags().StringVar(&request.ObjectType, "type", "", "only that of this type")
+	command.Flags().StringVar(&objectType, "type", "", "only that of this type")
 	return command
 }
 
-func (a *app) listPolicies(ctx context.Context, request applock.PoliciesRequest) error {
+func (a *app) listPolicies(ctx context.Context, objectType string) error {
 	return a.call(ctx, "policy list", func(ctx context.Context, s session) error {
-		policies, err := s.Policies(ctx, request)
+		policies, err := s.Policies(ctx, objectType)
 		if err != nil {
 			return err
 		}

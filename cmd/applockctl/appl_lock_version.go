@@ -99,9 +99,9 @@ func outcomeOfContract(installed *int) applock.Outcome {
 func (a *app) installedContract(ctx context.Context) (*int, error) {
 	var installed *int
 	err := a.call(ctx, "version", func(ctx context.Context, s session) error {
-		version, err := s.Version(ctx)
+		contract, err := s.Version(ctx)
 		if err == nil || errors.Is(err, applock.ErrSchema) {
-			installed = &version.Contract
+			installed = &contract
 		}
 		return err
 	})

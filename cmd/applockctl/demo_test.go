@@ -142,7 +142,7 @@ func TestDemoOnServers(t *testing.T) {
 			if output == "json" {
 				u, flags = userOf(""), []string{"--dsn", dsn}
 			}
-			got := u.run(t, append(flags, "demo", "--timeout", "1m", "--output", output)...)
+			got := u.run(t, append(flags, "demo", "--timeout", "10m", "--output", output)...)
 			checkDemo(t, output, got, schemaNotice)
 			s.checkNoDemo(t, dsn, before, got.stderr)
 		}
@@ -166,7 +166,7 @@ func TestDemoOnServersInterrupted(t *testing.T) {
 		}
 		interrupted, interrupt := context.WithCancel(t.Context())
 		interrupt() // before the beginning
-		got := userOf(dsn).runContext(interrupted, "demo", "--timeout", "1m")
+		got := userOf(dsn).runContext(interrupted, "demo", "--timeout", "10m")
 		got.check(t, exitInterrupted, "demo: interrupted")
 		if after := s.contents(t, dsn); after != before {
 			t.Errorf("the database had %s and has %s", before, after)

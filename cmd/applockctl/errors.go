@@ -225,9 +225,9 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 	}
 	where := a.place(s.dsn)
 	// An error is expected here; what counts is the version that may come with it.
-	if installed, _ := s.Version(ctx); installed.Contract > 0 && installed.Contract < applock.ContractVersion {
+	if installed, _ := s.Version(ctx); installed > 0 && installed < applock.ContractVersion {
 		return fmt.Errorf("%s: applock in %s has contract %d, and %d is needed; update it with: %s",
-			operation, where, installed.Contract, applock.ContractVersion, install)
+			operation, where, installed, applock.ContractVersion, install)
 	}
 	// Who may not see that learns it from "migrate up".
 	status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})

@@ -25,7 +25,7 @@ func (a *app) getPermit(ctx context.Context, text string, request applock.GetPer
 			return err
 		}
 		answer := newAnswer(permit.Object, request.Owner)
-		answer.grantedTo(permit.Grant)
+		answer.grantedTo(permit)
 		return a.answer(true, answer)
 	})
 }
@@ -34,13 +34,13 @@ func (a *app) getPermit(ctx context.Context, text string, request applock.GetPer
 func (a *app) answerFull(full *applock.FullError, request applock.GetPermitRequest) error {
 	answer := newAnswer(full.Object, request.Owner)
 	answer.Outcome = applock.OutcomeFull
-	if len(full.Holders) == 0 {
+	if len(full.Slots) == 0 {
 		return a.answer(false, answer)
 	}
 	printer := a.newPrinter(answer)
-	for _, holder := range full.Holders {
-		answer.ObjectID = holder.Slot.ID
-		answer.refusedBy(holder.Holder)
+	for _, slot := range full.Slots {
+		answer.ObjectID = slot.Object.ID
+		answer.refusedBy(slot.Holder)
 		answer.Outcome = applock.OutcomeFull
 		if err := printer.print(answer); err != nil {
 			return err

@@ -95,11 +95,10 @@ With --output json each is an object on a line of its own.`,
 
 func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 	return a.printList(ctx, "inbox", "notice", listedNotice{}, func(ctx context.Context, s session, p *printer) error {
-		inbox, err := s.Inbox(ctx, request)
+		notices, next, err := s.Inbox(ctx, request)
 		if err != nil {
 			return err
 		}
-		notices := inbox.Notices
 		room := cmp.Or(request.PageSize, applock.DefaultPageSize) - len(notices)
 		if room > 0 {
 			expiring, err := readExpiring(ctx, s, request.Operator, room)
@@ -110,7 +109,7 @@ func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 		}
 		s.pause()
 		for _, notice := range notices {
-			if err := p.print(listedNoticeOf(notice, inbox.Next)); err != nil {
+			if err := p.print(listedNoticeOf(notice, next)); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,7 @@ func (a *app) ping(ctx context.Context) error {
 		installed, err := s.Version(ctx)
 		switch {
 		case err == nil, errors.Is(err, applock.ErrSchema):
-			answer.InstalledContract = &installed.Contract
+			answer.InstalledContract = &installed
 		case ctx.Err() != nil:
 			return err
 		}

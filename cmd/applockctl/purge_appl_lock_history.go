@@ -28,11 +28,10 @@ terminal sees the progress.`,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			request := applock.PurgeHistoryRequest{OlderThan: time.Duration(olderThan), Batch: int(batch.value)}
+			request := applock.PurgeRequest{OlderThan: time.Duration(olderThan), Batch: int(batch.value)}
 			return a.purging(ctx, "purge-history", "event", func(ctx context.Context, s session, progress func(int64)) (int64, error) {
 				request.Progress = progress
-				result, err := s.PurgeHistory(ctx, request)
-				return result.Purged, err
+				return s.PurgeHistory(ctx, request)
 			})
 		}),
 	}

@@ -46,8 +46,7 @@ greater --batch is faster. --timeout is for each batch. A terminal sees the prog
 
 func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) error {
 	return a.purging(ctx, "purge", "row", func(ctx context.Context, s session, progress func(int64)) (int64, error) {
-		result, err := s.Purge(ctx, applock.PurgeRequest{OlderThan: olderThan, Batch: batch, Progress: progress})
-		return result.Purged, err
+		return s.Purge(ctx, applock.PurgeRequest{OlderThan: olderThan, Batch: batch, Progress: progress})
 	})
 }
 

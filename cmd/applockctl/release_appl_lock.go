@@ -79,7 +79,7 @@ func (a *app) release(ctx context.Context, texts []string, request applock.Relea
 		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
 			request.Key.Object = object
 			answer := newAnswer(object, applock.Owner{Operator: request.Key.Operator})
-			result, err := s.Release(ctx, request)
+			outcome, err := s.Release(ctx, request)
 			var held *applock.HeldError
 			switch {
 			case errors.As(err, &held):
@@ -88,7 +88,7 @@ func (a *app) release(ctx context.Context, texts []string, request applock.Relea
 			case err != nil:
 				return nil, false, err
 			default:
-				answer.Outcome = result.Outcome
+				answer.Outcome = outcome
 			}
 			return answer, held == nil, nil
 		})

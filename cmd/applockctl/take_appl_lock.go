@@ -71,7 +71,7 @@ func (a *app) take(ctx context.Context, text string, request applock.TakeRequest
 		case err != nil:
 			return err
 		default:
-			answer.grantedTo(taken.Grant)
+			answer.grantedTo(taken)
 			answer.FormerHolder, answer.FormerHolderDepartment = taken.From.Operator, taken.From.Department
 		}
 		return a.answer(err == nil, answer)

@@ -257,14 +257,14 @@ func (v *verifier) contract(ctx context.Context) error {
 		v.note("contract", notInstalled)
 		return nil
 	}
-	version, err := v.session.Version(ctx)
+	installed, err := v.session.Version(ctx)
 	if errors.Is(err, applock.ErrSchema) {
-		text := fmt.Sprintf("the procedures have contract %d, and %d is needed", version.Contract, applock.ContractVersion)
+		text := fmt.Sprintf("the procedures have contract %d, and %d is needed", installed, applock.ContractVersion)
 		v.fail("contract", text).Repair = v.app.commandLine("migrate", "repair")
 		return nil
 	}
 	if err == nil {
-		v.ok("contract", fmt.Sprintf("version %d, and %d is needed", version.Contract, applock.ContractVersion))
+		v.ok("contract", fmt.Sprintf("version %d, and %d is needed", installed, applock.ContractVersion))
 	}
 	return err
 }

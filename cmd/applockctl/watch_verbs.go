@@ -108,5 +108,5 @@ func doRelease(ctx context.Context, s session, w wish) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s: %s", w.lock.Object, result.Outcome), nil
+	return fmt.Sprintf("%s: %s", w.lock.Object, result), nil
 }

@@ -180,7 +180,7 @@ func TestComparison(t *testing.T) {
 				t.Fatalf("somebody else: %v", err)
 			}
 			says(t, rows["who has it, since when"][backend], "yes|in the", held.Holder.Owner.Operator == "JDOE")
-			_, err = lease.Transfer(t.Context(), applock.TransferLeaseRequest{To: request.Owner})
+			_, err = lease.Transfer(t.Context(), request.Owner, 0)
 			if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 				t.Fatal(err)
 			}

@@ -250,7 +250,7 @@ func TestPlacementLost(t *testing.T) {
 func (b bank) releaseFor(t *testing.T, operator string) {
 	t.Helper()
 	released, err := b.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: walletLease(wallet).Object, Operator: operator}})
-	if err != nil || released.Outcome != applock.OutcomeReleased {
+	if err != nil || released != applock.OutcomeReleased {
 		t.Fatalf("release for %s: %v, %v", operator, released, err)
 	}
 }

@@ -427,7 +427,7 @@ func Example_rebuild() {
 		fmt.Println("writing", batch, "with a fence:", lease.Fence() > 0)
 		if batch == "i-p" {
 			released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: lease.Object(), Operator: lease.Owner().Operator}})
-			fmt.Println("the supervisor:", released.Outcome, err)
+			fmt.Println("the supervisor:", released, err)
 			fmt.Println("the lease:", errors.Is(lease.Renew(ctx), applock.ErrLost))
 		}
 		return nil

@@ -93,8 +93,8 @@ func permitThroughFacade(ctx context.Context, client *applock.Client, args Args)
 	var full *applock.FullError
 	if errors.As(err, &full) {
 		var rows []db.Permit
-		for _, holder := range full.Holders {
-			rows = append(rows, permitOf(db.Full, holder.Slot, holder.Holder))
+		for _, slot := range full.Slots {
+			rows = append(rows, permitOf(db.Full, slot.Object, slot.Holder))
 		}
 		return PermitAnswer(rows), nil
 	}
@@ -201,11 +201,11 @@ func changesAnswer(changes []applock.LockChange, err error) (Answer, error) {
 }
 
 func releaseThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	result, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object(args), Operator: args["operator_id"], Fence: applock.Fence(number(args, "fence"))}, Actor: args["actor_id"], Reason: args["reason"]})
+	outcome, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object(args), Operator: args["operator_id"], Fence: applock.Fence(number(args, "fence"))}, Actor: args["actor_id"], Reason: args["reason"]})
 	if answer, held := heldAnswer(err); held {
 		return answer, nil
 	}
-	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(result.Outcome), "", "", 0, end{}), err)
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(outcome), "", "", 0, end{}), err)
 }
 
 func noteThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -345,13 +345,13 @@ func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args)
 }
 
 func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	result, err := client.Inbox(ctx, applock.InboxRequest{
+	notices, next, err := client.Inbox(ctx, applock.InboxRequest{
 		Operator: args["operator_id"],
 		Position: applock.InboxPosition{After: number(args, "after_event_id")},
 		PageSize: int(number(args, "max_rows")),
 	})
 	var rows []db.Notice
-	for _, notice := range result.Notices {
+	for _, notice := range notices {
 		rows = append(rows, db.Notice{
 			Kind:              db.NoticeKind(notice.Kind),
 			EventID:           notice.Event,
@@ -362,7 +362,7 @@ func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 			EventTS:           notice.At,
 			SecondsLeft:       wholeSeconds(notice.Left),
 			Reason:            notice.Reason,
-			SafeEventID:       result.Next.After,
+			SafeEventID:       next.After,
 		})
 	}
 	return AnswerOrError(InboxAnswer(rows), err)
@@ -392,7 +392,7 @@ func dropThroughFacade(ctx context.Context, client *applock.Client, args Args) (
 }
 
 func policiesThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	policies, err := client.Policies(ctx, applock.PoliciesRequest{ObjectType: args["object_type"]})
+	policies, err := client.Policies(ctx, args["object_type"])
 	var rows []map[string]any
 	for _, policy := range policies {
 		flag := db.Yes
@@ -409,11 +409,11 @@ func policiesThroughFacade(ctx context.Context, client *applock.Client, args Arg
 }
 
 func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
-	result, err := client.Purge(ctx, applock.PurgeRequest{
+	purged, err := client.Purge(ctx, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
 		Batch:     int(number(args, "max_rows")),
 	})
-	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
+	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(purged, 10)}}, err)
 }
 
 // orNull returns whole seconds, nil for none.
@@ -427,7 +427,7 @@ func orNull(duration time.Duration) any {
 func purgeHistoryThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	once, cancel := context.WithCancel(ctx)
 	defer cancel()
-	result, err := client.PurgeHistory(once, applock.PurgeHistoryRequest{
+	purged, err := client.PurgeHistory(once, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
 		Batch:     int(number(args, "max_rows")),
 		Progress:  func(int64) { cancel() }, // one batch, as the procedure does
@@ -435,7 +435,7 @@ func purgeHistoryThroughFacade(ctx context.Context, client *applock.Client, args
 	if ctx.Err() == nil && once.Err() != nil {
 		err = nil
 	}
-	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(result.Purged, 10)}}, err)
+	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(purged, 10)}}, err)
 }
 
 // ListAnswer has one word for each row of appl_lock_live, the object.

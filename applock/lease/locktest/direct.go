@@ -341,9 +341,8 @@ func transferEndsTheGrant(t *trial, kind Backend) {
 		return
 	}
 	former := s.take(s.first, s.object(1), ann, longHold)
-	to := applock.TransferLeaseRequest{To: ownerOf(bob), TTL: longHold}
 	t.begin("Transfer")
-	grant, err := transferrer.Transfer(t.Context(), former, to)
+	grant, err := transferrer.Transfer(t.Context(), former, ownerOf(bob), longHold)
 	if err != nil {
 		t.Fatalf("Transfer of a live grant: %v", err)
 	}
@@ -354,7 +353,7 @@ func transferEndsTheGrant(t *trial, kind Backend) {
 	s.renewLost(s.first, former, "a grant that was transferred")
 	s.releaseLost(s.first, former, "a grant that was transferred")
 	t.begin("Transfer")
-	if _, err := transferrer.Transfer(t.Context(), former, to); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
+	if _, err := transferrer.Transfer(t.Context(), former, ownerOf(bob), longHold); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
 		t.Errorf("Transfer of a lost grant: %v, want ErrNotHeld or a *HeldError", err)
 	}
 	s.refuse(s.first, s.object(1), eve, bob)

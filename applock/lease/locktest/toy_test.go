@@ -199,7 +199,7 @@ func (b *toy) Poll(_ context.Context, waited iter.Seq[applock.Object]) (answer l
 }
 
 // Transfer is [lease.Transferrer.Transfer].
-func (b *toy) Transfer(_ context.Context, grant applock.Grant, request applock.TransferLeaseRequest) (applock.Grant, error) {
+func (b *toy) Transfer(_ context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if err := b.lost(grant); err != nil {
@@ -207,7 +207,7 @@ func (b *toy) Transfer(_ context.Context, grant applock.Grant, request applock.T
 	}
 	next := b.grants[b.key(grant.Object)]
 	b.fence++
-	next.Owner, next.Fence, next.ExpiresAt = request.To, b.fence, time.Now().Add(request.TTL)
+	next.Owner, next.Fence, next.ExpiresAt = to, b.fence, time.Now().Add(ttl)
 	if !b.has(transferKeepsTheFormer) {
 		b.grants[b.key(grant.Object)] = next
 	}

@@ -69,7 +69,7 @@ func (o operations) Get(
 func (o operations) Release(ctx context.Context, grant applock.Grant) error {
 	request := applock.ReleaseRequest{Key: grant.Key()}
 	released, err := o.client.Release(ctx, request)
-	if err == nil && released.Outcome != applock.OutcomeReleased {
+	if err == nil && released != applock.OutcomeReleased {
 		return applock.ErrNotHeld
 	}
 	return err
@@ -99,7 +99,7 @@ func releaseForHolder(t testing.TB, bridge *hsqldb.Bridge, name string, object a
 		t.Fatal(err)
 	}
 	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: lock.Owner.Operator}}
-	if released, err := client.Release(t.Context(), request); err != nil || released.Outcome != applock.OutcomeReleased {
+	if released, err := client.Release(t.Context(), request); err != nil || released != applock.OutcomeReleased {
 		t.Fatalf("release: %v, %v", released, err)
 	}
 }

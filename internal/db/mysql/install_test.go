@@ -91,7 +91,7 @@ func requireWorking(t *testing.T, client *applock.Client, handle *sql.DB, schema
 	if err := client.WithSQLTx(tx).Serialize(ctx, object); err != nil {
 		t.Error(err)
 	}
-	if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "ASMITH", Fence: lock.Fence}}); err != nil || released.Outcome != applock.OutcomeReleased {
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "ASMITH", Fence: lock.Fence}}); err != nil || released != applock.OutcomeReleased {
 		t.Errorf("release: %v, %v", released, err)
 	}
 	if _, err := client.Inquire(ctx, object); !errors.Is(err, applock.ErrNotHeld) {

@@ -287,7 +287,7 @@ func passOn(t *testing.T, s mysqlSeat, o applock.Object) applock.Grant {
 	t.Helper()
 	for deadline := time.Now().Add(mysqlLimit); ; time.Sleep(time.Millisecond) {
 		released, err := s.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: o, Operator: "JDOE"}})
-		if err == nil && released.Outcome == applock.OutcomeReleased {
+		if err == nil && released == applock.OutcomeReleased {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -125,7 +125,7 @@ func renewedThenTaken(t *testing.T, backend Backend) {
 		if err := place.Client.Note(t.Context(), applock.Key{Object: object, Operator: victim}, "why"); err != nil {
 			t.Fatal(err)
 		}
-		var taken applock.Taken
+		var taken applock.Grant
 		var renewed, refused error
 		var group sync.WaitGroup
 		group.Go(func() {

@@ -438,9 +438,7 @@ func (v verbs) call(ctx context.Context, o *operation) error {
 	case kindRenew:
 		grant, err = v.client.Renew(ctx, applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)}, ttl)
 	case kindRelease:
-		var result applock.ReleaseResult
-		result, err = v.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)}})
-		grant.Outcome = result.Outcome
+		grant.Outcome, err = v.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)}})
 	case kindAssert:
 		err = v.client.Assert(ctx, applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)})
 		grant.Outcome = answerAsserted

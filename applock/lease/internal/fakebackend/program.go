@@ -162,15 +162,15 @@ func (p Program) Listen(ctx context.Context) (lease.Listener, error) {
 
 // Transfer is [lease.Transferrer.Transfer].
 func (p Program) Transfer(
-	ctx context.Context, grant applock.Grant, request applock.TransferLeaseRequest,
+	ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
 	var handed applock.Grant
 	err := p.travel(ctx, Call{Operation: Transfer, Object: grant.Object, Owner: grant.Owner, Grants: 1}, func(Fault) error {
 		if err := p.lost(grant); err != nil {
 			return err
 		}
-		handed = p.begin(grant.Object, request.To, time.Now())
-		handed.ExpiresAt = p.now().Add(cmp.Or(request.TTL, applock.DefaultTTL))
+		handed = p.begin(grant.Object, to, time.Now())
+		handed.ExpiresAt = p.now().Add(cmp.Or(ttl, applock.DefaultTTL))
 		p.grants[grant.Object] = handed
 		handed.Outcome = applock.OutcomeTransferred
 		return nil

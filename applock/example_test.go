@@ -120,7 +120,7 @@ func ExampleClient_GetPermit() {
 		permit, err := client.GetPermit(ctx, request)
 		var full *applock.FullError
 		if errors.As(err, &full) {
-			fmt.Println(operator, "waits for", full.Holders[0].Owner.Operator, "or", full.Holders[1].Owner.Operator)
+			fmt.Println(operator, "waits for", full.Slots[0].Holder.Owner.Operator, "or", full.Slots[1].Holder.Owner.Operator)
 			continue
 		}
 		fmt.Println(operator, permit.Outcome, permit.Object, err)

@@ -355,7 +355,7 @@ func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
 		t.Error(err)
 	}
 	if err := client.Assert(ctx, applock.Key{Object: object, Operator: "O'Brien", Fence: grant.Fence}); !errors.Is(err, applock.ErrLost) ||
-		!errors.Is(err, applock.ErrNotHeld) || !strings.Contains(err.Error(), "ASMITH holds it") {
+		!errors.Is(err, applock.ErrNotHeld) || !strings.Contains(err.Error(), "held by ASMITH") {
 		t.Errorf("assert: %v, want ErrLost that names ASMITH", err)
 	}
 	if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "ASMITH", Fence: grant.Fence}}); err != nil || released != applock.OutcomeReleased {

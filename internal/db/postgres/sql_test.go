@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -51,6 +53,7 @@ func openSQL(t testing.TB, dsn string) *sql.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
+	pool.SetMaxIdleConns(12)
 	return pool
 }
 
@@ -61,6 +64,19 @@ func bySQL(t testing.TB, pool *sql.DB) *applock.Client {
 		t.Error(err)
 	}
 	return client
+}
+
+// Goal: a schema is named in every statement, and is installed, also by database/sql. Method: one that is on no search_path, a lock's whole story.
+func TestSchemaBySQL(t *testing.T) {
+	t.Parallel()
+	client, err := postgres.NewSQL(openSQL(t, testdb.Postgres(t)), postgres.Config{Schema: "elsewhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) == 0 {
+		t.Fatalf("%v, %v, want steps", done, err)
+	}
+	lockStory(t, client, applock.Object{Type: "customer", ID: "1"})
 }
 
 // Goal: without messages a waiter has its turn all the same. Method: the driver has no listener; a lease that is waited for, and released.
@@ -99,6 +115,46 @@ func TestWaiterBySQL(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
+// Goal: renewals do not queue behind a program that uses its whole pool. Method: a pool of four of which one has renewed; the others are taken,
+// and a get does not get any.
+func TestRenewalBySQLInABusyPool(t *testing.T) {
+	t.Parallel()
+	place := placeBySQL(t, testdb.Postgres(t))
+	place.SQL.SetMaxOpenConns(4)
+	params := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", TTLSeconds: 60}
+	got, err := place.Driver.GetApplLock(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewal := db.RenewApplLocksParams{Grants: []db.RenewableGrant{{
+		ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", Fence: got.Fence, TTLSeconds: 60,
+	}}}
+	renew := func() {
+		t.Helper()
+		answers, err := place.Driver.RenewApplLocks(t.Context(), renewal)
+		if err != nil || len(answers) != 1 || answers[0].Outcome != db.Renewed {
+			t.Errorf("renew: %v, %v", answers, err)
+		}
+	}
+	renew()
+	for range 3 {
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := place.Driver.GetApplLock(ctx, params); db.KindOf(err) != db.KindPool {
+		t.Errorf("get: %v, want KindPool", err)
+	}
+	renew()
+	if err := place.Driver.Close(); err != nil {
 		t.Error(err)
 	}
 }

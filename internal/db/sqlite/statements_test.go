@@ -199,7 +199,7 @@ func TestContextEndsTheWaitAndNoStatement(t *testing.T) {
 				runtime.Gosched()
 			}
 			cancel()
-			if err := <-answer; !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindUnreachable {
+			if err := <-answer; !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindPool {
 				t.Errorf("%s without a connection: %v (kind %d), want that nothing was sent", operation.name, err, db.KindOf(err))
 			}
 			if _, ran := recorder.counts(); ran > 0 {

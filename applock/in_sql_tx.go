@@ -16,7 +16,7 @@ import (
 // a serialization failure, also of the commit or of one of work's own statements (40001, 40P01, MySQL's 1213), after ErrBusy and
 // ErrContention. So work changes nothing outside of the transaction. The isolation is the database's default.
 //
-// A client on PostgreSQL has [github.com/applock/applock/applock/postgres.InTx]; here it is ErrInvalid. It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
+// A client on a pool of pgx has [github.com/applock/applock/applock/postgres.InTx]; here it is ErrInvalid. It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
 // ends it, and rolls back what is not committed.
 func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Client) error) error {
 	o := c.operations

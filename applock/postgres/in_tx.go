@@ -21,7 +21,8 @@ import (
 // changes nothing outside of the transaction. The isolation is the database's default.
 //
 // It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
-// ends it, and rolls back what is not committed. ErrInvalid where the client is not one of PostgreSQL.
+// ends it, and rolls back what is not committed. ErrInvalid where the client is not one of PostgreSQL, or was made by NewSQL,
+// which has [applock.Client.InSQLTx].
 func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, locks *applock.Client) error) error {
 	handle, err := clients.Driver(client).Handle()
 	if err != nil {
@@ -30,7 +31,11 @@ func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, lock
 	defer func() { _ = handle.Close() }() // the pool stays the client's
 	pool, ok := handle.Pool.(*pgxpool.Pool)
 	if !ok {
-		return fmt.Errorf("transaction: %w", &applock.InvalidError{Argument: "client", Reason: "is not one of PostgreSQL"})
+		reason := "is not one of PostgreSQL"
+		if handle.Dialect == "postgres" {
+			reason = "has a *sql.DB and not a pool of pgx: it has InSQLTx"
+		}
+		return fmt.Errorf("transaction: %w", &applock.InvalidError{Argument: "client", Reason: reason})
 	}
 	asking := []error{applock.ErrRetry, applock.ErrBusy, applock.ErrContention}
 	return db.BeginAgain(ctx, handle.Interpret, asking, func() error {

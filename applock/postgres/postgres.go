@@ -1,7 +1,9 @@
-// Package postgres makes clients for PostgreSQL 14 and later, on pgx. A program that imports it links no other engine.
+// Package postgres makes clients for PostgreSQL 14 and later, on a pool of pgx or on one of database/sql. A program that imports it links no
+// other engine.
 package postgres
 
 import (
+	"database/sql"
 	"fmt"
 	"log/slog"
 
@@ -15,7 +17,7 @@ import (
 	"github.com/applock/applock/internal/db/postgres"
 )
 
-// Config tells New where the locks are. Its zero value is usable.
+// Config tells New and NewSQL where the locks are. Its zero value is usable.
 type Config struct {
 	// Schema is where the table and the procedures are: 1 to 30 lower-case letters, digits and underscores. Empty is
 	// applock.
@@ -45,6 +47,27 @@ func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})
 	}
 	driver, err := postgres.New(pool, config.Schema)
+	return client(driver, err, config)
+}
+
+// NewSQL is New for programs that have a *sql.DB, also by way of ent or gorm: of github.com/jackc/pgx/v5/stdlib, or of another driver for
+// PostgreSQL whose errors have a method SQLState, as those of lib/pq.
+//
+// All operations and leases are the same. What database/sql has not is missing: who waits for a lock is not told of its release and asks
+// in turns, as on the other databases. If the pool has a limit, up to two of its connections, and at most half, are kept for renewals.
+// Transactions are those of [applock.Client.InSQLTx] and [applock.Client.WithSQLTx].
+//
+// Behind a pooler, what New says of pgx holds here, too.
+func NewSQL(pool *sql.DB, config Config) (*applock.Client, error) {
+	if pool == nil {
+		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})
+	}
+	driver, err := postgres.NewSQL(pool, config.Schema)
+	return client(driver, err, config)
+}
+
+// client returns a client on a driver, which is nil if the schema cannot be.
+func client(driver *postgres.Driver, err error, config Config) (*applock.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}

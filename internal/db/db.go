@@ -147,7 +147,7 @@ type Listener interface {
 type Handle struct {
 	// Dialect is the name of the dialect, also that of its folders.
 	Dialect string
-	// DB is the pool. On PostgreSQL it is nil, and Pool is a *pgxpool.Pool, which internal/migrate/postgres makes a
+	// DB is the pool. On PostgreSQL by pgx it is nil, and Pool is a *pgxpool.Pool, which internal/migrate/postgres makes a
 	// *sql.DB of: programs that only lock do without that package of pgx.
 	DB   *sql.DB
 	Pool any

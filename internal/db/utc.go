@@ -10,6 +10,12 @@ import (
 // pool takes it for another zone or does not parse it at all. NULL is the zero time.
 func UTC(dest *time.Time) sql.Scanner { return utc{dest} }
 
+// Moment is a column that UTC reads, for the rows that sqlc makes.
+type Moment struct{ time.Time }
+
+// Scan implements sql.Scanner.
+func (m *Moment) Scan(value any) error { return UTC(&m.Time).Scan(value) }
+
 type utc struct{ time *time.Time }
 
 // Scan implements sql.Scanner.

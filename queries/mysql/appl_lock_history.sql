@@ -1,4 +1,4 @@
--- name: ApplLockHistory :exec
+-- name: ApplLockHistory :many
 SELECT
     e.event_id,
     e.event_ts,
@@ -23,7 +23,7 @@ WHERE e.event_id > sqlc.arg('after_event_id')
 ORDER BY e.event_id
 LIMIT ?;
 
--- name: ApplLockHistoryNewest :exec
+-- name: ApplLockHistoryNewest :many
 SELECT
     e.event_id,
     e.event_ts,
@@ -48,7 +48,7 @@ WHERE e.event_id < sqlc.arg('after_event_id')
 ORDER BY e.event_id DESC
 LIMIT ?;
 
--- name: ApplLockHistoryOf :exec
+-- name: ApplLockHistoryOf :many
 SELECT
     h.event_id,
     h.event_ts,
@@ -110,7 +110,7 @@ JOIN appl_lock_history AS h
 ORDER BY h.event_id
 LIMIT ?;
 
--- name: ApplLockHistoryOfNewest :exec
+-- name: ApplLockHistoryOfNewest :many
 -- An operator between itself and itself, not equal to itself: MariaDB would read its events from the newest one down to the page.
 SELECT
     h.event_id,

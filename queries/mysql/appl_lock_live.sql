@@ -1,4 +1,4 @@
--- name: ApplLockLive :exec
+-- name: ApplLockLive :many
 SELECT
     l.object_type,
     l.object_id,
@@ -21,7 +21,7 @@ WHERE (l.object_type > sqlc.arg('after_type') OR (l.object_type = sqlc.arg('afte
 ORDER BY l.object_type, l.object_id
 LIMIT ?;
 
--- name: ApplLockLiveEndsSoonest :exec
+-- name: ApplLockLiveEndsSoonest :many
 SELECT
     l.object_type,
     l.object_id,
@@ -43,7 +43,7 @@ WHERE (sqlc.narg('object_type') IS NULL OR (l.object_type >= sqlc.narg('object_t
 ORDER BY l.expires_ts, l.object_type, l.object_id
 LIMIT ?;
 
--- name: ApplLockLiveOldest :exec
+-- name: ApplLockLiveOldest :many
 SELECT
     l.object_type,
     l.object_id,
@@ -65,7 +65,7 @@ WHERE (sqlc.narg('object_type') IS NULL OR (l.object_type >= sqlc.narg('object_t
 ORDER BY l.acquired_ts, l.object_type, l.object_id
 LIMIT ?;
 
--- name: ApplLockLiveWaitedFor :exec
+-- name: ApplLockLiveWaitedFor :many
 SELECT
     l.object_type,
     l.object_id,

@@ -1,4 +1,4 @@
--- name: ApplLockPolicies :exec
+-- name: ApplLockPolicies :many
 SELECT
     p.object_type,
     p.default_ttl_seconds,

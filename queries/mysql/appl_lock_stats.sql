@@ -1,4 +1,4 @@
--- name: ApplLockStats :exec
+-- name: ApplLockStats :many
 SELECT
     s.object_type,
     s.department_id,

@@ -1,4 +1,4 @@
--- name: ApplLockWaiting :exec
+-- name: ApplLockWaiting :many
 SELECT
     w.object_type,
     w.object_id,

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"math"
 
 	"github.com/applock/applock/internal/db"
@@ -11,25 +10,35 @@ import (
 
 // ApplLockHistory reads appl_lock_history.
 func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
-	var events []db.Event
-	err := d.call(ctx, func(q *queries.Queries) error { return history(ctx, q, params) }, func(row *sql.Rows) error {
-		var event db.Event
-		err := row.Scan(
-			&event.EventID, db.UTC(&event.EventTS), &event.ObjectType, &event.ObjectID, &event.Event, &event.ActorID, &event.DBUser,
-			&event.Program, &event.FromOperatorID, &event.FromDepartmentID, &event.ToOperatorID, &event.ToDepartmentID,
-			&event.FromFence, &event.ToFence, &event.Reason,
-		)
-		events = append(events, event)
-		return err
-	})
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Event, error) { return history(ctx, q, params) })
 	if err != nil {
 		return nil, err
+	}
+	events := make([]db.Event, len(rows))
+	for i, row := range rows {
+		events[i] = db.Event{
+			EventID:          row.EventID,
+			EventTS:          row.EventTs.Time,
+			ObjectType:       row.ObjectType,
+			ObjectID:         row.ObjectID,
+			Event:            db.EventKind(row.Event),
+			ActorID:          row.ActorID,
+			DBUser:           row.DbUser,
+			Program:          row.Program,
+			FromOperatorID:   row.FromOperatorID,
+			FromDepartmentID: row.FromDepartmentID,
+			ToOperatorID:     row.ToOperatorID,
+			ToDepartmentID:   row.ToDepartmentID,
+			FromFence:        row.FromFence,
+			ToFence:          row.ToFence,
+			Reason:           row.Reason,
+		}
 	}
 	return events, nil
 }
 
 // history runs the query of an order. An operator's history is read by an index for each of three columns.
-func history(ctx context.Context, q *queries.Queries, params db.ApplLockHistoryParams) error {
+func history(ctx context.Context, q *queries.Queries, params db.ApplLockHistoryParams) ([]queries.Event, error) {
 	if params.NewestFirst && params.AfterEventID == 0 {
 		params.AfterEventID = math.MaxInt64
 	}

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -10,24 +9,31 @@ import (
 
 // ApplLockLive reads appl_lock_live.
 func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
-	var locks []db.Lock
-	err := d.call(ctx, func(q *queries.Queries) error { return live(ctx, q, params) }, func(row *sql.Rows) error {
-		var lock db.Lock
-		err := row.Scan(
-			&lock.ObjectType, &lock.ObjectID, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
-			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.TTLSeconds, &lock.Note,
-		)
-		locks = append(locks, lock)
-		return err
-	})
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Lock, error) { return live(ctx, q, params) })
 	if err != nil {
 		return nil, err
+	}
+	locks := make([]db.Lock, len(rows))
+	for i, row := range rows {
+		locks[i] = db.Lock{
+			ObjectType:   row.ObjectType,
+			ObjectID:     row.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			Fence:        row.Fence,
+			AcquiredTS:   row.AcquiredTs.Time,
+			LockTS:       row.LockTs.Time,
+			ExpiresTS:    row.ExpiresTs.Time,
+			TTLSeconds:   row.TtlSeconds,
+			SecondsLeft:  row.SecondsLeft,
+			Note:         row.Note,
+		}
 	}
 	return locks, nil
 }
 
 // live runs the query of an order. They have the same filters, and only the order by key has pages.
-func live(ctx context.Context, q *queries.Queries, params db.ApplLockLiveParams) error {
+func live(ctx context.Context, q *queries.Queries, params db.ApplLockLiveParams) ([]queries.Lock, error) {
 	soonest := queries.ApplLockLiveEndsSoonestParams{
 		ObjectType:           nullIfEmpty(params.ObjectType),
 		OperatorID:           nullIfEmpty(params.OperatorID),

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -10,21 +9,21 @@ import (
 
 // ApplLockPolicies reads appl_lock_policies.
 func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPoliciesParams) ([]db.Policy, error) {
-	var policies []db.Policy
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{
-			ObjectType: nullIfEmpty(params.ObjectType),
-		})
-	}, func(row *sql.Rows) error {
-		var policy db.Policy
-		var defaultTTL, longestTTL sql.NullInt64
-		err := row.Scan(&policy.ObjectType, &defaultTTL, &longestTTL, &policy.TakeReasonFL, &policy.HistoryLevel)
-		policy.DefaultTTLSeconds, policy.LongestTTLSeconds = defaultTTL.Int64, longestTTL.Int64
-		policies = append(policies, policy)
-		return err
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Policy, error) {
+		return q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: nullIfEmpty(params.ObjectType)})
 	})
 	if err != nil {
 		return nil, err
+	}
+	policies := make([]db.Policy, len(rows))
+	for i, row := range rows {
+		policies[i] = db.Policy{
+			ObjectType:        row.ObjectType,
+			DefaultTTLSeconds: row.DefaultTtlSeconds.Int64,
+			LongestTTLSeconds: row.LongestTtlSeconds.Int64,
+			TakeReasonFL:      db.Flag(row.TakeReasonFl),
+			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
+		}
 	}
 	return policies, nil
 }

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -10,23 +9,27 @@ import (
 
 // ApplLockStats reads appl_lock_stats.
 func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParams) ([]db.Stats, error) {
-	var stats []db.Stats
-	err := d.call(ctx, func(q *queries.Queries) error {
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Stats, error) {
 		return q.ApplLockStats(ctx, queries.ApplLockStatsParams{
 			ObjectType:   nullIfEmpty(params.ObjectType),
 			DepartmentID: nullIfNil(params.DepartmentID),
 		})
-	}, func(row *sql.Rows) error {
-		var of db.Stats
-		err := row.Scan(
-			&of.ObjectType, &of.DepartmentID, &of.Live, &of.Expired,
-			&of.OldestSeconds, &of.NextExpirySeconds, &of.Waiters, &of.LongestWaitSeconds,
-		)
-		stats = append(stats, of)
-		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	stats := make([]db.Stats, len(rows))
+	for i, row := range rows {
+		stats[i] = db.Stats{
+			ObjectType:         row.ObjectType,
+			DepartmentID:       row.DepartmentID.String,
+			Live:               row.Live,
+			Expired:            row.Expired,
+			OldestSeconds:      row.OldestSeconds,
+			NextExpirySeconds:  row.NextExpirySeconds,
+			Waiters:            row.Waiters,
+			LongestWaitSeconds: row.LongestWaitSeconds,
+		}
 	}
 	return stats, nil
 }

@@ -10,6 +10,6 @@ import (
 // ApplLockVersion calls appl_lock_version.
 func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
 	var result db.ApplLockVersionResult
-	err := d.call(ctx, func(q *queries.Queries) error { return q.ApplLockVersion(ctx) }, into(&result.Version))
+	err := d.call(ctx, queries.ApplLockVersion, nil, into(&result.Version))
 	return result, err
 }

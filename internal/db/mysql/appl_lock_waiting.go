@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
@@ -10,8 +9,7 @@ import (
 
 // ApplLockWaiting reads appl_lock_waiting.
 func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
-	var waiters []db.Waiter
-	err := d.call(ctx, func(q *queries.Queries) error {
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Waiter, error) {
 		return q.ApplLockWaiting(ctx, queries.ApplLockWaitingParams{
 			ObjectType:      nullIfEmpty(params.ObjectType),
 			ObjectID:        nullIfEmpty(params.ObjectID),
@@ -23,18 +21,25 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 			AfterClientID:   params.AfterClientID,
 			Limit:           limit(params.MaxRows),
 		})
-	}, func(row *sql.Rows) error {
-		var waiter db.Waiter
-		err := row.Scan(
-			&waiter.ObjectType, &waiter.ObjectID, &waiter.OperatorID, &waiter.DepartmentID, &waiter.ClientID,
-			db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), &waiter.WaitedSeconds,
-			&waiter.HolderID, &waiter.HolderDepartmentID, &waiter.SecondsLeft,
-		)
-		waiters = append(waiters, waiter)
-		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	waiters := make([]db.Waiter, len(rows))
+	for i, row := range rows {
+		waiters[i] = db.Waiter{
+			ObjectType:         row.ObjectType,
+			ObjectID:           row.ObjectID,
+			OperatorID:         row.OperatorID,
+			DepartmentID:       row.DepartmentID,
+			ClientID:           row.ClientID,
+			SinceTS:            row.SinceTs.Time,
+			UntilTS:            row.UntilTs.Time,
+			WaitedSeconds:      row.WaitedSeconds,
+			HolderID:           row.HolderID,
+			HolderDepartmentID: row.HolderDepartmentID,
+			SecondsLeft:        row.SecondsLeft,
+		}
 	}
 	return waiters, nil
 }

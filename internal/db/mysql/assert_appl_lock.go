@@ -10,12 +10,5 @@ import (
 // AssertApplLock calls assert_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
 	var okFL db.Flag
-	return d.call(ctx, func(q *queries.Queries) error {
-		return q.AssertApplLock(ctx, queries.AssertApplLockParams{
-			ObjectType: params.ObjectType,
-			ObjectID:   params.ObjectID,
-			OperatorID: params.OperatorID,
-			Fence:      params.Fence,
-		})
-	}, into(&okFL))
+	return d.call(ctx, queries.AssertApplLock, []any{params.ObjectType, params.ObjectID, params.OperatorID, params.Fence}, into(&okFL))
 }

@@ -4,56 +4,30 @@ import (
 	"context"
 	"database/sql"
 	"math"
-	"strings"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// call runs an operation's generated query on the transaction, or on a connection of the pool: an error
-// before there is one is known to have sent nothing. read is called for each row of the answer.
-func (d *Driver) call(
-	ctx context.Context,
-	operation func(*queries.Queries) error,
-	read func(row *sql.Rows) error,
-) error {
-	if d.tx != nil {
-		return d.interpret(operation(queries.New(callClient{DBTX: d.tx, driver: d, read: read})))
-	}
-	conn, err := d.handle.Conn(ctx)
-	if err != nil {
-		return d.notFree(ctx, err)
-	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
-	return d.callOn(conn, operation, read)
-}
-
-// callOn runs the query on a connection of the pool, which is closed if a transaction may have been left open on it.
-func (d *Driver) callOn(conn *sql.Conn, operation func(*queries.Queries) error, read func(row *sql.Rows) error) error {
-	err := operation(queries.New(callClient{DBTX: conn, driver: d, read: read}))
-	if leavesTransaction(err) {
-		giveUp(conn)
-	}
-	return d.interpret(err)
+// call runs a CALL, whose text sqlc has made, and hands each row of its result sets to scan: sqlc takes a CALL for a statement without rows.
+func (d *Driver) call(ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error) error {
+	return d.on(ctx, d.calling(ctx, statement, args, scan))
 }
 
 // renewers is how many connections of the pool are kept for renewals at the most: half of them, so that others are left.
 const renewers = 2
 
 // callToRenew is call on a connection that is kept for renewals, if the pool has a limit, and can spare one.
-func (d *Driver) callToRenew(
-	ctx context.Context,
-	operation func(*queries.Queries) error,
-	read func(row *sql.Rows) error,
-) error {
+func (d *Driver) callToRenew(ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error) error {
 	spare := d.handle.Stats().MaxOpenConnections / 2
 	if d.tx != nil || spare == 0 {
-		return d.call(ctx, operation, read)
+		return d.call(ctx, statement, args, scan)
 	}
 	conn, err := d.renewing.Take(ctx, spare)
 	if err != nil {
 		return d.notFree(ctx, err)
 	}
-	if err = d.callOn(conn, operation, read); err != nil {
+	if err = d.onConn(conn, d.calling(ctx, statement, args, scan)); err != nil {
 		d.renewing.Drop(conn)
 	} else {
 		d.renewing.Put(conn)
@@ -61,34 +35,66 @@ func (d *Driver) callToRenew(
 	return err
 }
 
-// callClient reads the rows of a query: sqlc takes a CALL for a statement without rows, and would read times as
-// only a pool that parses them can. It also names the schema in the query: sqlc has to write it without one.
-type callClient struct {
-	queries.DBTX
-	driver *Driver
-	read   func(row *sql.Rows) error
+// read runs a generated query on a view, which reads its rows itself.
+func read[R any](ctx context.Context, d *Driver, query func(*queries.Queries) ([]R, error)) (rows []R, err error) {
+	err = d.on(ctx, func(client queries.DBTX) error {
+		rows, err = query(queries.New(inSchema{client, d.statements}))
+		return err
+	})
+	return rows, err
 }
 
-// ExecContext runs a query and reads its result sets; a result has nothing to tell.
-func (c callClient) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	query = strings.NewReplacer(
-		"\nCALL ", "\nCALL "+c.driver.qualify(""),
-		"FROM appl_lock_", "FROM "+c.driver.qualify("appl_lock_"),
-		"JOIN appl_lock_", "JOIN "+c.driver.qualify("appl_lock_"),
-	).Replace(query)
-	rows, err := c.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
+// inSchema names the schema in the queries that sqlc has to write without one.
+type inSchema struct {
+	queries.DBTX
+	statements *db.Statements
+}
+
+func (c inSchema) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return c.DBTX.QueryContext(ctx, c.statements.Qualified(query), args...)
+}
+
+// on works in the transaction, or on a connection of the pool: an error before there is one is known to have sent nothing.
+func (d *Driver) on(ctx context.Context, work func(client queries.DBTX) error) error {
+	if d.tx != nil {
+		return d.interpret(work(d.tx))
 	}
-	defer func() { _ = rows.Close() }() // Err reports what matters
-	for more := true; more; more = rows.NextResultSet() {
-		for rows.Next() {
-			if err := c.read(rows); err != nil {
-				return nil, err
+	conn, err := d.handle.Conn(ctx)
+	if err != nil {
+		return d.notFree(ctx, err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	return d.onConn(conn, work)
+}
+
+// onConn works on a connection of the pool, which is closed if a transaction may have been left open on it.
+func (d *Driver) onConn(conn *sql.Conn, work func(client queries.DBTX) error) error {
+	err := work(conn)
+	if leavesTransaction(err) {
+		giveUp(conn)
+	}
+	return d.interpret(err)
+}
+
+// calling returns the work of a call.
+func (d *Driver) calling(
+	ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error,
+) func(client queries.DBTX) error {
+	return func(client queries.DBTX) error {
+		rows, err := client.QueryContext(ctx, d.statements.Qualified(statement), args...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }() // Err reports what matters
+		for more := true; more; more = rows.NextResultSet() {
+			for rows.Next() {
+				if err := scan(rows); err != nil {
+					return err
+				}
 			}
 		}
+		return rows.Err()
 	}
-	return nil, rows.Err()
 }
 
 // into reads the one row of a row form.

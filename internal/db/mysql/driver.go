@@ -1,8 +1,9 @@
 // Package mysql is the driver for MySQL 8.0 and later and MariaDB 10.6 and later, on
 // github.com/go-sql-driver/mysql.
 //
-// Each operation calls the row form of the procedure through the query of the same name in
-// queries/mysql: one round trip, if the client interpolates parameters as Open has it do.
+// Each operation calls the row form of the procedure: one round trip, if the client interpolates parameters as Open has it do. The text of the
+// call is sqlc's, of the query of the same name in queries/mysql; what is bound in it and what is read stands here, because sqlc knows
+// neither types nor columns of a CALL. The views are read by sqlc's code.
 package mysql
 
 import (
@@ -25,8 +26,9 @@ type Driver struct {
 	// tx is the caller's transaction, or the connection of InTx's own, nil outside one.
 	tx queries.DBTX
 	// schema is the database that the procedures are in, empty for the one that is connected to.
-	schema string
-	close  func() error
+	schema     string
+	statements *db.Statements
+	close      func() error
 	// renewing are connections of the pool that are kept for renewals, nil in a transaction.
 	renewing *db.Kept[*sql.Conn]
 }
@@ -41,7 +43,7 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 			return nil, err
 		}
 	}
-	driver := &Driver{handle: handle, schema: schema, close: func() error { return nil }}
+	driver := &Driver{handle: handle, schema: schema, statements: db.NewStatements(schema), close: func() error { return nil }}
 	driver.renewing = db.NewKept(renewers, handle.Conn, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
 	return driver, nil
 }
@@ -84,7 +86,7 @@ func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(tx) }
 
 // in returns a driver whose operations run in a transaction.
 func (d *Driver) in(tx queries.DBTX) *Driver {
-	return &Driver{handle: d.handle, tx: tx, schema: d.schema, close: func() error { return nil }}
+	return &Driver{handle: d.handle, tx: tx, schema: d.schema, statements: d.statements, close: func() error { return nil }}
 }
 
 // Handle is the pool.
@@ -96,12 +98,4 @@ func (d *Driver) Handle() (db.Handle, error) {
 		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
 		Close:     func() error { return nil },
 	}, nil
-}
-
-// qualify puts the schema before the name of a table or routine.
-func (d *Driver) qualify(name string) string {
-	if d.schema == "" {
-		return name
-	}
-	return d.schema + "." + name
 }

@@ -12,15 +12,9 @@ import (
 // GetApplLock calls get_appl_lock_row.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	var result db.GetApplLockResult
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.GetApplLock(ctx, queries.GetApplLockParams{
-			ObjectType:   params.ObjectType,
-			ObjectID:     params.ObjectID,
-			OperatorID:   params.OperatorID,
-			DepartmentID: nullIfEmpty(params.DepartmentID),
-			TtlSeconds:   nullIfZero(params.TTLSeconds),
-			NewFl:        nullIfEmpty(newFL(params.NewFL)),
-		})
+	err := d.call(ctx, queries.GetApplLock, []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, nullIfEmpty(params.DepartmentID),
+		nullIfZero(params.TTLSeconds), nullIfEmpty(newFL(params.NewFL)),
 	}, func(row *sql.Rows) error { return scanGet(row, &result) })
 	if err != nil {
 		return db.GetApplLockResult{}, err
@@ -35,10 +29,8 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 		return nil, err
 	}
 	results := make([]db.GetApplLockResult, 0, len(params))
-	err = d.call(ctx, func(q *queries.Queries) error {
-		// As text: bytes would be of no character set, and no JSON.
-		return q.GetApplLocks(ctx, queries.GetApplLocksParams{Gets: string(gets)})
-	}, func(row *sql.Rows) error {
+	// As text: bytes would be of no character set, and no JSON.
+	err = d.call(ctx, queries.GetApplLocks, []any{string(gets)}, func(row *sql.Rows) error {
 		var result db.GetApplLockResult
 		err := scanGet(row, &result)
 		results = append(results, result)

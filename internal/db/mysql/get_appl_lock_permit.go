@@ -11,15 +11,9 @@ import (
 // GetApplLockPermit calls get_appl_lock_permit.
 func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
 	var permits []db.Permit
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.GetApplLockPermit(ctx, queries.GetApplLockPermitParams{
-			ObjectType:   params.ObjectType,
-			ObjectID:     params.ObjectID,
-			Permits:      params.Permits,
-			OperatorID:   params.OperatorID,
-			DepartmentID: nullIfEmpty(params.DepartmentID),
-			TtlSeconds:   nullIfZero(params.TTLSeconds),
-		})
+	err := d.call(ctx, queries.GetApplLockPermit, []any{
+		params.ObjectType, params.ObjectID, params.Permits, params.OperatorID, nullIfEmpty(params.DepartmentID),
+		nullIfZero(params.TTLSeconds),
 	}, func(row *sql.Rows) error {
 		var permit db.Permit
 		err := row.Scan(

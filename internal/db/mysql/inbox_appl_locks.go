@@ -11,13 +11,7 @@ import (
 // InboxApplLocks calls inbox_appl_locks.
 func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
 	var notices []db.Notice
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.InboxApplLocks(ctx, queries.InboxApplLocksParams{
-			OperatorID:   params.OperatorID,
-			AfterEventID: nullIfZero(params.AfterEventID),
-			MaxRows:      params.MaxRows,
-		})
-	}, func(row *sql.Rows) error {
+	err := d.call(ctx, queries.InboxApplLocks, []any{params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows}, func(row *sql.Rows) error {
 		var notice db.Notice
 		err := row.Scan(
 			&notice.Kind, &notice.EventID, &notice.ObjectType, &notice.ObjectID, &notice.OtherOperatorID,

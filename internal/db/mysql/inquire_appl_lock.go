@@ -11,12 +11,7 @@ import (
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
 	var result db.InquireApplLockResult
 	lock := db.Lock{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.InquireApplLock(ctx, queries.InquireApplLockParams{
-			ObjectType: params.ObjectType,
-			ObjectID:   params.ObjectID,
-		})
-	}, into(
+	err := d.call(ctx, queries.InquireApplLock, []any{params.ObjectType, params.ObjectID}, into(
 		&result.OkFL, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
 		db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
 	))

@@ -10,15 +10,7 @@ import (
 // NoteApplLock calls note_appl_lock_row.
 func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
 	var result db.NoteApplLockResult
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.NoteApplLock(ctx, queries.NoteApplLockParams{
-			ObjectType: params.ObjectType,
-			ObjectID:   params.ObjectID,
-			OperatorID: params.OperatorID,
-			Fence:      nullIfZero(params.Fence),
-			Note:       params.Note,
-		})
-	}, into(&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
+	err := d.call(ctx, queries.NoteApplLock, []any{params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.Fence), params.Note}, into(&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID))
 	if err != nil {
 		return db.NoteApplLockResult{}, err
 	}

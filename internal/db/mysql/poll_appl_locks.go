@@ -11,9 +11,7 @@ import (
 // PollApplLocks calls poll_appl_locks.
 func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
 	var awaited []db.AwaitedObject
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: params.ClientID, MaxRows: params.MaxRows})
-	}, func(row *sql.Rows) error {
+	err := d.call(ctx, queries.PollApplLocks, []any{params.ClientID, params.MaxRows}, func(row *sql.Rows) error {
 		var object db.AwaitedObject
 		err := row.Scan(&object.ObjectType, &object.ObjectID, &object.FreeInUS)
 		awaited = append(awaited, object)

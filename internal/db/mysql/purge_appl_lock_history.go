@@ -12,12 +12,7 @@ func (d *Driver) PurgeApplLockHistory(
 	ctx context.Context, params db.PurgeApplLockHistoryParams,
 ) (db.PurgeApplLockHistoryResult, error) {
 	var result db.PurgeApplLockHistoryResult
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams{
-			OlderThanSeconds: params.OlderThanSeconds,
-			MaxRows:          params.MaxRows,
-		})
-	}, into(&result.Purged))
+	err := d.call(ctx, queries.PurgeApplLockHistory, []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
 	if err != nil {
 		return db.PurgeApplLockHistoryResult{}, err
 	}

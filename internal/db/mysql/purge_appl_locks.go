@@ -20,12 +20,7 @@ func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksPar
 		}
 		return result, nil
 	}
-	err := d.call(ctx, func(q *queries.Queries) error {
-		return q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
-			OlderThanSeconds: params.OlderThanSeconds,
-			MaxRows:          params.MaxRows,
-		})
-	}, into(&result.Purged))
+	err := d.call(ctx, queries.PurgeApplLocks, []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
 	if err != nil {
 		return db.PurgeApplLocksResult{}, err
 	}

@@ -9,16 +9,8 @@ import (
 
 // ReleaseApplLocks calls release_appl_locks.
 func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLocksParams) ([]db.ChangedLock, error) {
-	return d.changeLocks(ctx, func(q *queries.Queries) error {
-		return q.ReleaseApplLocks(ctx, queries.ReleaseApplLocksParams{
-			OperatorID: params.OperatorID,
-			ObjectType: nullIfEmpty(params.ObjectType),
-			ActorID:    nullIfEmpty(params.ActorID),
-			Reason:     nullIfEmpty(params.Reason),
-			AfterType:  params.AfterType,
-			AfterID:    params.AfterID,
-			MaxRows:    params.MaxRows,
-			DryRunFl:   nullIfEmpty(string(params.DryRunFL)),
-		})
+	return d.changeLocks(ctx, queries.ReleaseApplLocks, []any{
+		params.OperatorID, nullIfEmpty(params.ObjectType), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
+		params.AfterType, params.AfterID, params.MaxRows, nullIfEmpty(string(params.DryRunFL)),
 	})
 }

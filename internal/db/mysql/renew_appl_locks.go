@@ -20,10 +20,8 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 		return nil, err
 	}
 	var answers []db.RenewedGrant
-	err = d.callToRenew(ctx, func(q *queries.Queries) error {
-		// As text: bytes would be of no character set, and no JSON.
-		return q.RenewApplLocks(ctx, queries.RenewApplLocksParams{Grants: string(grants)})
-	}, func(row *sql.Rows) error {
+	// As text: bytes would be of no character set, and no JSON.
+	err = d.callToRenew(ctx, queries.RenewApplLocks, []any{string(grants)}, func(row *sql.Rows) error {
 		var answer db.RenewedGrant
 		err := row.Scan(
 			&answer.ObjectType, &answer.ObjectID, &answer.Outcome,

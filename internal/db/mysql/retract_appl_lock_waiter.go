@@ -10,14 +10,7 @@ import (
 // RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
 	var okFL db.Flag
-	return d.call(ctx, func(q *queries.Queries) error {
-		return q.RetractApplLockWaiter(ctx, queries.RetractApplLockWaiterParams{
-			ObjectType: params.ObjectType,
-			ObjectID:   params.ObjectID,
-			OperatorID: params.OperatorID,
-			ClientID:   params.ClientID,
-		})
-	}, into(&okFL))
+	return d.call(ctx, queries.RetractApplLockWaiter, []any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID}, into(&okFL))
 }
 
 // RetractApplLockWaiters makes a call for each.

@@ -10,10 +10,5 @@ import (
 // SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
 	var okFL db.Flag
-	return d.call(ctx, func(q *queries.Queries) error {
-		return q.SerializeApplLock(ctx, queries.SerializeApplLockParams{
-			ObjectType: params.ObjectType,
-			ObjectID:   params.ObjectID,
-		})
-	}, into(&okFL))
+	return d.call(ctx, queries.SerializeApplLock, []any{params.ObjectType, params.ObjectID}, into(&okFL))
 }

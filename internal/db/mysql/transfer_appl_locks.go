@@ -10,27 +10,17 @@ import (
 
 // TransferApplLocks calls transfer_appl_locks.
 func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
-	return d.changeLocks(ctx, func(q *queries.Queries) error {
-		return q.TransferApplLocks(ctx, queries.TransferApplLocksParams{
-			FromOperatorID: params.FromOperatorID,
-			ObjectType:     nullIfEmpty(params.ObjectType),
-			ToOperatorID:   params.ToOperatorID,
-			ToDepartmentID: params.ToDepartmentID,
-			TtlSeconds:     nullIfZero(params.TTLSeconds),
-			ActorID:        nullIfEmpty(params.ActorID),
-			Reason:         nullIfEmpty(params.Reason),
-			AfterType:      params.AfterType,
-			AfterID:        params.AfterID,
-			MaxRows:        params.MaxRows,
-			DryRunFl:       nullIfEmpty(string(params.DryRunFL)),
-		})
+	return d.changeLocks(ctx, queries.TransferApplLocks, []any{
+		params.FromOperatorID, nullIfEmpty(params.ObjectType), params.ToOperatorID, params.ToDepartmentID,
+		nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason), params.AfterType,
+		params.AfterID, params.MaxRows, nullIfEmpty(string(params.DryRunFL)),
 	})
 }
 
 // changeLocks makes a call whose rows are changed locks.
-func (d *Driver) changeLocks(ctx context.Context, call func(*queries.Queries) error) ([]db.ChangedLock, error) {
+func (d *Driver) changeLocks(ctx context.Context, statement string, args []any) ([]db.ChangedLock, error) {
 	var locks []db.ChangedLock
-	err := d.call(ctx, call, func(row *sql.Rows) error {
+	err := d.call(ctx, statement, args, func(row *sql.Rows) error {
 		var lock db.ChangedLock
 		err := row.Scan(
 			&lock.ObjectType, &lock.ObjectID, &lock.Outcome, &lock.OldOperatorID, &lock.OldDepartmentID, &lock.Fence,

@@ -9,13 +9,11 @@ import (
 
 // AnnounceApplLockWaiter calls announce_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceApplLockWaiterParams) error {
-	_, err := call(ctx, d, (*queries.Queries).AnnounceApplLockWaiter, queries.AnnounceApplLockWaiterParams{
-		ObjectType:   params.ObjectType,
-		ObjectID:     params.ObjectID,
-		OperatorID:   params.OperatorID,
-		DepartmentID: params.DepartmentID,
-		ClientID:     params.ClientID,
-		WaitSeconds:  nullIfZero(params.WaitSeconds),
+	_, err := call(ctx, d, func(q *queries.Queries) (string, error) {
+		return q.AnnounceApplLockWaiter(
+			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
+			nullIfZero(params.WaitSeconds),
+		)
 	})
 	return err
 }

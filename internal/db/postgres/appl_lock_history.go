@@ -14,41 +14,31 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 	before := cmp.Or(params.AfterEventID, math.MaxInt64)
 	switch {
 	case params.OperatorID != "":
-		rows, err := call(ctx, d, (*queries.Queries).ApplLockHistoryOfOperator, queries.ApplLockHistoryOfOperatorParams{
-			NewestFirst:   params.NewestFirst,
-			OperatorID:    params.OperatorID,
-			AfterEventID:  params.AfterEventID,
-			BeforeEventID: before,
-			ObjectType:    nullIfEmpty(params.ObjectType),
-			ObjectID:      nullIfEmpty(params.ObjectID),
-			SinceSeconds:  params.SinceSeconds,
-			MaxRows:       params.MaxRows,
+		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockHistoryOfOperatorRow, error) {
+			return q.ApplLockHistoryOfOperator(
+				ctx, params.NewestFirst, params.OperatorID, params.AfterEventID, nullIfEmpty(params.ObjectType),
+				nullIfEmpty(params.ObjectID), params.SinceSeconds, params.MaxRows, before,
+			)
 		})
 		return eventsOf(rows, err, func(row queries.ApplLockHistoryOfOperatorRow) queries.ApplLockHistoryRow {
 			return queries.ApplLockHistoryRow(row)
 		})
 	case params.ObjectType != "" && params.ObjectID != "":
-		rows, err := call(ctx, d, (*queries.Queries).ApplLockHistoryOfObject, queries.ApplLockHistoryOfObjectParams{
-			NewestFirst:   params.NewestFirst,
-			ObjectType:    params.ObjectType,
-			ObjectID:      params.ObjectID,
-			AfterEventID:  params.AfterEventID,
-			BeforeEventID: before,
-			SinceSeconds:  params.SinceSeconds,
-			MaxRows:       params.MaxRows,
+		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockHistoryOfObjectRow, error) {
+			return q.ApplLockHistoryOfObject(
+				ctx, params.NewestFirst, params.ObjectType, params.ObjectID, params.AfterEventID,
+				params.SinceSeconds, params.MaxRows, before,
+			)
 		})
 		return eventsOf(rows, err, func(row queries.ApplLockHistoryOfObjectRow) queries.ApplLockHistoryRow {
 			return queries.ApplLockHistoryRow(row)
 		})
 	default:
-		rows, err := call(ctx, d, (*queries.Queries).ApplLockHistory, queries.ApplLockHistoryParams{
-			NewestFirst:   params.NewestFirst,
-			AfterEventID:  params.AfterEventID,
-			BeforeEventID: before,
-			ObjectType:    nullIfEmpty(params.ObjectType),
-			ObjectID:      nullIfEmpty(params.ObjectID),
-			SinceSeconds:  params.SinceSeconds,
-			MaxRows:       params.MaxRows,
+		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockHistoryRow, error) {
+			return q.ApplLockHistory(
+				ctx, params.NewestFirst, params.AfterEventID, nullIfEmpty(params.ObjectType),
+				nullIfEmpty(params.ObjectID), params.SinceSeconds, params.MaxRows, before,
+			)
 		})
 		return eventsOf(rows, err, func(row queries.ApplLockHistoryRow) queries.ApplLockHistoryRow { return row })
 	}

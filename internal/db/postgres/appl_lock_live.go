@@ -14,38 +14,30 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 		if params.ObjectType > params.AfterType {
 			params.AfterType, params.AfterID = params.ObjectType, ""
 		}
-		rows, err := call(ctx, d, (*queries.Queries).ApplLockLive, queries.ApplLockLiveParams{
-			ObjectType:           nullIfEmpty(params.ObjectType),
-			OperatorID:           nullIfEmpty(params.OperatorID),
-			DepartmentID:         nullIfNil(params.DepartmentID),
-			OlderThanSeconds:     params.OlderThanSeconds,
-			ExpiresWithinSeconds: params.ExpiresWithinSeconds,
-			AfterType:            params.AfterType,
-			AfterID:              params.AfterID,
-			MaxRows:              params.MaxRows,
+		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockLiveRow, error) {
+			return q.ApplLockLive(
+				ctx, params.AfterType, params.AfterID, nullIfEmpty(params.ObjectType),
+				nullIfEmpty(params.OperatorID), nullIfNil(params.DepartmentID), params.OlderThanSeconds,
+				params.ExpiresWithinSeconds, params.MaxRows,
+			)
 		})
 		return locksOf(rows, err, func(row queries.ApplLockLiveRow) queries.ApplLockLiveRow { return row })
 	case db.LiveWaitedFor:
-		rows, err := call(ctx, d, (*queries.Queries).ApplLockLiveWaitedFor, queries.ApplLockLiveWaitedForParams{
-			ObjectType:           nullIfEmpty(params.ObjectType),
-			OperatorID:           nullIfEmpty(params.OperatorID),
-			DepartmentID:         nullIfNil(params.DepartmentID),
-			OlderThanSeconds:     params.OlderThanSeconds,
-			ExpiresWithinSeconds: params.ExpiresWithinSeconds,
-			MaxRows:              params.MaxRows,
+		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockLiveWaitedForRow, error) {
+			return q.ApplLockLiveWaitedFor(
+				ctx, nullIfEmpty(params.ObjectType), nullIfEmpty(params.OperatorID), nullIfNil(params.DepartmentID),
+				params.OlderThanSeconds, params.ExpiresWithinSeconds, params.MaxRows,
+			)
 		})
 		return locksOf(rows, err, func(row queries.ApplLockLiveWaitedForRow) queries.ApplLockLiveRow {
 			return queries.ApplLockLiveRow(row)
 		})
 	default:
-		rows, err := call(ctx, d, (*queries.Queries).ApplLockLiveByTime, queries.ApplLockLiveByTimeParams{
-			ObjectType:           nullIfEmpty(params.ObjectType),
-			OperatorID:           nullIfEmpty(params.OperatorID),
-			DepartmentID:         nullIfNil(params.DepartmentID),
-			OlderThanSeconds:     params.OlderThanSeconds,
-			ExpiresWithinSeconds: params.ExpiresWithinSeconds,
-			Oldest:               params.Order == db.LiveOldest,
-			MaxRows:              params.MaxRows,
+		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockLiveByTimeRow, error) {
+			return q.ApplLockLiveByTime(
+				ctx, nullIfEmpty(params.ObjectType), nullIfEmpty(params.OperatorID), nullIfNil(params.DepartmentID),
+				params.OlderThanSeconds, params.ExpiresWithinSeconds, params.Order == db.LiveOldest, params.MaxRows,
+			)
 		})
 		return locksOf(rows, err, func(row queries.ApplLockLiveByTimeRow) queries.ApplLockLiveRow { return queries.ApplLockLiveRow(row) })
 	}

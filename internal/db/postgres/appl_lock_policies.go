@@ -9,8 +9,8 @@ import (
 
 // ApplLockPolicies reads the view appl_lock_policies.
 func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPoliciesParams) ([]db.Policy, error) {
-	rows, err := call(ctx, d, (*queries.Queries).ApplLockPolicies, queries.ApplLockPoliciesParams{
-		ObjectType: nullIfEmpty(params.ObjectType),
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockPoliciesRow, error) {
+		return q.ApplLockPolicies(ctx, nullIfEmpty(params.ObjectType))
 	})
 	if err != nil {
 		return nil, err

@@ -9,9 +9,8 @@ import (
 
 // ApplLockStats reads the view appl_lock_stats.
 func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParams) ([]db.Stats, error) {
-	rows, err := call(ctx, d, (*queries.Queries).ApplLockStats, queries.ApplLockStatsParams{
-		ObjectType:   nullIfEmpty(params.ObjectType),
-		DepartmentID: nullIfNil(params.DepartmentID),
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockStatsRow, error) {
+		return q.ApplLockStats(ctx, nullIfEmpty(params.ObjectType), nullIfNil(params.DepartmentID))
 	})
 	if err != nil {
 		return nil, err

@@ -9,8 +9,6 @@ import (
 
 // ApplLockVersion calls appl_lock_version.
 func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
-	version, err := call(ctx, d, func(q *queries.Queries, ctx context.Context, _ struct{}) (int32, error) {
-		return q.ApplLockVersion(ctx)
-	}, struct{}{})
+	version, err := call(ctx, d, func(q *queries.Queries) (int32, error) { return q.ApplLockVersion(ctx) })
 	return db.ApplLockVersionResult{Version: int(version)}, err
 }

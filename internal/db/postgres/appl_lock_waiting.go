@@ -9,16 +9,12 @@ import (
 
 // ApplLockWaiting reads the view appl_lock_waiting.
 func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
-	rows, err := call(ctx, d, (*queries.Queries).ApplLockWaiting, queries.ApplLockWaitingParams{
-		ObjectType:      nullIfEmpty(params.ObjectType),
-		ObjectID:        nullIfEmpty(params.ObjectID),
-		OperatorID:      nullIfEmpty(params.OperatorID),
-		DepartmentID:    nullIfNil(params.DepartmentID),
-		AfterType:       params.AfterType,
-		AfterID:         params.AfterID,
-		AfterOperatorID: params.AfterOperatorID,
-		AfterClientID:   params.AfterClientID,
-		MaxRows:         params.MaxRows,
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockWaitingRow, error) {
+		return q.ApplLockWaiting(
+			ctx, params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID,
+			nullIfEmpty(params.ObjectType), nullIfEmpty(params.ObjectID), nullIfEmpty(params.OperatorID),
+			nullIfNil(params.DepartmentID), params.MaxRows,
+		)
 	})
 	if err != nil {
 		return nil, err

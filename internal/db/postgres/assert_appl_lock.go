@@ -9,11 +9,8 @@ import (
 
 // AssertApplLock calls assert_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
-	_, err := call(ctx, d, (*queries.Queries).AssertApplLock, queries.AssertApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-		Fence:      params.Fence,
+	_, err := call(ctx, d, func(q *queries.Queries) (string, error) {
+		return q.AssertApplLock(ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.Fence)
 	})
 	return err
 }

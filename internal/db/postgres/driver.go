@@ -21,30 +21,47 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// Driver runs the operations through a pgx pool or in a caller's transaction.
+// Driver runs the operations through a pool of pgx or of database/sql, or in a caller's transaction.
 type Driver struct {
-	pool *pgxpool.Pool
+	pool pool
 	// tx is the caller's transaction, or that of InTx, nil outside one.
-	tx     queries.DBTX
-	schema string
-	close  func()
+	tx         queries.DBTX
+	statements *db.Statements
+	schema     string
+	owned      bool
 	// flushed is true where every release waits for the disk.
 	flushed bool
-	// renewing are connections of the renewals' own, nil in a transaction.
-	renewing *db.Kept[*pgx.Conn]
 }
 
 var _ db.Driver = (*Driver)(nil)
 
 // New returns a driver on the caller's pool, which stays the caller's to close. An empty schema is the default one.
 func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
+	driver, err := in(schema)
+	if err != nil {
+		return nil, err
+	}
+	driver.pool = newPGXPool(pool, driver.statements)
+	return driver, nil
+}
+
+// NewSQL is New on a pool of database/sql.
+func NewSQL(pool *sql.DB, schema string) (*Driver, error) {
+	driver, err := in(schema)
+	if err != nil {
+		return nil, err
+	}
+	driver.pool = newSQLPool(pool, driver.statements)
+	return driver, nil
+}
+
+// in returns a driver that has no pool yet.
+func in(schema string) (*Driver, error) {
 	schema = cmp.Or(schema, db.DefaultSchema)
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	driver := &Driver{pool: pool, schema: schema, close: func() {}}
-	driver.renewing = db.NewKept(renewers, driver.connect, disconnect)
-	return driver, nil
+	return &Driver{schema: schema, statements: db.NewStatements(schema)}, nil
 }
 
 // Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
@@ -73,7 +90,7 @@ func (d *Driver) Flushed(flushed bool) *Driver {
 // Owned makes the pool the driver's, which Close closes.
 func (d *Driver) Owned() *Driver {
 	owned := *d
-	owned.close = d.pool.Close
+	owned.owned = true
 	return &owned
 }
 
@@ -104,33 +121,37 @@ var errNotDSN = errors.New("is not postgres://USER:PASSWORD@HOST:PORT/DATABASE w
 
 // Close closes the pool if it is Owned, and the connections of the renewals.
 func (d *Driver) Close() error {
-	if d.renewing != nil {
-		d.renewing.Close()
+	if d.tx != nil {
+		return nil
 	}
-	d.close()
+	d.pool.close()
+	if d.owned {
+		return d.pool.closePool()
+	}
 	return nil
 }
 
 // WithTx returns a driver whose operations run in the caller's transaction.
-func (d *Driver) WithTx(tx pgx.Tx) *Driver { return d.in(tx) }
+func (d *Driver) WithTx(tx pgx.Tx) *Driver { return d.within(pgxClient{tx, d.statements}) }
 
 // WithSQLTx accepts the transaction of any database/sql driver for PostgreSQL.
-func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(sqlTx{tx: tx}) }
+func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.within(sqlClient{tx, d.statements}) }
 
-// in returns a driver whose operations run in a transaction.
-func (d *Driver) in(tx queries.DBTX) *Driver {
-	return &Driver{pool: d.pool, tx: tx, schema: d.schema, close: func() {}}
+// within returns a driver whose operations run in a transaction.
+func (d *Driver) within(tx queries.DBTX) *Driver {
+	return &Driver{pool: d.pool, tx: tx, statements: d.statements, schema: d.schema}
 }
 
 // Handle is the pool.
 func (d *Driver) Handle() (db.Handle, error) {
-	return db.Handle{
+	handle := db.Handle{
 		Dialect:   "postgres",
-		Pool:      d.pool,
 		Schema:    d.schema,
 		Interpret: func(_ context.Context, err error) error { return interpretError(err) },
 		Close:     func() error { return nil },
-	}, nil
+	}
+	d.pool.in(&handle)
+	return handle, nil
 }
 
 // utc returns the zero time for NULL.

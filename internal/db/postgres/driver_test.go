@@ -24,7 +24,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	create := func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) }
-	places := contract.NewPlaces(t, create, "TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event, applock.appl_lock_policy; UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected")
+	places := contract.NewPlaces(t, create, emptied...)
 	contract.Exercise(t, contract.Backend{
 		New:    places.Take,
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
@@ -34,6 +34,12 @@ func TestContract(t *testing.T) {
 		JSONGrants:   true,
 		ConvertsJSON: true,
 	})
+}
+
+// emptied are the statements that make a place as good as new.
+var emptied = []string{
+	"TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event, applock.appl_lock_policy",
+	"UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected",
 }
 
 // newPlace migrates the default schema of the database that dsn names.

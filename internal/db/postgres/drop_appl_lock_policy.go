@@ -9,10 +9,8 @@ import (
 
 // DropApplLockPolicy calls drop_appl_lock_policy_row.
 func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.DropApplLockPolicyResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).DropApplLockPolicy, queries.DropApplLockPolicyParams{
-		ObjectType: params.ObjectType,
-		ActorID:    params.ActorID,
-		Reason:     params.Reason,
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.DropApplLockPolicyRow, error) {
+		return q.DropApplLockPolicy(ctx, params.ObjectType, params.ActorID, params.Reason)
 	})
 	if err != nil {
 		return db.DropApplLockPolicyResult{}, err

@@ -42,25 +42,33 @@ func (e unconnected) Unwrap() error { return e.error }
 
 // notFree wraps an error of a call that got no connection of the pool.
 func (d *Driver) notFree(ctx context.Context, err error) error {
-	pool := d.pool.Stat()
-	return db.NotFree(ctx, interpretError(err), pool.AcquiredConns() >= pool.MaxConns())
+	return db.NotFree(ctx, interpretError(err), d.pool.allInUse())
+}
+
+// answer is the server's error in the words of pgx, and of other clients.
+type answer interface {
+	error
+	SQLState() string
 }
 
 func kindOf(err error) db.Kind {
 	if errors.Is(err, puddle.ErrClosedPool) {
 		return db.KindClosed
 	}
-	var pgErr *pgconn.PgError
-	answered := errors.As(err, &pgErr)
+	var told answer
+	answered := errors.As(err, &told)
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
-		if answered && kindOfState(pgErr.Code) != db.KindInFlight {
-			return kindOfState(pgErr.Code)
+		if answered && kindOfState(told.SQLState()) != db.KindInFlight {
+			return kindOfState(told.SQLState())
 		}
 		return db.KindUnreachable
 	}
 	if answered {
-		return kindOfState(pgErr.Code)
+		return kindOfState(told.SQLState())
+	}
+	if db.IsClosed(err) {
+		return db.KindClosed
 	}
 	// pgx 5.12 calls this safe to retry, and gives it also for a statement of the simple protocol, such as every COMMIT,
 	// that was sent and whose answer was cut off.
@@ -70,7 +78,8 @@ func kindOf(err error) db.Kind {
 		}
 		return db.KindUnreachable
 	}
-	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts.
+	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts. So is driver.ErrBadConn: there are clients that return it
+	// when the server has hung up instead of answering.
 	return db.KindInFlight
 }
 

@@ -10,13 +10,11 @@ import (
 
 // GetApplLock calls get_appl_lock_row.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).GetApplLock, queries.GetApplLockParams{
-		ObjectType:   params.ObjectType,
-		ObjectID:     params.ObjectID,
-		OperatorID:   params.OperatorID,
-		DepartmentID: nullIfEmpty(params.DepartmentID),
-		TtlSeconds:   nullIfZero(params.TTLSeconds),
-		NewFl:        yesOrNull(params.NewFL),
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.GetApplLockRow, error) {
+		return q.GetApplLock(
+			ctx, params.ObjectType, params.ObjectID, params.OperatorID, nullIfEmpty(params.DepartmentID),
+			nullIfZero(params.TTLSeconds), yesOrNull(params.NewFL),
+		)
 	})
 	if err != nil {
 		return db.GetApplLockResult{}, err
@@ -30,7 +28,9 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	if err != nil {
 		return nil, err
 	}
-	rows, err := call(ctx, d, (*queries.Queries).GetApplLocks, queries.GetApplLocksParams{Gets: string(gets)})
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.GetApplLocksRow, error) {
+		return q.GetApplLocks(ctx, string(gets))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -9,13 +9,11 @@ import (
 
 // GetApplLockPermit calls get_appl_lock_permit.
 func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
-	rows, err := call(ctx, d, (*queries.Queries).GetApplLockPermit, queries.GetApplLockPermitParams{
-		ObjectType:   params.ObjectType,
-		ObjectID:     params.ObjectID,
-		Permits:      params.Permits,
-		OperatorID:   params.OperatorID,
-		DepartmentID: nullIfEmpty(params.DepartmentID),
-		TtlSeconds:   nullIfZero(params.TTLSeconds),
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.GetApplLockPermitRow, error) {
+		return q.GetApplLockPermit(
+			ctx, params.ObjectType, params.ObjectID, params.Permits, params.OperatorID,
+			nullIfEmpty(params.DepartmentID), nullIfZero(params.TTLSeconds),
+		)
 	})
 	if err != nil {
 		return nil, err

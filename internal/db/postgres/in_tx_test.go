@@ -1,12 +1,14 @@
 package postgres_test
 
 import (
+	"database/sql"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/postgres"
@@ -16,7 +18,7 @@ import (
 
 // Goal: two transactions that would deadlock, and two that no order would have made, all end, each with its lock and its data. Method: both
 // change two rows of the application's in the opposite order, and meet after the first; or both read at SERIALIZABLE what the other one
-// changes, and meet before they commit. InTx begins one of them again.
+// changes, and meet before they commit. InTx begins one of them again, and so does InSQLTx on a pool of database/sql.
 func TestInTxBeginsAgain(t *testing.T) {
 	t.Parallel()
 	for name, statements := range map[string][2][]string{
@@ -29,12 +31,7 @@ func TestInTxBeginsAgain(t *testing.T) {
 			{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; SELECT sum(balance) FROM account", "UPDATE account SET balance = balance + 2 WHERE id = 2"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dsn := testdb.Postgres(t)
-			newPlace(t, dsn)
-			pool := newPool(t, dsn)
-			client := testclient.Postgres(t, pool)
+		eachWay(t, name, func(t *testing.T, pool *pgxpool.Pool, inTx transactor) {
 			call(t, pool, "CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL)")
 			call(t, pool, "INSERT INTO account VALUES (1, 0), (2, 0)")
 			var meeting, group sync.WaitGroup
@@ -43,10 +40,10 @@ func TestInTxBeginsAgain(t *testing.T) {
 			for i, work := range statements {
 				group.Go(func() {
 					meet := sync.OnceFunc(func() { meeting.Done(); meeting.Wait() })
-					err := postgres.InTx(t.Context(), client, func(tx pgx.Tx, locks *applock.Client) error {
+					err := inTx(func(run func(statement string) error, locks *applock.Client) error {
 						runs.Add(1)
 						for _, statement := range work {
-							if _, err := tx.Exec(t.Context(), statement); err != nil {
+							if err := run(statement); err != nil {
 								return err
 							}
 							meet()
@@ -69,4 +66,40 @@ func TestInTxBeginsAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// transactor runs work in a transaction, whose statements it runs.
+type transactor func(work func(run func(statement string) error, locks *applock.Client) error) error
+
+// eachWay runs a test with the transactions of pgx, and with those of database/sql, each in a database of its own.
+func eachWay(t *testing.T, name string, test func(t *testing.T, pool *pgxpool.Pool, inTx transactor)) {
+	t.Helper()
+	t.Run(name+"/pgx", func(t *testing.T) {
+		t.Parallel()
+		dsn := testdb.Postgres(t)
+		newPlace(t, dsn)
+		pool := newPool(t, dsn)
+		client := testclient.Postgres(t, pool)
+		test(t, pool, func(work func(func(string) error, *applock.Client) error) error {
+			return postgres.InTx(t.Context(), client, func(tx pgx.Tx, locks *applock.Client) error {
+				return work(func(statement string) error {
+					_, err := tx.Exec(t.Context(), statement)
+					return err
+				}, locks)
+			})
+		})
+	})
+	t.Run(name+"/sql", func(t *testing.T) {
+		t.Parallel()
+		dsn := testdb.Postgres(t)
+		client := placeBySQL(t, dsn).Client
+		test(t, newPool(t, dsn), func(work func(func(string) error, *applock.Client) error) error {
+			return client.InSQLTx(t.Context(), func(tx *sql.Tx, locks *applock.Client) error {
+				return work(func(statement string) error {
+					_, err := tx.ExecContext(t.Context(), statement)
+					return err
+				}, locks)
+			})
+		})
+	})
 }

@@ -9,10 +9,8 @@ import (
 
 // InboxApplLocks calls inbox_appl_locks.
 func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
-	rows, err := call(ctx, d, (*queries.Queries).InboxApplLocks, queries.InboxApplLocksParams{
-		OperatorID:   params.OperatorID,
-		AfterEventID: nullIfZero(params.AfterEventID),
-		MaxRows:      params.MaxRows,
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.InboxApplLocksRow, error) {
+		return q.InboxApplLocks(ctx, params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows)
 	})
 	if err != nil {
 		return nil, err

@@ -9,9 +9,8 @@ import (
 
 // InquireApplLock calls inquire_appl_lock_row.
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).InquireApplLock, queries.InquireApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.InquireApplLockRow, error) {
+		return q.InquireApplLock(ctx, params.ObjectType, params.ObjectID)
 	})
 	if err != nil {
 		return db.InquireApplLockResult{}, err

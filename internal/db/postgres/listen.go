@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -23,9 +24,17 @@ const (
 )
 
 // Listen opens a connection of its own, as the pool would, and listens there to the channel of release_appl_lock.
-// It returns db.ErrNoListen in a caller's transaction and where messages do not arrive.
+// It returns db.ErrNoListen in a caller's transaction, on a pool of database/sql, and where messages do not arrive.
+func (d *Driver) Listen(ctx context.Context) (db.Listener, error) {
+	if d.tx != nil {
+		return nil, db.ErrNoListen
+	}
+	return d.pool.listen(ctx, d.schema+"_appl_lock")
+}
+
+// listen listens on a connection beside the pool.
 //
-// They do not behind a pooler that gives a session to its clients for one transaction at a time, such as PgBouncer in
+// Messages do not arrive behind a pooler that gives a session to its clients for one transaction at a time, such as PgBouncer in
 // transaction or statement mode: LISTEN succeeds there, in a session that is somebody else's afterwards. So Listen
 // first tries a channel that nobody else knows, with a message that the pool sends while the new connection does
 // nothing but wait. What the pooler then has for the session goes to whoever uses it at that moment, or to nobody; the
@@ -33,25 +42,22 @@ const (
 // would prove nothing: that it is answered by the session that has just listened is the usual case. A failed trial
 // leaves that session listening to a channel that never says anything again, and not to ours, whose messages its other
 // users would collect.
-func (d *Driver) Listen(ctx context.Context) (db.Listener, error) {
-	if d.tx != nil {
-		return nil, db.ErrNoListen
-	}
-	conn, err := d.connect(ctx)
+func (p pgxPool) listen(ctx context.Context, channel string) (db.Listener, error) {
+	conn, err := connect(ctx, p.pool)
 	if err != nil {
-		return nil, d.notFree(ctx, err)
+		return nil, db.NotFree(ctx, interpretError(err), p.allInUse())
 	}
 	listening := &listener{conn: conn, pingPause: pingPause, pingLimit: pingLimit}
-	if err := d.listen(ctx, listening); err != nil {
+	if err := p.beginToListen(ctx, listening, channel); err != nil {
 		_ = listening.Close() //nolint:contextcheck // also when ctx has ended; the first error tells more
 		return nil, err
 	}
 	return listening, nil
 }
 
-// connect makes a connection with the pool's hooks.
-func (d *Driver) connect(ctx context.Context) (*pgx.Conn, error) {
-	config := d.pool.Config()
+// connect makes a connection with a pool's hooks.
+func connect(ctx context.Context, pool *pgxpool.Pool) (*pgx.Conn, error) {
+	config := pool.Config()
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
 			return nil, err
@@ -69,15 +75,15 @@ func (d *Driver) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-func (d *Driver) listen(ctx context.Context, listening *listener) error {
+func (p pgxPool) beginToListen(ctx context.Context, listening *listener, channel string) error {
 	trial := "applock_trial_" + rand.Text()
 	if err := listening.to(ctx, trial); err != nil {
 		return err
 	}
-	if err := d.try(ctx, listening.conn, trial); err != nil {
+	if err := p.try(ctx, listening.conn, trial); err != nil {
 		return err
 	}
-	if err := listening.to(ctx, d.schema+"_appl_lock"); err != nil {
+	if err := listening.to(ctx, channel); err != nil {
 		return err
 	}
 	_, err := listening.conn.Exec(ctx, "UNLISTEN "+pgx.Identifier{trial}.Sanitize())
@@ -85,8 +91,8 @@ func (d *Driver) listen(ctx context.Context, listening *listener) error {
 }
 
 // try sends a message from the pool and waits for it.
-func (d *Driver) try(ctx context.Context, conn *pgx.Conn, channel string) error {
-	if _, err := d.pool.Exec(ctx, "NOTIFY "+pgx.Identifier{channel}.Sanitize()); err != nil {
+func (p pgxPool) try(ctx context.Context, conn *pgx.Conn, channel string) error {
+	if _, err := p.pool.Exec(ctx, "NOTIFY "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return interpretError(err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, probeLimit)

@@ -9,12 +9,10 @@ import (
 
 // NoteApplLock calls note_appl_lock_row.
 func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).NoteApplLock, queries.NoteApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-		Fence:      nullIfZero(params.Fence),
-		Note:       params.Note,
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.NoteApplLockRow, error) {
+		return q.NoteApplLock(
+			ctx, params.ObjectType, params.ObjectID, params.OperatorID, nullIfZero(params.Fence), params.Note,
+		)
 	})
 	if err != nil {
 		return db.NoteApplLockResult{}, err

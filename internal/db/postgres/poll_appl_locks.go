@@ -9,9 +9,8 @@ import (
 
 // PollApplLocks calls poll_appl_locks.
 func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParams) ([]db.AwaitedObject, error) {
-	rows, err := call(ctx, d, (*queries.Queries).PollApplLocks, queries.PollApplLocksParams{
-		ClientID: params.ClientID,
-		MaxRows:  params.MaxRows,
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.PollApplLocksRow, error) {
+		return q.PollApplLocks(ctx, params.ClientID, params.MaxRows)
 	})
 	if err != nil {
 		return nil, err

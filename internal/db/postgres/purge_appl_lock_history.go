@@ -11,9 +11,8 @@ import (
 func (d *Driver) PurgeApplLockHistory(
 	ctx context.Context, params db.PurgeApplLockHistoryParams,
 ) (db.PurgeApplLockHistoryResult, error) {
-	purged, err := call(ctx, d, (*queries.Queries).PurgeApplLockHistory, queries.PurgeApplLockHistoryParams{
-		OlderThanSeconds: params.OlderThanSeconds,
-		MaxRows:          params.MaxRows,
+	purged, err := call(ctx, d, func(q *queries.Queries) (int64, error) {
+		return q.PurgeApplLockHistory(ctx, params.OlderThanSeconds, params.MaxRows)
 	})
 	return db.PurgeApplLockHistoryResult{Purged: purged}, err
 }

@@ -9,9 +9,8 @@ import (
 
 // PurgeApplLocks calls purge_appl_locks_row.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
-	purged, err := call(ctx, d, (*queries.Queries).PurgeApplLocks, queries.PurgeApplLocksParams{
-		OlderThanSeconds: params.OlderThanSeconds,
-		MaxRows:          params.MaxRows,
+	purged, err := call(ctx, d, func(q *queries.Queries) (int64, error) {
+		return q.PurgeApplLocks(ctx, params.OlderThanSeconds, params.MaxRows)
 	})
 	return db.PurgeApplLocksResult{Purged: purged}, err
 }

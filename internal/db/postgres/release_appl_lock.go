@@ -10,14 +10,11 @@ import (
 // ReleaseApplLock calls release_appl_lock_row. What need not be flushed has its own commit not wait, and never that of a
 // caller's transaction.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).ReleaseApplLock, queries.ReleaseApplLockParams{
-		Unflushed:  params.Unflushed && d.tx == nil && !d.flushed,
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-		Fence:      nullIfZero(params.Fence),
-		ActorID:    nullIfEmpty(params.ActorID),
-		Reason:     nullIfEmpty(params.Reason),
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.ReleaseApplLockRow, error) {
+		return q.ReleaseApplLock(
+			ctx, params.Unflushed && d.tx == nil && !d.flushed, params.ObjectType, params.ObjectID,
+			params.OperatorID, nullIfZero(params.Fence), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
+		)
 	})
 	if err != nil {
 		return db.ReleaseApplLockResult{}, err

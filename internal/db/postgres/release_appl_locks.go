@@ -9,15 +9,12 @@ import (
 
 // ReleaseApplLocks calls release_appl_locks.
 func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLocksParams) ([]db.ChangedLock, error) {
-	rows, err := call(ctx, d, (*queries.Queries).ReleaseApplLocks, queries.ReleaseApplLocksParams{
-		OperatorID: params.OperatorID,
-		ObjectType: nullIfEmpty(params.ObjectType),
-		ActorID:    nullIfEmpty(params.ActorID),
-		Reason:     nullIfEmpty(params.Reason),
-		AfterType:  params.AfterType,
-		AfterID:    params.AfterID,
-		MaxRows:    params.MaxRows,
-		DryRunFl:   nullIfEmpty(string(params.DryRunFL)),
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ReleaseApplLocksRow, error) {
+		return q.ReleaseApplLocks(
+			ctx, params.OperatorID, nullIfEmpty(params.ObjectType), nullIfEmpty(params.ActorID),
+			nullIfEmpty(params.Reason), params.AfterType, params.AfterID, params.MaxRows,
+			nullIfEmpty(string(params.DryRunFL)),
+		)
 	})
 	if err != nil {
 		return nil, err

@@ -10,11 +10,8 @@ import (
 
 // RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
-	_, err := call(ctx, d, (*queries.Queries).RetractApplLockWaiter, queries.RetractApplLockWaiterParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-		ClientID:   params.ClientID,
+	_, err := call(ctx, d, func(q *queries.Queries) (string, error) {
+		return q.RetractApplLockWaiter(ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID)
 	})
 	return err
 }
@@ -25,6 +22,8 @@ func (d *Driver) RetractApplLockWaiters(ctx context.Context, params []db.Retract
 	if err != nil {
 		return err
 	}
-	_, err = call(ctx, d, (*queries.Queries).RetractApplLockWaiters, queries.RetractApplLockWaitersParams{Waiters: string(waiters)})
+	_, err = call(ctx, d, func(q *queries.Queries) ([]string, error) {
+		return q.RetractApplLockWaiters(ctx, string(waiters))
+	})
 	return err
 }

@@ -9,9 +9,8 @@ import (
 
 // SerializeApplLock calls serialize_appl_lock_row, whose only answer is 'Y'.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
-	_, err := call(ctx, d, (*queries.Queries).SerializeApplLock, queries.SerializeApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
+	_, err := call(ctx, d, func(q *queries.Queries) (string, error) {
+		return q.SerializeApplLock(ctx, params.ObjectType, params.ObjectID)
 	})
 	return err
 }

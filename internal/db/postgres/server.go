@@ -10,11 +10,11 @@ import (
 
 // Server asks for the version, without what a distribution adds to it. An engine that only looks like PostgreSQL is an error.
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.pool.take(ctx)
 	if err != nil {
 		return db.Server{}, d.notFree(ctx, err)
 	}
-	defer conn.Release()
+	defer conn.giveBack(nil)
 	var full, version string
 	err = conn.QueryRow(ctx, "SELECT version(), current_setting('server_version')").Scan(&full, &version)
 	if err != nil {

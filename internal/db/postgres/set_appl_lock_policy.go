@@ -9,14 +9,11 @@ import (
 
 // SetApplLockPolicy calls set_appl_lock_policy_row.
 func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).SetApplLockPolicy, queries.SetApplLockPolicyParams{
-		ObjectType:        params.ObjectType,
-		DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
-		LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
-		TakeReasonFl:      string(params.TakeReasonFL),
-		ActorID:           params.ActorID,
-		Reason:            params.Reason,
-		HistoryLevel:      string(params.HistoryLevel),
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.SetApplLockPolicyRow, error) {
+		return q.SetApplLockPolicy(
+			ctx, params.ObjectType, nullIfZero(params.DefaultTTLSeconds), nullIfZero(params.LongestTTLSeconds),
+			string(params.TakeReasonFL), params.ActorID, params.Reason, string(params.HistoryLevel),
+		)
 	})
 	if err != nil {
 		return db.SetApplLockPolicyResult{}, err

@@ -9,14 +9,11 @@ import (
 
 // TakeApplLock calls take_appl_lock_row.
 func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).TakeApplLock, queries.TakeApplLockParams{
-		ObjectType:    params.ObjectType,
-		ObjectID:      params.ObjectID,
-		OperatorID:    params.OperatorID,
-		DepartmentID:  params.DepartmentID,
-		Reason:        params.Reason,
-		ExpectedFence: nullIfZero(params.ExpectedFence),
-		TtlSeconds:    nullIfZero(params.TTLSeconds),
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.TakeApplLockRow, error) {
+		return q.TakeApplLock(
+			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.Reason,
+			nullIfZero(params.ExpectedFence), nullIfZero(params.TTLSeconds),
+		)
 	})
 	if err != nil {
 		return db.TakeApplLockResult{}, err

@@ -9,15 +9,12 @@ import (
 
 // TransferApplLock calls transfer_appl_lock_row.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
-	row, err := call(ctx, d, (*queries.Queries).TransferApplLock, queries.TransferApplLockParams{
-		ObjectType:     params.ObjectType,
-		ObjectID:       params.ObjectID,
-		FromOperatorID: params.FromOperatorID,
-		ToOperatorID:   params.ToOperatorID,
-		ToDepartmentID: params.ToDepartmentID,
-		TtlSeconds:     nullIfZero(params.TTLSeconds),
-		ActorID:        nullIfEmpty(params.ActorID),
-		Reason:         nullIfEmpty(params.Reason),
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.TransferApplLockRow, error) {
+		return q.TransferApplLock(
+			ctx, params.ObjectType, params.ObjectID, params.FromOperatorID, params.ToOperatorID,
+			params.ToDepartmentID, nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID),
+			nullIfEmpty(params.Reason),
+		)
 	})
 	if err != nil {
 		return db.TransferApplLockResult{}, err

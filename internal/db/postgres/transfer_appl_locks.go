@@ -9,18 +9,12 @@ import (
 
 // TransferApplLocks calls transfer_appl_locks.
 func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
-	rows, err := call(ctx, d, (*queries.Queries).TransferApplLocks, queries.TransferApplLocksParams{
-		FromOperatorID: params.FromOperatorID,
-		ObjectType:     nullIfEmpty(params.ObjectType),
-		ToOperatorID:   params.ToOperatorID,
-		ToDepartmentID: params.ToDepartmentID,
-		TtlSeconds:     nullIfZero(params.TTLSeconds),
-		ActorID:        nullIfEmpty(params.ActorID),
-		Reason:         nullIfEmpty(params.Reason),
-		AfterType:      params.AfterType,
-		AfterID:        params.AfterID,
-		MaxRows:        params.MaxRows,
-		DryRunFl:       nullIfEmpty(string(params.DryRunFL)),
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.TransferApplLocksRow, error) {
+		return q.TransferApplLocks(
+			ctx, params.FromOperatorID, nullIfEmpty(params.ObjectType), params.ToOperatorID, params.ToDepartmentID,
+			nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
+			params.AfterType, params.AfterID, params.MaxRows, nullIfEmpty(string(params.DryRunFL)),
+		)
 	})
 	if err != nil {
 		return nil, err

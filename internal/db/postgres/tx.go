@@ -15,16 +15,18 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if d.tx != nil {
 		return operations(d)
 	}
-	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err := d.pool.begin(ctx)
 	if err != nil {
 		return d.notFree(ctx, err)
 	}
-	// After the commit this does nothing.
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if err := operations(d.in(tx)); err != nil {
+	defer tx.rollback(context.WithoutCancel(ctx))
+	if err := operations(d.within(tx)); err != nil {
 		return err
 	}
-	return commitError(tx.Commit(ctx))
+	if err := db.EndOf(ctx); err != nil { // so that it is certain that nothing is committed
+		return &db.Error{Kind: db.KindOther, Err: err}
+	}
+	return commitError(tx.commit(ctx))
 }
 
 // commitError is nil only when the server has said that the transaction is committed.

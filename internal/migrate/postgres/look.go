@@ -39,11 +39,8 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 		found.EndReadOnly = end
 	}
 	err := conn.Raw(func(client any) error {
-		opened, ok := client.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("look at a connection of type %T", client)
-		}
-		if opened.Conn().PgConn().PID() != process {
+		opened, ok := client.(*stdlib.Conn) // another client does not tell whom it has connected to
+		if ok && opened.Conn().PgConn().PID() != process {
 			found.Between = "a connection pooler, such as PgBouncer"
 		}
 		return nil

@@ -37,11 +37,15 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	if err != nil {
 		return migrate.Target{}, err
 	}
-	pool, ok := handle.Pool.(*pgxpool.Pool)
-	if !ok {
-		return migrate.Target{}, fmt.Errorf("migrate a pool of type %T", handle.Pool)
+	closing := handle.Close
+	if handle.DB == nil {
+		pool, ok := handle.Pool.(*pgxpool.Pool)
+		if !ok {
+			return migrate.Target{}, fmt.Errorf("migrate a pool of type %T", handle.Pool)
+		}
+		handle.DB = stdlib.OpenDBFromPool(pool)
+		closing = handle.DB.Close
 	}
-	handle.DB = stdlib.OpenDBFromPool(pool)
 	s := site{handle}
 	return migrate.Target{
 		DB:            handle.DB,
@@ -66,7 +70,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Stale: s.stale(),
 
 		OfType: "object_type = $1",
-		Close:  handle.DB.Close,
+		Close:  closing,
 	}, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const announceApplLockWaiter = `-- name: AnnounceApplLockWaiter :exec
+const AnnounceApplLockWaiter = `-- name: AnnounceApplLockWaiter :exec
 CALL announce_appl_lock_waiter_row(
     ?,
     ?,
@@ -30,7 +30,7 @@ type AnnounceApplLockWaiterParams struct {
 }
 
 func (q *Queries) AnnounceApplLockWaiter(ctx context.Context, arg AnnounceApplLockWaiterParams) error {
-	_, err := q.db.ExecContext(ctx, announceApplLockWaiter,
+	_, err := q.db.ExecContext(ctx, AnnounceApplLockWaiter,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,

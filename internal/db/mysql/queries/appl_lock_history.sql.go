@@ -10,7 +10,7 @@ import (
 	"database/sql"
 )
 
-const applLockHistory = `-- name: ApplLockHistory :exec
+const ApplLockHistory = `-- name: ApplLockHistory :many
 SELECT
     e.event_id,
     e.event_ts,
@@ -44,8 +44,8 @@ type ApplLockHistoryParams struct {
 	Limit        int32
 }
 
-func (q *Queries) ApplLockHistory(ctx context.Context, arg ApplLockHistoryParams) error {
-	_, err := q.db.ExecContext(ctx, applLockHistory,
+func (q *Queries) ApplLockHistory(ctx context.Context, arg ApplLockHistoryParams) ([]Event, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockHistory,
 		arg.AfterEventID,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -55,10 +55,44 @@ func (q *Queries) ApplLockHistory(ctx context.Context, arg ApplLockHistoryParams
 		arg.SinceSeconds,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Event
+	for rows.Next() {
+		var i Event
+		if err := rows.Scan(
+			&i.EventID,
+			&i.EventTs,
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.Event,
+			&i.ActorID,
+			&i.DbUser,
+			&i.Program,
+			&i.FromOperatorID,
+			&i.FromDepartmentID,
+			&i.ToOperatorID,
+			&i.ToDepartmentID,
+			&i.FromFence,
+			&i.ToFence,
+			&i.Reason,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const applLockHistoryNewest = `-- name: ApplLockHistoryNewest :exec
+const ApplLockHistoryNewest = `-- name: ApplLockHistoryNewest :many
 SELECT
     e.event_id,
     e.event_ts,
@@ -92,8 +126,8 @@ type ApplLockHistoryNewestParams struct {
 	Limit        int32
 }
 
-func (q *Queries) ApplLockHistoryNewest(ctx context.Context, arg ApplLockHistoryNewestParams) error {
-	_, err := q.db.ExecContext(ctx, applLockHistoryNewest,
+func (q *Queries) ApplLockHistoryNewest(ctx context.Context, arg ApplLockHistoryNewestParams) ([]Event, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockHistoryNewest,
 		arg.AfterEventID,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -103,10 +137,44 @@ func (q *Queries) ApplLockHistoryNewest(ctx context.Context, arg ApplLockHistory
 		arg.SinceSeconds,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Event
+	for rows.Next() {
+		var i Event
+		if err := rows.Scan(
+			&i.EventID,
+			&i.EventTs,
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.Event,
+			&i.ActorID,
+			&i.DbUser,
+			&i.Program,
+			&i.FromOperatorID,
+			&i.FromDepartmentID,
+			&i.ToOperatorID,
+			&i.ToDepartmentID,
+			&i.FromFence,
+			&i.ToFence,
+			&i.Reason,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const applLockHistoryOf = `-- name: ApplLockHistoryOf :exec
+const ApplLockHistoryOf = `-- name: ApplLockHistoryOf :many
 SELECT
     h.event_id,
     h.event_ts,
@@ -181,8 +249,8 @@ type ApplLockHistoryOfParams struct {
 	Limit_4      int32
 }
 
-func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfParams) error {
-	_, err := q.db.ExecContext(ctx, applLockHistoryOf,
+func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfParams) ([]Event, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockHistoryOf,
 		arg.OperatorID,
 		arg.OperatorID,
 		arg.AfterEventID,
@@ -215,10 +283,44 @@ func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfPa
 		arg.Limit_3,
 		arg.Limit_4,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Event
+	for rows.Next() {
+		var i Event
+		if err := rows.Scan(
+			&i.EventID,
+			&i.EventTs,
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.Event,
+			&i.ActorID,
+			&i.DbUser,
+			&i.Program,
+			&i.FromOperatorID,
+			&i.FromDepartmentID,
+			&i.ToOperatorID,
+			&i.ToDepartmentID,
+			&i.FromFence,
+			&i.ToFence,
+			&i.Reason,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const applLockHistoryOfNewest = `-- name: ApplLockHistoryOfNewest :exec
+const ApplLockHistoryOfNewest = `-- name: ApplLockHistoryOfNewest :many
 SELECT
     h.event_id,
     h.event_ts,
@@ -294,8 +396,8 @@ type ApplLockHistoryOfNewestParams struct {
 }
 
 // An operator between itself and itself, not equal to itself: MariaDB would read its events from the newest one down to the page.
-func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHistoryOfNewestParams) error {
-	_, err := q.db.ExecContext(ctx, applLockHistoryOfNewest,
+func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHistoryOfNewestParams) ([]Event, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockHistoryOfNewest,
 		arg.OperatorID,
 		arg.OperatorID,
 		arg.AfterEventID,
@@ -328,5 +430,39 @@ func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHisto
 		arg.Limit_3,
 		arg.Limit_4,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Event
+	for rows.Next() {
+		var i Event
+		if err := rows.Scan(
+			&i.EventID,
+			&i.EventTs,
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.Event,
+			&i.ActorID,
+			&i.DbUser,
+			&i.Program,
+			&i.FromOperatorID,
+			&i.FromDepartmentID,
+			&i.ToOperatorID,
+			&i.ToDepartmentID,
+			&i.FromFence,
+			&i.ToFence,
+			&i.Reason,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

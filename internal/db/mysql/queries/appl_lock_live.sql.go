@@ -10,7 +10,7 @@ import (
 	"database/sql"
 )
 
-const applLockLive = `-- name: ApplLockLive :exec
+const ApplLockLive = `-- name: ApplLockLive :many
 SELECT
     l.object_type,
     l.object_id,
@@ -45,8 +45,8 @@ type ApplLockLiveParams struct {
 	Limit                int32
 }
 
-func (q *Queries) ApplLockLive(ctx context.Context, arg ApplLockLiveParams) error {
-	_, err := q.db.ExecContext(ctx, applLockLive,
+func (q *Queries) ApplLockLive(ctx context.Context, arg ApplLockLiveParams) ([]Lock, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockLive,
 		arg.AfterType,
 		arg.AfterType,
 		arg.AfterID,
@@ -63,10 +63,40 @@ func (q *Queries) ApplLockLive(ctx context.Context, arg ApplLockLiveParams) erro
 		arg.ExpiresWithinSeconds,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Lock
+	for rows.Next() {
+		var i Lock
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.DepartmentID,
+			&i.Fence,
+			&i.AcquiredTs,
+			&i.LockTs,
+			&i.ExpiresTs,
+			&i.SecondsLeft,
+			&i.TtlSeconds,
+			&i.Note,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const applLockLiveEndsSoonest = `-- name: ApplLockLiveEndsSoonest :exec
+const ApplLockLiveEndsSoonest = `-- name: ApplLockLiveEndsSoonest :many
 SELECT
     l.object_type,
     l.object_id,
@@ -98,8 +128,8 @@ type ApplLockLiveEndsSoonestParams struct {
 	Limit                int32
 }
 
-func (q *Queries) ApplLockLiveEndsSoonest(ctx context.Context, arg ApplLockLiveEndsSoonestParams) error {
-	_, err := q.db.ExecContext(ctx, applLockLiveEndsSoonest,
+func (q *Queries) ApplLockLiveEndsSoonest(ctx context.Context, arg ApplLockLiveEndsSoonestParams) ([]Lock, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockLiveEndsSoonest,
 		arg.ObjectType,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -113,10 +143,40 @@ func (q *Queries) ApplLockLiveEndsSoonest(ctx context.Context, arg ApplLockLiveE
 		arg.ExpiresWithinSeconds,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Lock
+	for rows.Next() {
+		var i Lock
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.DepartmentID,
+			&i.Fence,
+			&i.AcquiredTs,
+			&i.LockTs,
+			&i.ExpiresTs,
+			&i.SecondsLeft,
+			&i.TtlSeconds,
+			&i.Note,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const applLockLiveOldest = `-- name: ApplLockLiveOldest :exec
+const ApplLockLiveOldest = `-- name: ApplLockLiveOldest :many
 SELECT
     l.object_type,
     l.object_id,
@@ -148,8 +208,8 @@ type ApplLockLiveOldestParams struct {
 	Limit                int32
 }
 
-func (q *Queries) ApplLockLiveOldest(ctx context.Context, arg ApplLockLiveOldestParams) error {
-	_, err := q.db.ExecContext(ctx, applLockLiveOldest,
+func (q *Queries) ApplLockLiveOldest(ctx context.Context, arg ApplLockLiveOldestParams) ([]Lock, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockLiveOldest,
 		arg.ObjectType,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -163,10 +223,40 @@ func (q *Queries) ApplLockLiveOldest(ctx context.Context, arg ApplLockLiveOldest
 		arg.ExpiresWithinSeconds,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Lock
+	for rows.Next() {
+		var i Lock
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.DepartmentID,
+			&i.Fence,
+			&i.AcquiredTs,
+			&i.LockTs,
+			&i.ExpiresTs,
+			&i.SecondsLeft,
+			&i.TtlSeconds,
+			&i.Note,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const applLockLiveWaitedFor = `-- name: ApplLockLiveWaitedFor :exec
+const ApplLockLiveWaitedFor = `-- name: ApplLockLiveWaitedFor :many
 SELECT
     l.object_type,
     l.object_id,
@@ -205,8 +295,8 @@ type ApplLockLiveWaitedForParams struct {
 	Limit                int32
 }
 
-func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, arg ApplLockLiveWaitedForParams) error {
-	_, err := q.db.ExecContext(ctx, applLockLiveWaitedFor,
+func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, arg ApplLockLiveWaitedForParams) ([]Lock, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockLiveWaitedFor,
 		arg.ObjectType,
 		arg.ObjectType,
 		arg.ObjectType,
@@ -220,5 +310,35 @@ func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, arg ApplLockLiveWai
 		arg.ExpiresWithinSeconds,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Lock
+	for rows.Next() {
+		var i Lock
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.DepartmentID,
+			&i.Fence,
+			&i.AcquiredTs,
+			&i.LockTs,
+			&i.ExpiresTs,
+			&i.SecondsLeft,
+			&i.TtlSeconds,
+			&i.Note,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -10,7 +10,7 @@ import (
 	"database/sql"
 )
 
-const applLockPolicies = `-- name: ApplLockPolicies :exec
+const ApplLockPolicies = `-- name: ApplLockPolicies :many
 SELECT
     p.object_type,
     p.default_ttl_seconds,
@@ -26,7 +26,31 @@ type ApplLockPoliciesParams struct {
 	ObjectType sql.NullString
 }
 
-func (q *Queries) ApplLockPolicies(ctx context.Context, arg ApplLockPoliciesParams) error {
-	_, err := q.db.ExecContext(ctx, applLockPolicies, arg.ObjectType, arg.ObjectType)
-	return err
+func (q *Queries) ApplLockPolicies(ctx context.Context, arg ApplLockPoliciesParams) ([]Policy, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockPolicies, arg.ObjectType, arg.ObjectType)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Policy
+	for rows.Next() {
+		var i Policy
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.DefaultTtlSeconds,
+			&i.LongestTtlSeconds,
+			&i.TakeReasonFl,
+			&i.HistoryLevel,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

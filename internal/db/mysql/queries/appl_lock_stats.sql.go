@@ -10,7 +10,7 @@ import (
 	"database/sql"
 )
 
-const applLockStats = `-- name: ApplLockStats :exec
+const ApplLockStats = `-- name: ApplLockStats :many
 SELECT
     s.object_type,
     s.department_id,
@@ -28,15 +28,42 @@ ORDER BY s.object_type, s.department_id
 
 type ApplLockStatsParams struct {
 	ObjectType   sql.NullString
-	DepartmentID interface{}
+	DepartmentID sql.NullString
 }
 
-func (q *Queries) ApplLockStats(ctx context.Context, arg ApplLockStatsParams) error {
-	_, err := q.db.ExecContext(ctx, applLockStats,
+func (q *Queries) ApplLockStats(ctx context.Context, arg ApplLockStatsParams) ([]Stats, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockStats,
 		arg.ObjectType,
 		arg.ObjectType,
 		arg.DepartmentID,
 		arg.DepartmentID,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Stats
+	for rows.Next() {
+		var i Stats
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.DepartmentID,
+			&i.Live,
+			&i.Expired,
+			&i.OldestSeconds,
+			&i.NextExpirySeconds,
+			&i.Waiters,
+			&i.LongestWaitSeconds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

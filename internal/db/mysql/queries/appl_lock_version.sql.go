@@ -9,11 +9,11 @@ import (
 	"context"
 )
 
-const applLockVersion = `-- name: ApplLockVersion :exec
+const ApplLockVersion = `-- name: ApplLockVersion :exec
 CALL appl_lock_version()
 `
 
 func (q *Queries) ApplLockVersion(ctx context.Context) error {
-	_, err := q.db.ExecContext(ctx, applLockVersion)
+	_, err := q.db.ExecContext(ctx, ApplLockVersion)
 	return err
 }

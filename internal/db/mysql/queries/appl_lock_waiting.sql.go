@@ -10,7 +10,7 @@ import (
 	"database/sql"
 )
 
-const applLockWaiting = `-- name: ApplLockWaiting :exec
+const ApplLockWaiting = `-- name: ApplLockWaiting :many
 SELECT
     w.object_type,
     w.object_id,
@@ -48,8 +48,8 @@ type ApplLockWaitingParams struct {
 	Limit           int32
 }
 
-func (q *Queries) ApplLockWaiting(ctx context.Context, arg ApplLockWaitingParams) error {
-	_, err := q.db.ExecContext(ctx, applLockWaiting,
+func (q *Queries) ApplLockWaiting(ctx context.Context, arg ApplLockWaitingParams) ([]Waiter, error) {
+	rows, err := q.db.QueryContext(ctx, ApplLockWaiting,
 		arg.AfterType,
 		arg.AfterType,
 		arg.AfterID,
@@ -67,5 +67,35 @@ func (q *Queries) ApplLockWaiting(ctx context.Context, arg ApplLockWaitingParams
 		arg.DepartmentID,
 		arg.Limit,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Waiter
+	for rows.Next() {
+		var i Waiter
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.DepartmentID,
+			&i.ClientID,
+			&i.SinceTs,
+			&i.UntilTs,
+			&i.WaitedSeconds,
+			&i.HolderID,
+			&i.HolderDepartmentID,
+			&i.SecondsLeft,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const assertApplLock = `-- name: AssertApplLock :exec
+const AssertApplLock = `-- name: AssertApplLock :exec
 CALL assert_appl_lock_row(
     ?,
     ?,
@@ -26,7 +26,7 @@ type AssertApplLockParams struct {
 }
 
 func (q *Queries) AssertApplLock(ctx context.Context, arg AssertApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, assertApplLock,
+	_, err := q.db.ExecContext(ctx, AssertApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const dropApplLockPolicy = `-- name: DropApplLockPolicy :exec
+const DropApplLockPolicy = `-- name: DropApplLockPolicy :exec
 CALL drop_appl_lock_policy_row(
     ?,
     ?,
@@ -24,6 +24,6 @@ type DropApplLockPolicyParams struct {
 }
 
 func (q *Queries) DropApplLockPolicy(ctx context.Context, arg DropApplLockPolicyParams) error {
-	_, err := q.db.ExecContext(ctx, dropApplLockPolicy, arg.ObjectType, arg.ActorID, arg.Reason)
+	_, err := q.db.ExecContext(ctx, DropApplLockPolicy, arg.ObjectType, arg.ActorID, arg.Reason)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const getApplLock = `-- name: GetApplLock :exec
+const GetApplLock = `-- name: GetApplLock :exec
 CALL get_appl_lock_row(
     ?,
     ?,
@@ -30,7 +30,7 @@ type GetApplLockParams struct {
 }
 
 func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, getApplLock,
+	_, err := q.db.ExecContext(ctx, GetApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,
@@ -41,7 +41,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) error 
 	return err
 }
 
-const getApplLocks = `-- name: GetApplLocks :exec
+const GetApplLocks = `-- name: GetApplLocks :exec
 CALL get_appl_lock_rows(
     ?
 )
@@ -52,6 +52,6 @@ type GetApplLocksParams struct {
 }
 
 func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, getApplLocks, arg.Gets)
+	_, err := q.db.ExecContext(ctx, GetApplLocks, arg.Gets)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const getApplLockPermit = `-- name: GetApplLockPermit :exec
+const GetApplLockPermit = `-- name: GetApplLockPermit :exec
 CALL get_appl_lock_permit(
     ?,
     ?,
@@ -30,7 +30,7 @@ type GetApplLockPermitParams struct {
 }
 
 func (q *Queries) GetApplLockPermit(ctx context.Context, arg GetApplLockPermitParams) error {
-	_, err := q.db.ExecContext(ctx, getApplLockPermit,
+	_, err := q.db.ExecContext(ctx, GetApplLockPermit,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.Permits,

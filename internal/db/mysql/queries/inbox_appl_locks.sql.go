@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const inboxApplLocks = `-- name: InboxApplLocks :exec
+const InboxApplLocks = `-- name: InboxApplLocks :exec
 CALL inbox_appl_locks(
     ?,
     ?,
@@ -24,6 +24,6 @@ type InboxApplLocksParams struct {
 }
 
 func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, inboxApplLocks, arg.OperatorID, arg.AfterEventID, arg.MaxRows)
+	_, err := q.db.ExecContext(ctx, InboxApplLocks, arg.OperatorID, arg.AfterEventID, arg.MaxRows)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const inquireApplLock = `-- name: InquireApplLock :exec
+const InquireApplLock = `-- name: InquireApplLock :exec
 CALL inquire_appl_lock_row(
     ?,
     ?
@@ -22,6 +22,6 @@ type InquireApplLockParams struct {
 }
 
 func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, inquireApplLock, arg.ObjectType, arg.ObjectID)
+	_, err := q.db.ExecContext(ctx, InquireApplLock, arg.ObjectType, arg.ObjectID)
 	return err
 }

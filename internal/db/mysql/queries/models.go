@@ -3,3 +3,74 @@
 //   sqlc v1.31.1
 
 package queries
+
+import (
+	"database/sql"
+
+	"github.com/applock/applock/internal/db"
+)
+
+type Event struct {
+	EventID          int64
+	EventTs          db.Moment
+	ObjectType       string
+	ObjectID         string
+	Event            string
+	ActorID          string
+	DbUser           string
+	Program          string
+	FromOperatorID   string
+	FromDepartmentID string
+	ToOperatorID     string
+	ToDepartmentID   string
+	FromFence        int64
+	ToFence          int64
+	Reason           string
+}
+
+type Lock struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	Fence        int64
+	AcquiredTs   db.Moment
+	LockTs       db.Moment
+	ExpiresTs    db.Moment
+	SecondsLeft  int64
+	TtlSeconds   int64
+	Note         string
+}
+
+type Policy struct {
+	ObjectType        string
+	DefaultTtlSeconds sql.NullInt64
+	LongestTtlSeconds sql.NullInt64
+	TakeReasonFl      string
+	HistoryLevel      string
+}
+
+type Stats struct {
+	ObjectType         string
+	DepartmentID       sql.NullString
+	Live               int64
+	Expired            int64
+	OldestSeconds      int64
+	NextExpirySeconds  int64
+	Waiters            int64
+	LongestWaitSeconds int64
+}
+
+type Waiter struct {
+	ObjectType         string
+	ObjectID           string
+	OperatorID         string
+	DepartmentID       string
+	ClientID           string
+	SinceTs            db.Moment
+	UntilTs            db.Moment
+	WaitedSeconds      int64
+	HolderID           string
+	HolderDepartmentID string
+	SecondsLeft        int64
+}

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const noteApplLock = `-- name: NoteApplLock :exec
+const NoteApplLock = `-- name: NoteApplLock :exec
 CALL note_appl_lock_row(
     ?,
     ?,
@@ -28,7 +28,7 @@ type NoteApplLockParams struct {
 }
 
 func (q *Queries) NoteApplLock(ctx context.Context, arg NoteApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, noteApplLock,
+	_, err := q.db.ExecContext(ctx, NoteApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const pollApplLocks = `-- name: PollApplLocks :exec
+const PollApplLocks = `-- name: PollApplLocks :exec
 CALL poll_appl_locks(
     ?,
     ?
@@ -22,6 +22,6 @@ type PollApplLocksParams struct {
 }
 
 func (q *Queries) PollApplLocks(ctx context.Context, arg PollApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, pollApplLocks, arg.ClientID, arg.MaxRows)
+	_, err := q.db.ExecContext(ctx, PollApplLocks, arg.ClientID, arg.MaxRows)
 	return err
 }

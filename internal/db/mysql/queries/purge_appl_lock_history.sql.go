@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const purgeApplLockHistory = `-- name: PurgeApplLockHistory :exec
+const PurgeApplLockHistory = `-- name: PurgeApplLockHistory :exec
 CALL purge_appl_lock_history_row(
     ?,
     ?
@@ -22,6 +22,6 @@ type PurgeApplLockHistoryParams struct {
 }
 
 func (q *Queries) PurgeApplLockHistory(ctx context.Context, arg PurgeApplLockHistoryParams) error {
-	_, err := q.db.ExecContext(ctx, purgeApplLockHistory, arg.OlderThanSeconds, arg.MaxRows)
+	_, err := q.db.ExecContext(ctx, PurgeApplLockHistory, arg.OlderThanSeconds, arg.MaxRows)
 	return err
 }

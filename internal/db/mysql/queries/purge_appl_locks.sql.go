@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const purgeApplLocks = `-- name: PurgeApplLocks :exec
+const PurgeApplLocks = `-- name: PurgeApplLocks :exec
 CALL purge_appl_locks_row(
     ?,
     ?
@@ -22,6 +22,6 @@ type PurgeApplLocksParams struct {
 }
 
 func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, purgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
+	_, err := q.db.ExecContext(ctx, PurgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const releaseApplLock = `-- name: ReleaseApplLock :exec
+const ReleaseApplLock = `-- name: ReleaseApplLock :exec
 CALL release_appl_lock_row(
     ?,
     ?,
@@ -30,7 +30,7 @@ type ReleaseApplLockParams struct {
 }
 
 func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, releaseApplLock,
+	_, err := q.db.ExecContext(ctx, ReleaseApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const releaseApplLocks = `-- name: ReleaseApplLocks :exec
+const ReleaseApplLocks = `-- name: ReleaseApplLocks :exec
 CALL release_appl_locks(
     ?,
     ?,
@@ -34,7 +34,7 @@ type ReleaseApplLocksParams struct {
 }
 
 func (q *Queries) ReleaseApplLocks(ctx context.Context, arg ReleaseApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, releaseApplLocks,
+	_, err := q.db.ExecContext(ctx, ReleaseApplLocks,
 		arg.OperatorID,
 		arg.ObjectType,
 		arg.ActorID,

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const renewApplLocks = `-- name: RenewApplLocks :exec
+const RenewApplLocks = `-- name: RenewApplLocks :exec
 CALL renew_appl_locks(
     ?
 )
@@ -20,6 +20,6 @@ type RenewApplLocksParams struct {
 }
 
 func (q *Queries) RenewApplLocks(ctx context.Context, arg RenewApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, renewApplLocks, arg.Grants)
+	_, err := q.db.ExecContext(ctx, RenewApplLocks, arg.Grants)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const retractApplLockWaiter = `-- name: RetractApplLockWaiter :exec
+const RetractApplLockWaiter = `-- name: RetractApplLockWaiter :exec
 CALL retract_appl_lock_waiter_row(
     ?,
     ?,
@@ -26,7 +26,7 @@ type RetractApplLockWaiterParams struct {
 }
 
 func (q *Queries) RetractApplLockWaiter(ctx context.Context, arg RetractApplLockWaiterParams) error {
-	_, err := q.db.ExecContext(ctx, retractApplLockWaiter,
+	_, err := q.db.ExecContext(ctx, RetractApplLockWaiter,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,

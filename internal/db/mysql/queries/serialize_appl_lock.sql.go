@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const serializeApplLock = `-- name: SerializeApplLock :exec
+const SerializeApplLock = `-- name: SerializeApplLock :exec
 CALL serialize_appl_lock_row(
     ?,
     ?
@@ -22,6 +22,6 @@ type SerializeApplLockParams struct {
 }
 
 func (q *Queries) SerializeApplLock(ctx context.Context, arg SerializeApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, serializeApplLock, arg.ObjectType, arg.ObjectID)
+	_, err := q.db.ExecContext(ctx, SerializeApplLock, arg.ObjectType, arg.ObjectID)
 	return err
 }

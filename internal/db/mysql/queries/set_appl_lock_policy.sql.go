@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const setApplLockPolicy = `-- name: SetApplLockPolicy :exec
+const SetApplLockPolicy = `-- name: SetApplLockPolicy :exec
 CALL set_appl_lock_policy_row(
     ?,
     ?,
@@ -32,7 +32,7 @@ type SetApplLockPolicyParams struct {
 }
 
 func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyParams) error {
-	_, err := q.db.ExecContext(ctx, setApplLockPolicy,
+	_, err := q.db.ExecContext(ctx, SetApplLockPolicy,
 		arg.ObjectType,
 		arg.DefaultTtlSeconds,
 		arg.LongestTtlSeconds,

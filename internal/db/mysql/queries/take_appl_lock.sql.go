@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const takeApplLock = `-- name: TakeApplLock :exec
+const TakeApplLock = `-- name: TakeApplLock :exec
 CALL take_appl_lock_row(
     ?,
     ?,
@@ -32,7 +32,7 @@ type TakeApplLockParams struct {
 }
 
 func (q *Queries) TakeApplLock(ctx context.Context, arg TakeApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, takeApplLock,
+	_, err := q.db.ExecContext(ctx, TakeApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,

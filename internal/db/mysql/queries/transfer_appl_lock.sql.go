@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const transferApplLock = `-- name: TransferApplLock :exec
+const TransferApplLock = `-- name: TransferApplLock :exec
 CALL transfer_appl_lock_row(
     ?,
     ?,
@@ -34,7 +34,7 @@ type TransferApplLockParams struct {
 }
 
 func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, transferApplLock,
+	_, err := q.db.ExecContext(ctx, TransferApplLock,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.FromOperatorID,

@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const transferApplLocks = `-- name: TransferApplLocks :exec
+const TransferApplLocks = `-- name: TransferApplLocks :exec
 CALL transfer_appl_locks(
     ?,
     ?,
@@ -40,7 +40,7 @@ type TransferApplLocksParams struct {
 }
 
 func (q *Queries) TransferApplLocks(ctx context.Context, arg TransferApplLocksParams) error {
-	_, err := q.db.ExecContext(ctx, transferApplLocks,
+	_, err := q.db.ExecContext(ctx, TransferApplLocks,
 		arg.FromOperatorID,
 		arg.ObjectType,
 		arg.ToOperatorID,

@@ -23,23 +23,14 @@ FROM announce_appl_lock_waiter_row(
 )
 `
 
-type AnnounceApplLockWaiterParams struct {
-	ObjectType   string
-	ObjectID     string
-	OperatorID   string
-	DepartmentID string
-	ClientID     string
-	WaitSeconds  pgtype.Int8
-}
-
-func (q *Queries) AnnounceApplLockWaiter(ctx context.Context, arg AnnounceApplLockWaiterParams) (string, error) {
+func (q *Queries) AnnounceApplLockWaiter(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, clientID string, waitSeconds pgtype.Int8) (string, error) {
 	row := q.db.QueryRow(ctx, announceApplLockWaiter,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.ClientID,
-		arg.WaitSeconds,
+		objectType,
+		objectID,
+		operatorID,
+		departmentID,
+		clientID,
+		waitSeconds,
 	)
 	var ok_fl string
 	err := row.Scan(&ok_fl)

@@ -57,16 +57,6 @@ ORDER BY CASE WHEN $1::boolean THEN -h.event_id ELSE h.event_id END
 LIMIT $6::bigint
 `
 
-type ApplLockHistoryParams struct {
-	NewestFirst   bool
-	AfterEventID  int64
-	ObjectType    pgtype.Text
-	ObjectID      pgtype.Text
-	SinceSeconds  int64
-	MaxRows       int64
-	BeforeEventID int64
-}
-
 type ApplLockHistoryRow struct {
 	EventID          int64
 	EventTs          pgtype.Timestamptz
@@ -85,15 +75,15 @@ type ApplLockHistoryRow struct {
 	Reason           string
 }
 
-func (q *Queries) ApplLockHistory(ctx context.Context, arg ApplLockHistoryParams) ([]ApplLockHistoryRow, error) {
+func (q *Queries) ApplLockHistory(ctx context.Context, newestFirst bool, afterEventID int64, objectType pgtype.Text, objectID pgtype.Text, sinceSeconds int64, maxRows int64, beforeEventID int64) ([]ApplLockHistoryRow, error) {
 	rows, err := q.db.Query(ctx, applLockHistory,
-		arg.NewestFirst,
-		arg.AfterEventID,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.SinceSeconds,
-		arg.MaxRows,
-		arg.BeforeEventID,
+		newestFirst,
+		afterEventID,
+		objectType,
+		objectID,
+		sinceSeconds,
+		maxRows,
+		beforeEventID,
 	)
 	if err != nil {
 		return nil, err
@@ -173,16 +163,6 @@ ORDER BY CASE WHEN $1::boolean THEN -h.event_id ELSE h.event_id END
 LIMIT $6::bigint
 `
 
-type ApplLockHistoryOfObjectParams struct {
-	NewestFirst   bool
-	ObjectType    string
-	ObjectID      string
-	AfterEventID  int64
-	SinceSeconds  int64
-	MaxRows       int64
-	BeforeEventID int64
-}
-
 type ApplLockHistoryOfObjectRow struct {
 	EventID          int64
 	EventTs          pgtype.Timestamptz
@@ -201,15 +181,15 @@ type ApplLockHistoryOfObjectRow struct {
 	Reason           string
 }
 
-func (q *Queries) ApplLockHistoryOfObject(ctx context.Context, arg ApplLockHistoryOfObjectParams) ([]ApplLockHistoryOfObjectRow, error) {
+func (q *Queries) ApplLockHistoryOfObject(ctx context.Context, newestFirst bool, objectType string, objectID string, afterEventID int64, sinceSeconds int64, maxRows int64, beforeEventID int64) ([]ApplLockHistoryOfObjectRow, error) {
 	rows, err := q.db.Query(ctx, applLockHistoryOfObject,
-		arg.NewestFirst,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.AfterEventID,
-		arg.SinceSeconds,
-		arg.MaxRows,
-		arg.BeforeEventID,
+		newestFirst,
+		objectType,
+		objectID,
+		afterEventID,
+		sinceSeconds,
+		maxRows,
+		beforeEventID,
 	)
 	if err != nil {
 		return nil, err
@@ -345,17 +325,6 @@ ORDER BY CASE WHEN $1::boolean THEN -h.event_id ELSE h.event_id END
 LIMIT $7::bigint
 `
 
-type ApplLockHistoryOfOperatorParams struct {
-	NewestFirst   bool
-	OperatorID    string
-	AfterEventID  int64
-	ObjectType    pgtype.Text
-	ObjectID      pgtype.Text
-	SinceSeconds  int64
-	MaxRows       int64
-	BeforeEventID int64
-}
-
 type ApplLockHistoryOfOperatorRow struct {
 	EventID          int64
 	EventTs          pgtype.Timestamptz
@@ -374,16 +343,16 @@ type ApplLockHistoryOfOperatorRow struct {
 	Reason           string
 }
 
-func (q *Queries) ApplLockHistoryOfOperator(ctx context.Context, arg ApplLockHistoryOfOperatorParams) ([]ApplLockHistoryOfOperatorRow, error) {
+func (q *Queries) ApplLockHistoryOfOperator(ctx context.Context, newestFirst bool, operatorID string, afterEventID int64, objectType pgtype.Text, objectID pgtype.Text, sinceSeconds int64, maxRows int64, beforeEventID int64) ([]ApplLockHistoryOfOperatorRow, error) {
 	rows, err := q.db.Query(ctx, applLockHistoryOfOperator,
-		arg.NewestFirst,
-		arg.OperatorID,
-		arg.AfterEventID,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.SinceSeconds,
-		arg.MaxRows,
-		arg.BeforeEventID,
+		newestFirst,
+		operatorID,
+		afterEventID,
+		objectType,
+		objectID,
+		sinceSeconds,
+		maxRows,
+		beforeEventID,
 	)
 	if err != nil {
 		return nil, err

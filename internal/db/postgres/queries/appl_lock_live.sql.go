@@ -38,17 +38,6 @@ ORDER BY l.object_type, l.object_id
 LIMIT $8::bigint
 `
 
-type ApplLockLiveParams struct {
-	AfterType            string
-	AfterID              string
-	ObjectType           pgtype.Text
-	OperatorID           pgtype.Text
-	DepartmentID         pgtype.Text
-	OlderThanSeconds     int64
-	ExpiresWithinSeconds int64
-	MaxRows              int64
-}
-
 type ApplLockLiveRow struct {
 	ObjectType   string
 	ObjectID     string
@@ -64,16 +53,16 @@ type ApplLockLiveRow struct {
 }
 
 // A type is the range from its first key on. By =, without statistics, the server would sort all of the type.
-func (q *Queries) ApplLockLive(ctx context.Context, arg ApplLockLiveParams) ([]ApplLockLiveRow, error) {
+func (q *Queries) ApplLockLive(ctx context.Context, afterType string, afterID string, objectType pgtype.Text, operatorID pgtype.Text, departmentID pgtype.Text, olderThanSeconds int64, expiresWithinSeconds int64, maxRows int64) ([]ApplLockLiveRow, error) {
 	rows, err := q.db.Query(ctx, applLockLive,
-		arg.AfterType,
-		arg.AfterID,
-		arg.ObjectType,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.OlderThanSeconds,
-		arg.ExpiresWithinSeconds,
-		arg.MaxRows,
+		afterType,
+		afterID,
+		objectType,
+		operatorID,
+		departmentID,
+		olderThanSeconds,
+		expiresWithinSeconds,
+		maxRows,
 	)
 	if err != nil {
 		return nil, err
@@ -131,16 +120,6 @@ ORDER BY CASE WHEN $6::boolean THEN l.acquired_ts ELSE l.expires_ts END, l.objec
 LIMIT $7::bigint
 `
 
-type ApplLockLiveByTimeParams struct {
-	ObjectType           pgtype.Text
-	OperatorID           pgtype.Text
-	DepartmentID         pgtype.Text
-	OlderThanSeconds     int64
-	ExpiresWithinSeconds int64
-	Oldest               bool
-	MaxRows              int64
-}
-
 type ApplLockLiveByTimeRow struct {
 	ObjectType   string
 	ObjectID     string
@@ -155,15 +134,15 @@ type ApplLockLiveByTimeRow struct {
 	Note         string
 }
 
-func (q *Queries) ApplLockLiveByTime(ctx context.Context, arg ApplLockLiveByTimeParams) ([]ApplLockLiveByTimeRow, error) {
+func (q *Queries) ApplLockLiveByTime(ctx context.Context, objectType pgtype.Text, operatorID pgtype.Text, departmentID pgtype.Text, olderThanSeconds int64, expiresWithinSeconds int64, oldest bool, maxRows int64) ([]ApplLockLiveByTimeRow, error) {
 	rows, err := q.db.Query(ctx, applLockLiveByTime,
-		arg.ObjectType,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.OlderThanSeconds,
-		arg.ExpiresWithinSeconds,
-		arg.Oldest,
-		arg.MaxRows,
+		objectType,
+		operatorID,
+		departmentID,
+		olderThanSeconds,
+		expiresWithinSeconds,
+		oldest,
+		maxRows,
 	)
 	if err != nil {
 		return nil, err
@@ -228,15 +207,6 @@ ORDER BY w.since_ts, l.object_type, l.object_id
 LIMIT $6::bigint
 `
 
-type ApplLockLiveWaitedForParams struct {
-	ObjectType           pgtype.Text
-	OperatorID           pgtype.Text
-	DepartmentID         pgtype.Text
-	OlderThanSeconds     int64
-	ExpiresWithinSeconds int64
-	MaxRows              int64
-}
-
 type ApplLockLiveWaitedForRow struct {
 	ObjectType   string
 	ObjectID     string
@@ -251,14 +221,14 @@ type ApplLockLiveWaitedForRow struct {
 	Note         string
 }
 
-func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, arg ApplLockLiveWaitedForParams) ([]ApplLockLiveWaitedForRow, error) {
+func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, objectType pgtype.Text, operatorID pgtype.Text, departmentID pgtype.Text, olderThanSeconds int64, expiresWithinSeconds int64, maxRows int64) ([]ApplLockLiveWaitedForRow, error) {
 	rows, err := q.db.Query(ctx, applLockLiveWaitedFor,
-		arg.ObjectType,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.OlderThanSeconds,
-		arg.ExpiresWithinSeconds,
-		arg.MaxRows,
+		objectType,
+		operatorID,
+		departmentID,
+		olderThanSeconds,
+		expiresWithinSeconds,
+		maxRows,
 	)
 	if err != nil {
 		return nil, err

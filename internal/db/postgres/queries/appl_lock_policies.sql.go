@@ -23,10 +23,6 @@ WHERE $1::text IS NULL OR p.object_type = $1::text
 ORDER BY p.object_type
 `
 
-type ApplLockPoliciesParams struct {
-	ObjectType pgtype.Text
-}
-
 type ApplLockPoliciesRow struct {
 	ObjectType        string
 	DefaultTtlSeconds int64
@@ -35,8 +31,8 @@ type ApplLockPoliciesRow struct {
 	HistoryLevel      string
 }
 
-func (q *Queries) ApplLockPolicies(ctx context.Context, arg ApplLockPoliciesParams) ([]ApplLockPoliciesRow, error) {
-	rows, err := q.db.Query(ctx, applLockPolicies, arg.ObjectType)
+func (q *Queries) ApplLockPolicies(ctx context.Context, objectType pgtype.Text) ([]ApplLockPoliciesRow, error) {
+	rows, err := q.db.Query(ctx, applLockPolicies, objectType)
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,6 @@ WHERE ($1::text IS NULL OR s.object_type = $1::text)
 ORDER BY s.object_type, s.department_id
 `
 
-type ApplLockStatsParams struct {
-	ObjectType   pgtype.Text
-	DepartmentID pgtype.Text
-}
-
 type ApplLockStatsRow struct {
 	ObjectType         string
 	DepartmentID       string
@@ -43,8 +38,8 @@ type ApplLockStatsRow struct {
 	LongestWaitSeconds int64
 }
 
-func (q *Queries) ApplLockStats(ctx context.Context, arg ApplLockStatsParams) ([]ApplLockStatsRow, error) {
-	rows, err := q.db.Query(ctx, applLockStats, arg.ObjectType, arg.DepartmentID)
+func (q *Queries) ApplLockStats(ctx context.Context, objectType pgtype.Text, departmentID pgtype.Text) ([]ApplLockStatsRow, error) {
+	rows, err := q.db.Query(ctx, applLockStats, objectType, departmentID)
 	if err != nil {
 		return nil, err
 	}

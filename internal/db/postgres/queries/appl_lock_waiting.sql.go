@@ -36,18 +36,6 @@ ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
 LIMIT $9::bigint
 `
 
-type ApplLockWaitingParams struct {
-	AfterType       string
-	AfterID         string
-	AfterOperatorID string
-	AfterClientID   string
-	ObjectType      pgtype.Text
-	ObjectID        pgtype.Text
-	OperatorID      pgtype.Text
-	DepartmentID    pgtype.Text
-	MaxRows         int64
-}
-
 type ApplLockWaitingRow struct {
 	ObjectType         string
 	ObjectID           string
@@ -62,17 +50,17 @@ type ApplLockWaitingRow struct {
 	SecondsLeft        int64
 }
 
-func (q *Queries) ApplLockWaiting(ctx context.Context, arg ApplLockWaitingParams) ([]ApplLockWaitingRow, error) {
+func (q *Queries) ApplLockWaiting(ctx context.Context, afterType string, afterID string, afterOperatorID string, afterClientID string, objectType pgtype.Text, objectID pgtype.Text, operatorID pgtype.Text, departmentID pgtype.Text, maxRows int64) ([]ApplLockWaitingRow, error) {
 	rows, err := q.db.Query(ctx, applLockWaiting,
-		arg.AfterType,
-		arg.AfterID,
-		arg.AfterOperatorID,
-		arg.AfterClientID,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.MaxRows,
+		afterType,
+		afterID,
+		afterOperatorID,
+		afterClientID,
+		objectType,
+		objectID,
+		operatorID,
+		departmentID,
+		maxRows,
 	)
 	if err != nil {
 		return nil, err

@@ -14,19 +14,12 @@ SELECT p_ok_fl::text AS ok_fl
 FROM assert_appl_lock_row($1::text, $2::text, $3::text, $4::bigint)
 `
 
-type AssertApplLockParams struct {
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	Fence      int64
-}
-
-func (q *Queries) AssertApplLock(ctx context.Context, arg AssertApplLockParams) (string, error) {
+func (q *Queries) AssertApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64) (string, error) {
 	row := q.db.QueryRow(ctx, assertApplLock,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.Fence,
+		objectType,
+		objectID,
+		operatorID,
+		fence,
 	)
 	var ok_fl string
 	err := row.Scan(&ok_fl)

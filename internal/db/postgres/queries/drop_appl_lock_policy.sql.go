@@ -16,19 +16,13 @@ SELECT
 FROM drop_appl_lock_policy_row($1::text, $2::text, $3::text)
 `
 
-type DropApplLockPolicyParams struct {
-	ObjectType string
-	ActorID    string
-	Reason     string
-}
-
 type DropApplLockPolicyRow struct {
 	OkFl    string
 	Outcome string
 }
 
-func (q *Queries) DropApplLockPolicy(ctx context.Context, arg DropApplLockPolicyParams) (DropApplLockPolicyRow, error) {
-	row := q.db.QueryRow(ctx, dropApplLockPolicy, arg.ObjectType, arg.ActorID, arg.Reason)
+func (q *Queries) DropApplLockPolicy(ctx context.Context, objectType string, actorID string, reason string) (DropApplLockPolicyRow, error) {
+	row := q.db.QueryRow(ctx, dropApplLockPolicy, objectType, actorID, reason)
 	var i DropApplLockPolicyRow
 	err := row.Scan(&i.OkFl, &i.Outcome)
 	return i, err

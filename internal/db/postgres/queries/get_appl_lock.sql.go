@@ -31,15 +31,6 @@ FROM get_appl_lock_row(
 )
 `
 
-type GetApplLockParams struct {
-	ObjectType   string
-	ObjectID     string
-	OperatorID   string
-	DepartmentID pgtype.Text
-	TtlSeconds   pgtype.Int8
-	NewFl        pgtype.Text
-}
-
 type GetApplLockRow struct {
 	OkFl            string
 	Outcome         string
@@ -51,14 +42,14 @@ type GetApplLockRow struct {
 	Note            string
 }
 
-func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetApplLockRow, error) {
+func (q *Queries) GetApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID pgtype.Text, ttlSeconds pgtype.Int8, newFl pgtype.Text) (GetApplLockRow, error) {
 	row := q.db.QueryRow(ctx, getApplLock,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.TtlSeconds,
-		arg.NewFl,
+		objectType,
+		objectID,
+		operatorID,
+		departmentID,
+		ttlSeconds,
+		newFl,
 	)
 	var i GetApplLockRow
 	err := row.Scan(
@@ -95,10 +86,6 @@ CROSS JOIN LATERAL get_appl_lock_row(
 ORDER BY g.place
 `
 
-type GetApplLocksParams struct {
-	Gets string
-}
-
 type GetApplLocksRow struct {
 	OkFl            string
 	Outcome         string
@@ -110,8 +97,8 @@ type GetApplLocksRow struct {
 	Note            string
 }
 
-func (q *Queries) GetApplLocks(ctx context.Context, arg GetApplLocksParams) ([]GetApplLocksRow, error) {
-	rows, err := q.db.Query(ctx, getApplLocks, arg.Gets)
+func (q *Queries) GetApplLocks(ctx context.Context, gets string) ([]GetApplLocksRow, error) {
+	rows, err := q.db.Query(ctx, getApplLocks, gets)
 	if err != nil {
 		return nil, err
 	}

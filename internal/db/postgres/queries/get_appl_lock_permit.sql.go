@@ -31,15 +31,6 @@ FROM get_appl_lock_permit(
 )
 `
 
-type GetApplLockPermitParams struct {
-	ObjectType   string
-	ObjectID     string
-	Permits      int64
-	OperatorID   string
-	DepartmentID pgtype.Text
-	TtlSeconds   pgtype.Int8
-}
-
 type GetApplLockPermitRow struct {
 	Outcome      string
 	SlotID       string
@@ -51,14 +42,14 @@ type GetApplLockPermitRow struct {
 	Note         string
 }
 
-func (q *Queries) GetApplLockPermit(ctx context.Context, arg GetApplLockPermitParams) ([]GetApplLockPermitRow, error) {
+func (q *Queries) GetApplLockPermit(ctx context.Context, objectType string, objectID string, permits int64, operatorID string, departmentID pgtype.Text, ttlSeconds pgtype.Int8) ([]GetApplLockPermitRow, error) {
 	rows, err := q.db.Query(ctx, getApplLockPermit,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.Permits,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.TtlSeconds,
+		objectType,
+		objectID,
+		permits,
+		operatorID,
+		departmentID,
+		ttlSeconds,
 	)
 	if err != nil {
 		return nil, err

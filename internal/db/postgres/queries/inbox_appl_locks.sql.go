@@ -30,12 +30,6 @@ FROM inbox_appl_locks(
 )
 `
 
-type InboxApplLocksParams struct {
-	OperatorID   string
-	AfterEventID pgtype.Int8
-	MaxRows      int64
-}
-
 type InboxApplLocksRow struct {
 	Kind              string
 	EventID           int64
@@ -49,8 +43,8 @@ type InboxApplLocksRow struct {
 	SafeEventID       int64
 }
 
-func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) ([]InboxApplLocksRow, error) {
-	rows, err := q.db.Query(ctx, inboxApplLocks, arg.OperatorID, arg.AfterEventID, arg.MaxRows)
+func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, afterEventID pgtype.Int8, maxRows int64) ([]InboxApplLocksRow, error) {
+	rows, err := q.db.Query(ctx, inboxApplLocks, operatorID, afterEventID, maxRows)
 	if err != nil {
 		return nil, err
 	}

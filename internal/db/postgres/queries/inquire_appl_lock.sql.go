@@ -25,11 +25,6 @@ SELECT
 FROM inquire_appl_lock_row($1::text, $2::text)
 `
 
-type InquireApplLockParams struct {
-	ObjectType string
-	ObjectID   string
-}
-
 type InquireApplLockRow struct {
 	OkFl         string
 	OperatorID   string
@@ -42,8 +37,8 @@ type InquireApplLockRow struct {
 	Note         string
 }
 
-func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams) (InquireApplLockRow, error) {
-	row := q.db.QueryRow(ctx, inquireApplLock, arg.ObjectType, arg.ObjectID)
+func (q *Queries) InquireApplLock(ctx context.Context, objectType string, objectID string) (InquireApplLockRow, error) {
+	row := q.db.QueryRow(ctx, inquireApplLock, objectType, objectID)
 	var i InquireApplLockRow
 	err := row.Scan(
 		&i.OkFl,

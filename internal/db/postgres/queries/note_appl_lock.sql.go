@@ -20,14 +20,6 @@ SELECT
 FROM note_appl_lock_row($1::text, $2::text, $3::text, $4::bigint, $5::text)
 `
 
-type NoteApplLockParams struct {
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	Fence      pgtype.Int8
-	Note       string
-}
-
 type NoteApplLockRow struct {
 	OkFl            string
 	Outcome         string
@@ -35,13 +27,13 @@ type NoteApplLockRow struct {
 	OldDepartmentID string
 }
 
-func (q *Queries) NoteApplLock(ctx context.Context, arg NoteApplLockParams) (NoteApplLockRow, error) {
+func (q *Queries) NoteApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence pgtype.Int8, note string) (NoteApplLockRow, error) {
 	row := q.db.QueryRow(ctx, noteApplLock,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.Fence,
-		arg.Note,
+		objectType,
+		objectID,
+		operatorID,
+		fence,
+		note,
 	)
 	var i NoteApplLockRow
 	err := row.Scan(

@@ -17,19 +17,14 @@ SELECT
 FROM poll_appl_locks($1::text, $2::bigint)
 `
 
-type PollApplLocksParams struct {
-	ClientID string
-	MaxRows  int64
-}
-
 type PollApplLocksRow struct {
 	ObjectType string
 	ObjectID   string
 	FreeInUs   int64
 }
 
-func (q *Queries) PollApplLocks(ctx context.Context, arg PollApplLocksParams) ([]PollApplLocksRow, error) {
-	rows, err := q.db.Query(ctx, pollApplLocks, arg.ClientID, arg.MaxRows)
+func (q *Queries) PollApplLocks(ctx context.Context, clientID string, maxRows int64) ([]PollApplLocksRow, error) {
+	rows, err := q.db.Query(ctx, pollApplLocks, clientID, maxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,8 @@ SELECT p_purged::bigint AS purged
 FROM purge_appl_lock_history_row($1::bigint, $2::bigint)
 `
 
-type PurgeApplLockHistoryParams struct {
-	OlderThanSeconds int64
-	MaxRows          int64
-}
-
-func (q *Queries) PurgeApplLockHistory(ctx context.Context, arg PurgeApplLockHistoryParams) (int64, error) {
-	row := q.db.QueryRow(ctx, purgeApplLockHistory, arg.OlderThanSeconds, arg.MaxRows)
+func (q *Queries) PurgeApplLockHistory(ctx context.Context, olderThanSeconds int64, maxRows int64) (int64, error) {
+	row := q.db.QueryRow(ctx, purgeApplLockHistory, olderThanSeconds, maxRows)
 	var purged int64
 	err := row.Scan(&purged)
 	return purged, err

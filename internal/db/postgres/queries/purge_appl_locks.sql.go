@@ -14,13 +14,8 @@ SELECT p_purged::bigint AS purged
 FROM purge_appl_locks_row($1::bigint, $2::bigint)
 `
 
-type PurgeApplLocksParams struct {
-	OlderThanSeconds int64
-	MaxRows          int64
-}
-
-func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) (int64, error) {
-	row := q.db.QueryRow(ctx, purgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
+func (q *Queries) PurgeApplLocks(ctx context.Context, olderThanSeconds int64, maxRows int64) (int64, error) {
+	row := q.db.QueryRow(ctx, purgeApplLocks, olderThanSeconds, maxRows)
 	var purged int64
 	err := row.Scan(&purged)
 	return purged, err

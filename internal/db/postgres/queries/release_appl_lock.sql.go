@@ -28,16 +28,6 @@ FROM release_appl_lock_row(
 )
 `
 
-type ReleaseApplLockParams struct {
-	Unflushed  bool
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	Fence      pgtype.Int8
-	ActorID    pgtype.Text
-	Reason     pgtype.Text
-}
-
 type ReleaseApplLockRow struct {
 	OkFl            string
 	Outcome         string
@@ -46,15 +36,15 @@ type ReleaseApplLockRow struct {
 	Unflushed       bool
 }
 
-func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (ReleaseApplLockRow, error) {
+func (q *Queries) ReleaseApplLock(ctx context.Context, unflushed bool, objectType string, objectID string, operatorID string, fence pgtype.Int8, actorID pgtype.Text, reason pgtype.Text) (ReleaseApplLockRow, error) {
 	row := q.db.QueryRow(ctx, releaseApplLock,
-		arg.Unflushed,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.Fence,
-		arg.ActorID,
-		arg.Reason,
+		unflushed,
+		objectType,
+		objectID,
+		operatorID,
+		fence,
+		actorID,
+		reason,
 	)
 	var i ReleaseApplLockRow
 	err := row.Scan(

@@ -33,17 +33,6 @@ FROM release_appl_locks(
 )
 `
 
-type ReleaseApplLocksParams struct {
-	OperatorID string
-	ObjectType pgtype.Text
-	ActorID    pgtype.Text
-	Reason     pgtype.Text
-	AfterType  string
-	AfterID    string
-	MaxRows    int64
-	DryRunFl   pgtype.Text
-}
-
 type ReleaseApplLocksRow struct {
 	ObjectType      string
 	ObjectID        string
@@ -55,16 +44,16 @@ type ReleaseApplLocksRow struct {
 	SecondsLeft     int64
 }
 
-func (q *Queries) ReleaseApplLocks(ctx context.Context, arg ReleaseApplLocksParams) ([]ReleaseApplLocksRow, error) {
+func (q *Queries) ReleaseApplLocks(ctx context.Context, operatorID string, objectType pgtype.Text, actorID pgtype.Text, reason pgtype.Text, afterType string, afterID string, maxRows int64, dryRunFl pgtype.Text) ([]ReleaseApplLocksRow, error) {
 	rows, err := q.db.Query(ctx, releaseApplLocks,
-		arg.OperatorID,
-		arg.ObjectType,
-		arg.ActorID,
-		arg.Reason,
-		arg.AfterType,
-		arg.AfterID,
-		arg.MaxRows,
-		arg.DryRunFl,
+		operatorID,
+		objectType,
+		actorID,
+		reason,
+		afterType,
+		afterID,
+		maxRows,
+		dryRunFl,
 	)
 	if err != nil {
 		return nil, err

@@ -23,10 +23,6 @@ SELECT
 FROM renew_appl_locks($1::text)
 `
 
-type RenewApplLocksParams struct {
-	Grants string
-}
-
 type RenewApplLocksRow struct {
 	ObjectType      string
 	ObjectID        string
@@ -37,8 +33,8 @@ type RenewApplLocksRow struct {
 	SecondsLeft     int64
 }
 
-func (q *Queries) RenewApplLocks(ctx context.Context, arg RenewApplLocksParams) ([]RenewApplLocksRow, error) {
-	rows, err := q.db.Query(ctx, renewApplLocks, arg.Grants)
+func (q *Queries) RenewApplLocks(ctx context.Context, grants string) ([]RenewApplLocksRow, error) {
+	rows, err := q.db.Query(ctx, renewApplLocks, grants)
 	if err != nil {
 		return nil, err
 	}

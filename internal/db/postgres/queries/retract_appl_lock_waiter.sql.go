@@ -14,19 +14,12 @@ SELECT p_ok_fl::text AS ok_fl
 FROM retract_appl_lock_waiter_row($1::text, $2::text, $3::text, $4::text)
 `
 
-type RetractApplLockWaiterParams struct {
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-	ClientID   string
-}
-
-func (q *Queries) RetractApplLockWaiter(ctx context.Context, arg RetractApplLockWaiterParams) (string, error) {
+func (q *Queries) RetractApplLockWaiter(ctx context.Context, objectType string, objectID string, operatorID string, clientID string) (string, error) {
 	row := q.db.QueryRow(ctx, retractApplLockWaiter,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.ClientID,
+		objectType,
+		objectID,
+		operatorID,
+		clientID,
 	)
 	var ok_fl string
 	err := row.Scan(&ok_fl)
@@ -44,12 +37,8 @@ CROSS JOIN LATERAL retract_appl_lock_waiter_row(
 ) AS r
 `
 
-type RetractApplLockWaitersParams struct {
-	Waiters string
-}
-
-func (q *Queries) RetractApplLockWaiters(ctx context.Context, arg RetractApplLockWaitersParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, retractApplLockWaiters, arg.Waiters)
+func (q *Queries) RetractApplLockWaiters(ctx context.Context, waiters string) ([]string, error) {
+	rows, err := q.db.Query(ctx, retractApplLockWaiters, waiters)
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,8 @@ SELECT p_ok_fl::text AS ok_fl
 FROM serialize_appl_lock_row($1::text, $2::text)
 `
 
-type SerializeApplLockParams struct {
-	ObjectType string
-	ObjectID   string
-}
-
-func (q *Queries) SerializeApplLock(ctx context.Context, arg SerializeApplLockParams) (string, error) {
-	row := q.db.QueryRow(ctx, serializeApplLock, arg.ObjectType, arg.ObjectID)
+func (q *Queries) SerializeApplLock(ctx context.Context, objectType string, objectID string) (string, error) {
+	row := q.db.QueryRow(ctx, serializeApplLock, objectType, objectID)
 	var ok_fl string
 	err := row.Scan(&ok_fl)
 	return ok_fl, err

@@ -26,30 +26,20 @@ FROM set_appl_lock_policy_row(
 )
 `
 
-type SetApplLockPolicyParams struct {
-	ObjectType        string
-	DefaultTtlSeconds pgtype.Int8
-	LongestTtlSeconds pgtype.Int8
-	TakeReasonFl      string
-	ActorID           string
-	Reason            string
-	HistoryLevel      string
-}
-
 type SetApplLockPolicyRow struct {
 	OkFl    string
 	Outcome string
 }
 
-func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyParams) (SetApplLockPolicyRow, error) {
+func (q *Queries) SetApplLockPolicy(ctx context.Context, objectType string, defaultTtlSeconds pgtype.Int8, longestTtlSeconds pgtype.Int8, takeReasonFl string, actorID string, reason string, historyLevel string) (SetApplLockPolicyRow, error) {
 	row := q.db.QueryRow(ctx, setApplLockPolicy,
-		arg.ObjectType,
-		arg.DefaultTtlSeconds,
-		arg.LongestTtlSeconds,
-		arg.TakeReasonFl,
-		arg.ActorID,
-		arg.Reason,
-		arg.HistoryLevel,
+		objectType,
+		defaultTtlSeconds,
+		longestTtlSeconds,
+		takeReasonFl,
+		actorID,
+		reason,
+		historyLevel,
 	)
 	var i SetApplLockPolicyRow
 	err := row.Scan(&i.OkFl, &i.Outcome)

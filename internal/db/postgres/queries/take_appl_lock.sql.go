@@ -31,16 +31,6 @@ FROM take_appl_lock_row(
 )
 `
 
-type TakeApplLockParams struct {
-	ObjectType    string
-	ObjectID      string
-	OperatorID    string
-	DepartmentID  string
-	Reason        string
-	ExpectedFence pgtype.Int8
-	TtlSeconds    pgtype.Int8
-}
-
 type TakeApplLockRow struct {
 	OkFl            string
 	Outcome         string
@@ -51,15 +41,15 @@ type TakeApplLockRow struct {
 	SecondsLeft     int64
 }
 
-func (q *Queries) TakeApplLock(ctx context.Context, arg TakeApplLockParams) (TakeApplLockRow, error) {
+func (q *Queries) TakeApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, reason string, expectedFence pgtype.Int8, ttlSeconds pgtype.Int8) (TakeApplLockRow, error) {
 	row := q.db.QueryRow(ctx, takeApplLock,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.OperatorID,
-		arg.DepartmentID,
-		arg.Reason,
-		arg.ExpectedFence,
-		arg.TtlSeconds,
+		objectType,
+		objectID,
+		operatorID,
+		departmentID,
+		reason,
+		expectedFence,
+		ttlSeconds,
 	)
 	var i TakeApplLockRow
 	err := row.Scan(

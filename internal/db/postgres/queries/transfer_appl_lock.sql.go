@@ -32,17 +32,6 @@ FROM transfer_appl_lock_row(
 )
 `
 
-type TransferApplLockParams struct {
-	ObjectType     string
-	ObjectID       string
-	FromOperatorID string
-	ToOperatorID   string
-	ToDepartmentID string
-	TtlSeconds     pgtype.Int8
-	ActorID        pgtype.Text
-	Reason         pgtype.Text
-}
-
 type TransferApplLockRow struct {
 	OkFl            string
 	Outcome         string
@@ -53,16 +42,16 @@ type TransferApplLockRow struct {
 	SecondsLeft     int64
 }
 
-func (q *Queries) TransferApplLock(ctx context.Context, arg TransferApplLockParams) (TransferApplLockRow, error) {
+func (q *Queries) TransferApplLock(ctx context.Context, objectType string, objectID string, fromOperatorID string, toOperatorID string, toDepartmentID string, ttlSeconds pgtype.Int8, actorID pgtype.Text, reason pgtype.Text) (TransferApplLockRow, error) {
 	row := q.db.QueryRow(ctx, transferApplLock,
-		arg.ObjectType,
-		arg.ObjectID,
-		arg.FromOperatorID,
-		arg.ToOperatorID,
-		arg.ToDepartmentID,
-		arg.TtlSeconds,
-		arg.ActorID,
-		arg.Reason,
+		objectType,
+		objectID,
+		fromOperatorID,
+		toOperatorID,
+		toDepartmentID,
+		ttlSeconds,
+		actorID,
+		reason,
 	)
 	var i TransferApplLockRow
 	err := row.Scan(

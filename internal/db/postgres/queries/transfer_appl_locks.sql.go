@@ -36,20 +36,6 @@ FROM transfer_appl_locks(
 )
 `
 
-type TransferApplLocksParams struct {
-	FromOperatorID string
-	ObjectType     pgtype.Text
-	ToOperatorID   string
-	ToDepartmentID string
-	TtlSeconds     pgtype.Int8
-	ActorID        pgtype.Text
-	Reason         pgtype.Text
-	AfterType      string
-	AfterID        string
-	MaxRows        int64
-	DryRunFl       pgtype.Text
-}
-
 type TransferApplLocksRow struct {
 	ObjectType      string
 	ObjectID        string
@@ -61,19 +47,19 @@ type TransferApplLocksRow struct {
 	SecondsLeft     int64
 }
 
-func (q *Queries) TransferApplLocks(ctx context.Context, arg TransferApplLocksParams) ([]TransferApplLocksRow, error) {
+func (q *Queries) TransferApplLocks(ctx context.Context, fromOperatorID string, objectType pgtype.Text, toOperatorID string, toDepartmentID string, ttlSeconds pgtype.Int8, actorID pgtype.Text, reason pgtype.Text, afterType string, afterID string, maxRows int64, dryRunFl pgtype.Text) ([]TransferApplLocksRow, error) {
 	rows, err := q.db.Query(ctx, transferApplLocks,
-		arg.FromOperatorID,
-		arg.ObjectType,
-		arg.ToOperatorID,
-		arg.ToDepartmentID,
-		arg.TtlSeconds,
-		arg.ActorID,
-		arg.Reason,
-		arg.AfterType,
-		arg.AfterID,
-		arg.MaxRows,
-		arg.DryRunFl,
+		fromOperatorID,
+		objectType,
+		toOperatorID,
+		toDepartmentID,
+		ttlSeconds,
+		actorID,
+		reason,
+		afterType,
+		afterID,
+		maxRows,
+		dryRunFl,
 	)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,124 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// pgxClient runs statements on a connection or in a transaction of pgx.
+type pgxClient struct {
+	client interface {
+		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+		QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+	}
+	statements *db.Statements
+}
+
+func (c pgxClient) Query(ctx context.Context, statement string, args ...any) (queries.Rows, error) {
+	return c.client.Query(ctx, c.statements.Qualified(statement), args...) //nolint:sqlclosecheck // the generated code does
+}
+
+func (c pgxClient) QueryRow(ctx context.Context, statement string, args ...any) queries.Row {
+	return c.client.QueryRow(ctx, c.statements.Qualified(statement), args...)
+}
+
+// renewers is how many connections renewals have beside the pool.
+const renewers = 2
+
+// pgxPool is a caller's pool of pgx, and beside it connections of the renewals' own.
+type pgxPool struct {
+	pool       *pgxpool.Pool
+	statements *db.Statements
+	renewing   *db.Kept[*pgx.Conn]
+}
+
+func newPGXPool(pool *pgxpool.Pool, statements *db.Statements) pgxPool {
+	connect := func(ctx context.Context) (*pgx.Conn, error) { return connect(ctx, pool) }
+	return pgxPool{pool: pool, statements: statements, renewing: db.NewKept(renewers, connect, disconnect)}
+}
+
+func (p pgxPool) take(ctx context.Context) (connection, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pgxPooled{pgxClient{conn, p.statements}, conn}, nil
+}
+
+type pgxPooled struct {
+	pgxClient
+	conn *pgxpool.Conn
+}
+
+func (c pgxPooled) giveBack(error) { c.conn.Release() }
+
+// takeToRenew takes a connection beside the pool, or one of the pool if there is none to be had.
+func (p pgxPool) takeToRenew(ctx context.Context) (connection, error) {
+	conn, err := p.renewing.Take(ctx, renewers)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		return p.take(ctx)
+	}
+	return pgxRenewing{pgxClient{conn, p.statements}, conn, p.renewing}, nil
+}
+
+type pgxRenewing struct {
+	pgxClient
+	conn *pgx.Conn
+	kept *db.Kept[*pgx.Conn]
+}
+
+func (c pgxRenewing) giveBack(err error) {
+	if err != nil || c.conn.IsClosed() {
+		c.kept.Drop(c.conn)
+	} else {
+		c.kept.Put(c.conn)
+	}
+}
+
+// disconnect ends a connection, in its own time if the server does not answer.
+func disconnect(conn *pgx.Conn) {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
+		defer cancel()
+		_ = conn.Close(ctx) // it is of no use any more
+	}()
+}
+
+func (p pgxPool) begin(ctx context.Context) (transaction, error) {
+	tx, err := p.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return nil, err
+	}
+	return pgxTransaction{pgxClient{tx, p.statements}, tx}, nil
+}
+
+type pgxTransaction struct {
+	pgxClient
+	tx pgx.Tx
+}
+
+func (t pgxTransaction) commit(ctx context.Context) error { return t.tx.Commit(ctx) }
+
+func (t pgxTransaction) rollback(ctx context.Context) { _ = t.tx.Rollback(ctx) }
+
+func (p pgxPool) allInUse() bool {
+	stat := p.pool.Stat()
+	return stat.AcquiredConns() >= stat.MaxConns()
+}
+
+func (p pgxPool) close() { p.renewing.Close() }
+
+func (p pgxPool) closePool() error {
+	p.pool.Close()
+	return nil
+}
+
+func (p pgxPool) in(handle *db.Handle) { handle.Pool = p.pool }

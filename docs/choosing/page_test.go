@@ -50,14 +50,18 @@ func TestReadmeChoosingShowsTestedCode(t *testing.T) {
 func TestReadmeChoosingHasAllBackends(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../choosing.md")
-	users, err := filepath.Glob("../../applock/*/contract_test.go")
-	if err != nil {
-		t.Fatal(err)
+	users := []string{"../../applock/inprocess/inprocess_test.go"}
+	for _, pattern := range []string{"../../applock/*/contract_test.go", "../../applock/lease/*/contract_test.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		users = append(users, found...)
 	}
-	for _, file := range append(users, "../../applock/inprocess/inprocess_test.go") {
-		name := filepath.Base(filepath.Dir(file))
-		if !strings.Contains(page, "| ["+name+"](../applock/"+name+") |") {
-			t.Errorf("the table does not have the backend %s", name)
+	for _, file := range users {
+		folder := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), "../")
+		if !strings.Contains(page, "| ["+filepath.Base(folder)+"]("+folder+") |") {
+			t.Errorf("the table does not have the backend %s", folder)
 		}
 	}
 }

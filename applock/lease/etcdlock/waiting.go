@@ -1,0 +1,196 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/applock/applock/applock"
+)
+
+const (
+	// listSeconds is how long the waiters of a crashed program stay on the list; its listPart-th part passes until
+	// it is renewed.
+	listSeconds = 30
+	listPart    = 10
+)
+
+// list is what keeps this program's waiters on the list: one lease for all of them.
+type list struct {
+	mutex sync.Mutex
+	lease term
+}
+
+// take returns the lease for the last time.
+func (l *list) take() term {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	defer func() { l.lease = term{} }()
+	return l.lease
+}
+
+// Announce is [applock.Announcer.Announce]. A waiter stays on the list until Retract, but no longer than polls go on.
+func (b *backend) Announce(ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	text := record{Operator: owner.Operator, Department: owner.Department}.text()
+	for range attempts {
+		lease, err := b.listLease(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = b.client.Put(ctx, b.waiting(object, owner.Operator), text, clientv3.WithLease(lease.id))
+		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return unanswered(err)
+		}
+		b.unlist(lease)
+	}
+	return applock.ErrBusy
+}
+
+// Retract is [applock.Announcer.Retract].
+func (b *backend) Retract(ctx context.Context, object applock.Object, operator string) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	_, err := b.client.Delete(ctx, b.waiting(object, operator))
+	return unanswered(err)
+}
+
+// listLease returns the lease of the list, and makes one if there is none.
+func (b *backend) listLease(ctx context.Context) (term, error) {
+	b.list.mutex.Lock()
+	defer b.list.mutex.Unlock()
+	if b.list.lease.id != clientv3.NoLease {
+		return b.list.lease, nil
+	}
+	begun, err := b.begin(ctx, listSeconds)
+	b.list.lease = begun
+	return begun, err
+}
+
+// unlist forgets the lease of the list, if it is still this one.
+func (b *backend) unlist(gone term) {
+	b.list.mutex.Lock()
+	defer b.list.mutex.Unlock()
+	if b.list.lease.id == gone.id {
+		b.list.lease = term{}
+	}
+}
+
+// keepList renews the lease of the list when it is due, and reports whether it is gone.
+func (b *backend) keepList(ctx context.Context) (gone bool, err error) {
+	b.list.mutex.Lock()
+	lease := b.list.lease
+	b.list.mutex.Unlock()
+	if lease.id == clientv3.NoLease || lease.left() > listSeconds*time.Second*(listPart-1)/listPart {
+		return false, nil
+	}
+	kept, err := b.keepAlive(ctx, lease.id)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		b.unlist(lease)
+		return true, nil
+	}
+	if err != nil {
+		return false, unanswered(err)
+	}
+	b.list.mutex.Lock()
+	defer b.list.mutex.Unlock()
+	if b.list.lease.id == kept.id {
+		b.list.lease = kept
+	}
+	return false, nil
+}
+
+// Poll is [applock.Poller.Poll]. It does not say when to ask again: etcd tells of what expires, too.
+func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer applock.PollAnswer, err error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	objects := slices.Collect(waited)
+	gone, err := b.keepList(ctx)
+	if err != nil {
+		return applock.PollAnswer{}, err
+	}
+	if gone {
+		answer.Unlisted = objects
+	}
+	for some := range slices.Chunk(objects, batch) {
+		states, err := b.lookAt(ctx, some, clientv3.WithKeysOnly())
+		if err != nil {
+			return applock.PollAnswer{}, err
+		}
+		for i, object := range some {
+			if !states[i].found {
+				answer.Free = append(answer.Free, object)
+			}
+		}
+	}
+	return answer, nil
+}
+
+// Listen is [applock.Notifier.Listen]. A key that goes is told, whether it was released or has expired.
+func (b *backend) Listen(ctx context.Context) (applock.Releases, error) {
+	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	events := b.client.Watch(watching, b.heldBy(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+	result := &releases{backend: b, events: events, cancel: cancel}
+	select {
+	case begun, open := <-events:
+		if err := begun.Err(); err != nil || !open {
+			cancel()
+			return nil, errors.Join(errEnded, err)
+		}
+		return result, nil
+	case <-time.After(callLimit):
+		cancel()
+		return nil, applock.ErrUnreachable
+	case <-ctx.Done():
+		cancel()
+		return nil, context.Cause(ctx)
+	}
+}
+
+var errEnded = errors.New("the watch has ended")
+
+// releases is [applock.Releases].
+type releases struct {
+	backend *backend
+	events  clientv3.WatchChan
+	cancel  context.CancelFunc
+	// told are messages that came together with others.
+	told []applock.Message
+}
+
+func (r *releases) Next(ctx context.Context) (applock.Message, error) {
+	for len(r.told) == 0 {
+		select {
+		case <-ctx.Done():
+			return applock.Message{}, context.Cause(ctx)
+		case some, open := <-r.events:
+			if err := some.Err(); err != nil || !open {
+				return applock.Message{}, errors.Join(errEnded, err)
+			}
+			r.add(some.Events)
+		}
+	}
+	first := r.told[0]
+	r.told = r.told[1:]
+	return first, nil
+}
+
+func (r *releases) add(events []*clientv3.Event) {
+	for _, event := range events {
+		if object, err := r.backend.objectOf(event.Kv.Key); err == nil {
+			r.told = append(r.told, applock.Message{Object: object})
+		}
+	}
+}
+
+func (r *releases) Close() error {
+	r.cancel()
+	return nil
+}

@@ -50,6 +50,7 @@ func newBackend(config Config) *backend {
 		program:   rand.Text(),
 		terms:     terms{ends: map[clientv3.LeaseID]time.Time{}},
 		spent:     newSweeper(config.Client),
+		list:      list{names: map[applock.Object]map[string]bool{}},
 	}
 }
 

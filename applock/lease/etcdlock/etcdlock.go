@@ -21,6 +21,12 @@
 // A holder trusts its own clock, which ends the lease by a tenth earlier than etcd may. For that the clocks need not agree, but run
 // at the same pace.
 //
+// Who waits is listed by keys under a lease for each program, in the order of their coming: when the object is free, the program that came
+// first asks first. A watch tells of what is released, and of what expires.
+//
+// Run etcd 3.5.23, 3.6.5 or a later version: in earlier ones a leader that was stalled may end leases early, or say that it has renewed
+// one that is gone.
+//
 // What it does not promise:
 //   - A cluster that is restored from a backup begins with the revisions of the backup, and fences fall. Restore with
 //     etcdutl's --bump-revision and --mark-compacted.

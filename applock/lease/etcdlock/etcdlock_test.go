@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -24,10 +25,6 @@ import (
 func customer(id string) applock.Object { return applock.Object{Type: "customer", ID: id} }
 
 func owner(operator string) applock.Owner { return applock.Owner{Operator: operator} }
-
-func request(object applock.Object, operator string) applock.AcquireRequest {
-	return applock.AcquireRequest{Object: object, Owner: owner(operator), MaxHold: time.Hour}
-}
 
 // leasesOn returns leases on a client.
 func leasesOn(t *testing.T, client *clientv3.Client) *applock.Leases {
@@ -78,6 +75,7 @@ func TestOnOneCluster(t *testing.T) {
 		"KeyAndValue":               keyAndValue,
 		"Refusal":                   refusal,
 		"WhatGoesIsTold":            whatGoesIsTold,
+		"WhoCameFirstIsToAskFirst":  whoCameFirstIsToAskFirst,
 		"NotLongerThanAsked":        notLongerThanAsked,
 		"ALongerLeaseKeepsTheFence": aLongerLeaseKeepsTheFence,
 		"ALostListIsListedAgain":    aLostListIsListedAgain,
@@ -164,6 +162,44 @@ func whatGoesIsTold(t *testing.T, cluster *cluster) {
 			t.Fatalf("without %v: %v", missing, err)
 		}
 		delete(missing, message.Object)
+	}
+}
+
+// Goal: the program whose waiter came first is to ask before others, and one where nobody waits is not told whose turn it is. Method: two
+// wait, one after the other, and a third one listens, too.
+func whoCameFirstIsToAskFirst(t *testing.T, cluster *cluster) {
+	client := connect(t, cluster.endpoints()...)
+	object := customer("ranked")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	grant := mustTake(t, backendOn(t, client), object, "ANN", time.Hour)
+	var listening []applock.Releases
+	for i := range 3 {
+		backend := backendOn(t, client)
+		releases, err := backend.(applock.Notifier).Listen(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = releases.Close() }()
+		listening = append(listening, releases)
+		if i == 2 {
+			break
+		}
+		if err := backend.(applock.Announcer).Announce(ctx, object, owner(fmt.Sprint("P", i)), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := backendOn(t, client).Release(ctx, grant); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []applock.Rank{applock.First, applock.Later, applock.Unranked} {
+		message, err := listening[i].Next(ctx)
+		for err == nil && message.Object != object { // of another test
+			message, err = listening[i].Next(ctx)
+		}
+		if err != nil || message.Rank != want {
+			t.Errorf("program %d is told %+v, %v, want rank %d", i, message, err, want)
+		}
 	}
 }
 

@@ -60,21 +60,25 @@ func (r record) text() string {
 	return string(text)
 }
 
-// heldBy begins the keys of locks, and waitingFor those of waiters.
-func (b *backend) heldBy() string     { return b.namespace + "/held/" }
-func (b *backend) waitingFor() string { return b.namespace + "/waiting/" }
+// locks begins the keys of locks.
+func (b *backend) locks() string { return b.namespace + "/held/" }
 
 // held is the key of a lock: the bytes of the object.
-func (b *backend) held(object applock.Object) string { return b.heldBy() + object.String() }
+func (b *backend) held(object applock.Object) string { return b.locks() + object.String() }
 
-// waiting is the key of a waiter of this program. A slash of the object's is escaped.
+// waitingAt begins the keys of those who wait for an object. A slash of the object's is escaped.
+func (b *backend) waitingAt(object applock.Object) string {
+	return b.namespace + "/waiting/" + url.PathEscape(object.String()) + "/"
+}
+
+// waiting is the key of a waiter of this program.
 func (b *backend) waiting(object applock.Object, operator string) string {
-	return b.waitingFor() + url.PathEscape(object.String()) + "/" + b.program + "/" + operator
+	return b.waitingAt(object) + b.program + "/" + operator
 }
 
 // objectOf returns which lock a key is.
 func (b *backend) objectOf(key []byte) (applock.Object, error) {
-	return applock.ParseObject(strings.TrimPrefix(string(key), b.heldBy()))
+	return applock.ParseObject(strings.TrimPrefix(string(key), b.locks()))
 }
 
 // wholeSeconds is what etcd is told.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,12 +20,41 @@ const (
 	// it is renewed.
 	listSeconds = 30
 	listPart    = 10
+	// rankLimit bounds the question whose turn it is.
+	rankLimit = time.Second
 )
 
-// list is what keeps this program's waiters on the list: one lease for all of them.
+// list is what this program has on the list of waiters, and one lease that keeps all of it there.
 type list struct {
 	mutex sync.Mutex
 	lease term
+	names map[applock.Object]map[string]bool
+}
+
+// note remembers that an operator waits here.
+func (l *list) note(object applock.Object, operator string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.names[object] == nil {
+		l.names[object] = map[string]bool{}
+	}
+	l.names[object][operator] = true
+}
+
+func (l *list) forget(object applock.Object, operator string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	delete(l.names[object], operator)
+	if len(l.names[object]) == 0 {
+		delete(l.names, object)
+	}
+}
+
+// has reports whether somebody waits for the object here.
+func (l *list) has(object applock.Object) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.names[object] != nil
 }
 
 // take returns the lease for the last time.
@@ -40,6 +70,7 @@ func (b *backend) Announce(ctx context.Context, object applock.Object, owner app
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	text := record{Operator: owner.Operator, Department: owner.Department}.text()
+	b.list.note(object, owner.Operator)
 	for range attempts {
 		lease, err := b.listLease(ctx)
 		if err != nil {
@@ -59,6 +90,9 @@ func (b *backend) Retract(ctx context.Context, object applock.Object, operator s
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	_, err := b.client.Delete(ctx, b.waiting(object, operator))
+	if err == nil {
+		b.list.forget(object, operator)
+	}
 	return unanswered(err)
 }
 
@@ -136,7 +170,7 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 // Listen is [applock.Notifier.Listen]. A key that goes is told, whether it was released or has expired.
 func (b *backend) Listen(ctx context.Context) (applock.Releases, error) {
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	events := b.client.Watch(watching, b.heldBy(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+	events := b.client.Watch(watching, b.locks(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
 	result := &releases{backend: b, events: events, cancel: cancel}
 	select {
 	case begun, open := <-events:
@@ -179,7 +213,27 @@ func (r *releases) Next(ctx context.Context) (applock.Message, error) {
 	}
 	first := r.told[0]
 	r.told = r.told[1:]
+	first.Rank = r.backend.rank(ctx, first.Object)
 	return first, nil
+}
+
+// rank says whose turn it is for an object that somebody waits for here: the program's whose waiter was listed first. Otherwise all would
+// make a lease and a transaction, of which one succeeds.
+func (b *backend) rank(ctx context.Context, object applock.Object) applock.Rank {
+	if !b.list.has(object) {
+		return applock.Unranked
+	}
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), rankLimit)
+	defer cancel()
+	waiting := b.waitingAt(object)
+	answer, err := b.client.Get(ctx, waiting, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)
+	switch {
+	case err != nil || len(answer.Kvs) == 0:
+		return applock.Unranked
+	case strings.HasPrefix(string(answer.Kvs[0].Key), waiting+b.program+"/"):
+		return applock.First
+	}
+	return applock.Later
 }
 
 func (r *releases) add(events []*clientv3.Event) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -75,6 +76,8 @@ func TestOnOneCluster(t *testing.T) {
 		"KeyAndValue":               keyAndValue,
 		"Refusal":                   refusal,
 		"WhatGoesIsTold":            whatGoesIsTold,
+		"RenewedOutlastsItsTTL":     renewedOutlastsItsTTL,
+		"EachErrorHasItsMeaning":    eachErrorHasItsMeaning,
 		"WhoCameFirstIsToAskFirst":  whoCameFirstIsToAskFirst,
 		"NotLongerThanAsked":        notLongerThanAsked,
 		"ALongerLeaseKeepsTheFence": aLongerLeaseKeepsTheFence,
@@ -144,15 +147,16 @@ func refusal(t *testing.T, cluster *cluster) {
 func whatGoesIsTold(t *testing.T, cluster *cluster) {
 	client := connect(t, cluster.endpoints()...)
 	backend := backendOn(t, client)
+	released := mustTake(t, backend, customer("told released"), "ANN", time.Hour)
 	releases, err := backend.(applock.Notifier).Listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = releases.Close() }()
-	if err := backend.Release(t.Context(), mustTake(t, backend, customer("told released"), "ANN", time.Hour)); err != nil {
+	mustTake(t, backend, customer("told expired"), "ANN", time.Second)
+	if err := backend.Release(t.Context(), released); err != nil {
 		t.Fatal(err)
 	}
-	mustTake(t, backend, customer("told expired"), "ANN", time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	missing := map[applock.Object]bool{customer("told released"): true, customer("told expired"): true}
@@ -240,6 +244,86 @@ func notLongerThanAsked(t *testing.T, cluster *cluster) {
 			t.Errorf("renewed for %s, it lasts %d s", test.ttl, left)
 		}
 	}
+}
+
+// Goal: a grant that is renewed for no longer than its lease's TTL outlasts it. Method: renew it all the time, until two others of that TTL
+// have expired, one after the other.
+func renewedOutlastsItsTTL(t *testing.T, cluster *cluster) {
+	const ttl = 2 * time.Second
+	client := connect(t, cluster.endpoints()...)
+	backend := backendOn(t, client)
+	grant := mustTake(t, backend, customer("outlasts"), "ANN", ttl)
+	for _, clock := range []string{"clock 1", "clock 2"} {
+		mustTake(t, backend, customer(clock), "ANN", ttl)
+		cluster.await(t, "the other one expired", func(ctx context.Context) bool {
+			answers, err := backend.Renew(ctx, []applock.Renewal{{Grant: grant, TTL: ttl}})
+			if err != nil || len(answers) != 1 || answers[0].Lost != nil {
+				t.Fatalf("renew: %+v, %v", answers, err)
+			}
+			_, _, found := keyOfLock(t, client, customer(clock))
+			return !found
+		})
+	}
+	if _, err := backend.Take(t.Context(), grant.Object, owner("BOB"), ttl); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("somebody else gets %v, want ErrHeld", err)
+	}
+}
+
+// Goal: each failure of a call is told as what it means: nobody reached, too busy, not permitted, or an unknown outcome. Method: the second
+// call of a Take makes its lease, and the third is its transaction; one is failed instead of sent.
+func eachErrorHasItsMeaning(t *testing.T, cluster *cluster) {
+	for name, test := range map[string]struct {
+		fails func(request any) bool
+		with  error
+		want  error
+	}{
+		"NoAnswerToARead":          {isRead, status.Error(codes.Unavailable, "the connection broke"), applock.ErrUnreachable},
+		"NotPermitted":             {isRead, rpctypes.ErrGRPCPermissionDenied, applock.ErrPrivilege},
+		"NoAnswerAboutALease":      {isLease, status.Error(codes.Unavailable, "the connection broke"), applock.ErrUnreachable},
+		"NoLeaderForALease":        {isLease, status.Error(codes.Unknown, "raft proposal dropped"), applock.ErrUnreachable},
+		"TooManyLeases":            {isLease, rpctypes.ErrGRPCRequestTooManyRequests, applock.ErrBusy},
+		"NoAnswerToATransaction":   {isWrite, status.Error(codes.Unavailable, "the connection broke"), applock.ErrOutcomeUnknown},
+		"TransactionTimedOut":      {isWrite, rpctypes.ErrGRPCTimeoutDueToLeaderFail, applock.ErrOutcomeUnknown},
+		"TransactionDropped":       {isWrite, status.Error(codes.Unknown, "raft proposal dropped"), applock.ErrOutcomeUnknown},
+		"NoLeaderForATransaction":  {isWrite, rpctypes.ErrGRPCNoLeader, applock.ErrUnreachable},
+		"TooManyTransactions":      {isWrite, rpctypes.ErrGRPCRequestTooManyRequests, applock.ErrBusy},
+		"LeaseOfATransactionEnded": {isWrite, rpctypes.ErrGRPCLeaseNotFound, applock.ErrBusy},
+		"NoSpace":                  {isWrite, rpctypes.ErrGRPCNoSpace, rpctypes.ErrNoSpace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			backend := backendOn(t, connectThrough(t, cluster, func(ctx context.Context, request, _ any, send func(ctx context.Context) error) error {
+				if test.fails(request) {
+					return test.with
+				}
+				return send(ctx)
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the client repeats reads
+			defer cancel()
+			_, err := backend.Take(ctx, customer(name), owner("ANN"), time.Minute)
+			if !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if isUnknown := errors.Is(err, applock.ErrOutcomeUnknown); isUnknown != (test.want == applock.ErrOutcomeUnknown) {
+				t.Errorf("%v, and the outcome is unknown: %t", err, isUnknown)
+			}
+		})
+	}
+}
+
+func isRead(request any) bool {
+	_, ok := request.(*etcdserverpb.RangeRequest)
+	return ok
+}
+
+func isLease(request any) bool {
+	_, ok := request.(*etcdserverpb.LeaseGrantRequest)
+	return ok
+}
+
+func isWrite(request any) bool {
+	transaction, ok := request.(*etcdserverpb.TxnRequest)
+	return ok && len(transaction.Compare) > 0
 }
 
 // Goal: a renewal for longer than the lease's TTL needs another lease, and keeps the grant: refusals tell the same fence, and the former
@@ -370,9 +454,8 @@ func connectThrough(
 func losing(t *testing.T, cluster *cluster, late chan<- func()) *clientv3.Client {
 	t.Helper()
 	return connectThrough(t, cluster, func(ctx context.Context, request, _ any, send func(ctx context.Context) error) error {
-		transaction, ok := request.(*etcdserverpb.TxnRequest)
 		switch {
-		case !ok || len(transaction.Compare) == 0:
+		case !isWrite(request):
 			return send(ctx)
 		case late == nil:
 			if err := send(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/applock/applock/applock"
@@ -282,6 +283,14 @@ func TestHolderBesideALeaderThatIsCutOff(t *testing.T) {
 	lost := keep(t, connect(t, leader.endpoint), "lost", faultTTL)
 	c.cutOff(t, leader)
 	requireHandedOn(t, lost, connect(t, others...))
+	cut := backendOn(t, connect(t, leader.endpoint))
+	c.await(t, "a member saying that it has no leader", func(ctx context.Context) bool {
+		_, err := cut.Take(ctx, customer("free"), owner("ANN"), faultTTL)
+		if !errors.Is(err, applock.ErrUnreachable) {
+			t.Fatalf("the member that is cut off answers %v, want ErrUnreachable", err)
+		}
+		return errors.Is(err, rpctypes.ErrNoLeader) // else its clients would wait for it
+	})
 }
 
 // requireHandedOn wants somebody else to get an object only when its holder has been told that its lease is lost.

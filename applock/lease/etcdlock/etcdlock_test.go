@@ -304,7 +304,7 @@ func eachErrorHasItsMeaning(t *testing.T, cluster *cluster) {
 			if !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
-			if isUnknown := errors.Is(err, applock.ErrOutcomeUnknown); isUnknown != (test.want == applock.ErrOutcomeUnknown) {
+			if isUnknown := errors.Is(err, applock.ErrOutcomeUnknown); isUnknown != errors.Is(test.want, applock.ErrOutcomeUnknown) {
 				t.Errorf("%v, and the outcome is unknown: %t", err, isUnknown)
 			}
 		})

@@ -141,6 +141,8 @@ type scene struct {
 	watch *clientv3.Client
 	crowd *crowd
 	kept  *applock.Lease
+	// since is when it was taken.
+	since time.Time
 }
 
 func newScene(t *testing.T, ttl time.Duration) scene {
@@ -152,6 +154,7 @@ func newScene(t *testing.T, ttl time.Duration) scene {
 		clients = append(clients, connect(t, c.endpoints()...))
 	}
 	s.crowd = newCrowd(t, clients...)
+	s.since = time.Now()
 	s.kept = keep(t, clients[0], "kept", ttl)
 	s.crowd.goesOn(t, c, "before")
 	return s
@@ -167,13 +170,18 @@ func keep(t *testing.T, client *clientv3.Client, id string, ttl time.Duration) *
 	return lease
 }
 
-// requireKept wants the lease that is kept to be live, and renewed after the fault.
+// requireKept wants the lease that is kept to be live by its own word and by etcd's, renewed after the fault, and older than its TTL.
 func (s scene) requireKept(t *testing.T) {
 	t.Helper()
 	deadline := s.kept.Deadline()
-	s.await(t, "a renewal", func(context.Context) bool { return s.kept.Err() != nil || s.kept.Deadline().After(deadline) })
+	s.await(t, "a renewal", func(context.Context) bool {
+		return s.kept.Err() != nil || s.kept.Deadline().After(deadline) && time.Since(s.since) > keptTTL+time.Second
+	})
 	if err := s.kept.Err(); err != nil {
 		t.Errorf("the lease that is kept: %v", err)
+	}
+	if _, err := backendOn(t, s.watch).Take(t.Context(), s.kept.Object(), owner("EVE"), faultTTL); !errors.Is(err, applock.ErrHeld) {
+		t.Errorf("somebody else gets what is kept: %v, want ErrHeld", err)
 	}
 }
 

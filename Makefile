@@ -25,7 +25,7 @@ SINGLE := ^Test(Lint.*|.*OnHSQLDB|EachStatementIsOneProbe)$$
 # What has a tenth of its size with -short.
 LONG := ^Test(TenThousandLocks|Many.*|AShortTTLHarmsNobody)$$
 # Each is a module of its own, so that what it adapts is no business of other users.
-ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock
+ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock applock/lease/etcdlock
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
 	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.
@@ -147,6 +147,7 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) \
 		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) $(WITH_SERVERS) \
 		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
+	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=1h -run='^TestFaults' .
 
 # Of each product; all run at the same time. A seed repeats what a run has drawn, as far as the machine lets it.
 FAULT_MINUTES := 0.25
@@ -246,6 +247,7 @@ diff:
 	go -C tools vet ./oracle
 	go -C tools/browser mod tidy -diff
 	go -C tools/browser vet .
+	go -C tools/etcd mod tidy -diff
 	go -C internal/testing/faults mod tidy -diff
 	go -C internal/testing/faults vet .
 	$(foreach module,$(ADAPTERS),go -C $(module) mod tidy -diff &&) true

@@ -17,6 +17,7 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 		"go_ibm_db": "github.com/ibmdb/go_ibm_db",
 		"goose":     "github.com/pressly/goose/",
 		"redis":     "github.com/redis/",
+		"etcd":      "go.etcd.io/",
 		"tcell":     "github.com/gdamore/tcell/",
 		"oidc":      "github.com/coreos/go-oidc/",
 	}

@@ -20,7 +20,9 @@ import (
 const module = "github.com/applock/applock/"
 
 // ownModules are folders whose code is no part of this module.
-func ownModules() []string { return []string{"applock/adapters", "bench", "tools"} }
+func ownModules() []string {
+	return []string{"applock/adapters", "applock/lease/etcdlock", "bench", "tools"}
+}
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 

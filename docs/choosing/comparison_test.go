@@ -25,7 +25,7 @@ func comparison(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	_, text, _ := strings.Cut(read(t, "../choosing.md"), "\n| | table")
 	text, _, _ = strings.Cut(text, "\n\n")
-	backends := []string{"table", "inprocess", "pgadvisory", "getlock", "redislock"}
+	backends := []string{"table", "inprocess", "pgadvisory", "getlock", "redislock", "etcdlock"}
 	rows := map[string]map[string]string{}
 	for line := range strings.SplitSeq(text, "\n") {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
@@ -44,17 +44,17 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 	t.Parallel()
 	// Beside those that TestComparison plays.
 	tests := map[string][]string{
-		"shared by":                                      {"applock TestLeases", "applock/lease/inprocess TestContract", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract"},
-		"survives a restart of the server":               {"internal/db/postgres TestCrashAfterTheReleaseOfALease", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestRestartOfTheServer"},
-		"crashed holder frees it":                        {"applock/lease TestCrashFreesAfterTTL", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract"},
-		"fence":                                          {"applock TestFencing"},
-		"who has it, since when":                         {"cmd/applockctl TestSession", "applock/lease/redislock TestKeyAndValue"},
-		"who waits for it":                               {"cmd/applockctl TestListWaiting"},
-		"`Transfer`, `AcquireAll`, `TryAcquireAll`":      {"applock TestAcquireAllOrNone", "applock/lease TestTransferUnsupported"},
+		"shared by":                                      {"applock TestLeases", "applock/lease/inprocess TestContract", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract", "applock/lease/etcdlock TestContract"},
+		"survives a restart of the server":               {"internal/db/postgres TestCrashAfterTheReleaseOfALease", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestRestartOfTheServer", "applock/lease/etcdlock TestRestartOfTheCluster"},
+		"crashed holder frees it":                        {"applock/lease TestCrashFreesAfterTTL", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract", "applock/lease/etcdlock TestContract"},
+		"fence":                                          {"applock TestFencing", "applock/lease/etcdlock TestContract"},
+		"who has it, since when":                         {"cmd/applockctl TestSession", "applock/lease/redislock TestKeyAndValue", "applock/lease/etcdlock TestOnOneCluster"},
+		"who waits for it":                               {"cmd/applockctl TestListWaiting", "applock/lease/etcdlock TestContract"},
+		"`Transfer`, `AcquireAll`, `TryAcquireAll`":      {"applock TestAcquireAllOrNone", "applock/lease TestTransferUnsupported", "applock/lease/etcdlock TestContract"},
 		"behind PgBouncer in transaction mode":           {"applock TestLeasesThroughPgBouncer", "applock/lease/pgadvisory TestAPoolerIsRefused"},
 		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "internal/testing/clusters TestGaleraAssertion", "applock/lease/getlock TestGaleraIsRefused"},
-		"connections":                                    {"applock TestNoConnectionPinned", "applock TestLeases", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract"},
-		"a waiter in another process hears of a release": {"applock TestEachWayOfWaking", "applock/lease/pgadvisory TestAReleaseIsTold", "applock/lease/redislock TestAReleaseIsPublished"},
+		"connections":                                    {"applock TestNoConnectionPinned", "applock TestLeases", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract", "applock/lease/etcdlock TestContract"},
+		"a waiter in another process hears of a release": {"applock TestEachWayOfWaking", "applock/lease/pgadvisory TestAReleaseIsTold", "applock/lease/redislock TestAReleaseIsPublished", "applock/lease/etcdlock TestOnOneCluster"},
 	}
 	for row := range comparison(t) {
 		if tests[row] == nil {
@@ -81,7 +81,7 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 	}
 }
 
-// lockers returns two clients of each backend on one place; inprocess has one.
+// lockers returns two clients of each backend of this module on one place; inprocess has one.
 func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 	t.Helper()
 	two := func(one func() (applock.Locker, error)) [2]applock.Locker {
@@ -157,7 +157,7 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 }
 
 // Goal: what differs between the backends is what the page's comparison says. Method: on each, one lease, a refusal of another client, and a
-// transfer.
+// transfer. (The contract of etcdlock wants fences, owners and transfers.)
 func TestComparison(t *testing.T) {
 	t.Parallel()
 	rows := comparison(t)

@@ -163,20 +163,60 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// Goal: what the page shows is what runs. Method: each block is a part of this file, and the locks of a test work.
+// etcdlock returns the text of the backend that the page points at.
+func etcdlock(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("../../applock/lease/etcdlock/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// Goal: what the page shows is what runs. Method: each block is a part of this file or of the backend whose tests run it.
 func TestDevelopersShowsTestedCode(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("page_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	tested := string(source) + etcdlock(t)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page(t), -1)
 	for _, block := range blocks {
-		if !strings.Contains(string(source), "\n"+block[1]) {
-			t.Errorf("this file has not\n%s", block[1])
+		if !strings.Contains(tested, "\n"+block[1]) {
+			t.Errorf("no tested file has\n%s", block[1])
 		}
 	}
-	if len(blocks) != 2 {
+	if len(blocks) != 3 {
 		t.Errorf("%d blocks", len(blocks))
+	}
+}
+
+// Goal: the places that the page points authors of backends at are there. Method: each name in its section, in the code of etcdlock.
+func TestDevelopersPointsAtEtcdlock(t *testing.T) {
+	t.Parallel()
+	code := etcdlock(t)
+	_, section, _ := strings.Cut(page(t), "\n## A backend of your own\n")
+	section = regexp.MustCompile("(?s)```go.*?```").ReplaceAllString(section, "")
+	names := regexp.MustCompile("`([A-Za-z.]+)`").FindAllStringSubmatch(section, -1)
+	for _, name := range names {
+		_, last, isQualified := strings.Cut(name[1], ".")
+		if !isQualified {
+			last = name[1]
+		}
+		if !regexp.MustCompile(`\b` + last + `\b`).MatchString(code) {
+			t.Errorf("etcdlock has no %s", name[1])
+		}
+	}
+	if len(names) < 10 {
+		t.Errorf("%d names", len(names))
 	}
 }

@@ -55,7 +55,7 @@ func executions() []execution {
 		{"docs/dba.md", "PRODUCT: back up", "sh", 3, "docs/dba TestBackupAndRestore"},
 		{"docs/dba.md", "PRODUCT: restore", "sh", 5, "docs/dba TestBackupAndRestore"},
 		{"docs/dba.md", "PRODUCT: remove", "sh", 3, "docs/dba TestInstallByTheMigratorAndByHand"},
-		{"docs/developers.md", "*", "go", 2, "docs/developers TestDevelopersShowsTestedCode"},
+		{"docs/developers.md", "*", "go", 3, "docs/developers TestDevelopersShowsTestedCode"},
 		{"docs/from-the-article.md", "Install", "sh", 2, "docs/from-the-article TestInstallByShell"},
 		{"docs/from-the-article.md", "Install", "sh", 1, nobody},
 		{"docs/from-the-article.md", "Rights on PRODUCT", "sql", 3, "docs/from-the-article testRights"},

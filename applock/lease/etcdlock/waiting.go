@@ -1,0 +1,251 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+)
+
+const (
+	// listSeconds is how long the waiters of a crashed program stay on the list; its listPart-th part passes until
+	// it is renewed.
+	listSeconds = 30
+	listPart    = 10
+	// rankLimit bounds the question whose turn it is.
+	rankLimit = time.Second
+)
+
+// list is what this program has on the list of waiters, and one lease that keeps all of it there.
+type list struct {
+	mutex sync.Mutex
+	lease term
+	names map[applock.Object]map[string]bool
+}
+
+// note remembers that an operator waits here.
+func (l *list) note(object applock.Object, operator string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.names[object] == nil {
+		l.names[object] = map[string]bool{}
+	}
+	l.names[object][operator] = true
+}
+
+func (l *list) forget(object applock.Object, operator string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	delete(l.names[object], operator)
+	if len(l.names[object]) == 0 {
+		delete(l.names, object)
+	}
+}
+
+// has reports whether somebody waits for the object here.
+func (l *list) has(object applock.Object) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.names[object] != nil
+}
+
+// take returns the lease for the last time.
+func (l *list) take() term {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	defer func() { l.lease = term{} }()
+	return l.lease
+}
+
+// Announce is [lease.Announcer.Announce]. A waiter stays on the list until Retract, but no longer than polls go on.
+func (b *backend) Announce(ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	text := record{Operator: owner.Operator, Department: owner.Department}.text()
+	b.list.note(object, owner.Operator)
+	for range attempts {
+		lease, err := b.listLease(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = b.client.Put(ctx, b.waiting(object, owner.Operator), text, clientv3.WithLease(lease.id))
+		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return unanswered(err)
+		}
+		b.unlist(lease)
+	}
+	return applock.ErrBusy
+}
+
+// Retract is [lease.Announcer.Retract].
+func (b *backend) Retract(ctx context.Context, object applock.Object, operator string) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	_, err := b.client.Delete(ctx, b.waiting(object, operator))
+	if err == nil {
+		b.list.forget(object, operator)
+	}
+	return unanswered(err)
+}
+
+// listLease returns the lease of the list, and makes one if there is none.
+func (b *backend) listLease(ctx context.Context) (term, error) {
+	b.list.mutex.Lock()
+	defer b.list.mutex.Unlock()
+	if b.list.lease.id != clientv3.NoLease {
+		return b.list.lease, nil
+	}
+	begun, err := b.begin(ctx, listSeconds)
+	b.list.lease = begun
+	return begun, err
+}
+
+// unlist forgets the lease of the list, if it is still this one.
+func (b *backend) unlist(gone term) {
+	b.list.mutex.Lock()
+	defer b.list.mutex.Unlock()
+	if b.list.lease.id == gone.id {
+		b.list.lease = term{}
+	}
+}
+
+// keepList renews the lease of the list when it is due, and reports whether it is gone.
+func (b *backend) keepList(ctx context.Context) (gone bool, err error) {
+	b.list.mutex.Lock()
+	lease := b.list.lease
+	b.list.mutex.Unlock()
+	if lease.id == clientv3.NoLease || lease.left() > listSeconds*time.Second*(listPart-1)/listPart {
+		return false, nil
+	}
+	kept, err := b.keepAlive(ctx, lease.id)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		b.unlist(lease)
+		return true, nil
+	}
+	if err != nil {
+		return false, unanswered(err)
+	}
+	b.list.mutex.Lock()
+	defer b.list.mutex.Unlock()
+	if b.list.lease.id == kept.id {
+		b.list.lease = kept
+	}
+	return false, nil
+}
+
+// Poll is [lease.Poller.Poll]. It does not say when to ask again: etcd tells of what expires, too.
+func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	objects := slices.Collect(waited)
+	gone, err := b.keepList(ctx)
+	if err != nil {
+		return lease.PollAnswer{}, err
+	}
+	if gone {
+		answer.Unlisted = objects
+	}
+	for some := range slices.Chunk(objects, batch) {
+		states, err := b.lookAt(ctx, some, clientv3.WithKeysOnly())
+		if err != nil {
+			return lease.PollAnswer{}, err
+		}
+		for i, object := range some {
+			if !states[i].found {
+				answer.Free = append(answer.Free, object)
+			}
+		}
+	}
+	return answer, nil
+}
+
+// Listen is [lease.Notifier.Listen]. A key that goes is told, whether it was released or has expired.
+func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
+	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	events := b.client.Watch(watching, b.locks(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+	result := &releases{backend: b, events: events, cancel: cancel}
+	select {
+	case begun, open := <-events:
+		if err := begun.Err(); err != nil || !open {
+			cancel()
+			return nil, errors.Join(errEnded, err)
+		}
+		return result, nil
+	case <-time.After(callLimit):
+		cancel()
+		return nil, applock.ErrUnreachable
+	case <-ctx.Done():
+		cancel()
+		return nil, context.Cause(ctx)
+	}
+}
+
+var errEnded = errors.New("the watch has ended")
+
+// releases is [lease.Listener].
+type releases struct {
+	backend *backend
+	events  clientv3.WatchChan
+	cancel  context.CancelFunc
+	// told are messages that came together with others.
+	told []lease.Message
+}
+
+func (r *releases) Next(ctx context.Context) (lease.Message, error) {
+	for len(r.told) == 0 {
+		select {
+		case <-ctx.Done():
+			return lease.Message{}, context.Cause(ctx)
+		case some, open := <-r.events:
+			if err := some.Err(); err != nil || !open {
+				return lease.Message{}, errors.Join(errEnded, err)
+			}
+			r.add(some.Events)
+		}
+	}
+	first := r.told[0]
+	r.told = r.told[1:]
+	first.Rank = r.backend.rank(ctx, first.Object)
+	return first, nil
+}
+
+// rank says whose turn it is for an object that somebody waits for here: the program's whose waiter was listed first. Otherwise all would
+// make a lease and a transaction, of which one succeeds.
+func (b *backend) rank(ctx context.Context, object applock.Object) lease.Rank {
+	if !b.list.has(object) {
+		return lease.Unranked
+	}
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), rankLimit)
+	defer cancel()
+	waiting := b.waitingAt(object)
+	answer, err := b.client.Get(ctx, waiting, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)
+	switch {
+	case err != nil || len(answer.Kvs) == 0:
+		return lease.Unranked
+	case strings.HasPrefix(string(answer.Kvs[0].Key), waiting+b.program+"/"):
+		return lease.First
+	}
+	return lease.Later
+}
+
+func (r *releases) add(events []*clientv3.Event) {
+	for _, event := range events {
+		if object, err := r.backend.objectOf(event.Kv.Key); err == nil {
+			r.told = append(r.told, lease.Message{Object: object})
+		}
+	}
+}
+
+func (r *releases) Close() error {
+	r.cancel()
+	return nil
+}

@@ -197,9 +197,9 @@ func ExampleClient_Release() {
 	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE", Fence: grant.Fence}}
 
 	released, err := client.Release(ctx, request)
-	fmt.Println(released.Outcome, err)
+	fmt.Println(released, err)
 	released, err = client.Release(ctx, request)
-	fmt.Println(released.Outcome, err)
+	fmt.Println(released, err)
 	// Output:
 	// RELEASED <nil>
 	// FREE <nil>
@@ -346,11 +346,11 @@ func ExampleClient_PurgeHistory() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
 	defer remove()
-	result, err := client.PurgeHistory(ctx, applock.PurgeHistoryRequest{})
+	result, err := client.PurgeHistory(ctx, applock.PurgeRequest{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Purged, "events are gone")
+	fmt.Println(result, "events are gone")
 	// Output:
 	// 0 events are gone
 }
@@ -564,7 +564,7 @@ func ExampleClient_Purge() {
 	defer remove()
 
 	result, err := client.Purge(ctx, applock.PurgeRequest{OlderThan: 30 * 24 * time.Hour})
-	fmt.Println(result.Purged, err)
+	fmt.Println(result, err)
 	// Output:
 	// 0 <nil>
 }
@@ -576,7 +576,7 @@ func ExampleClient_Version() {
 	defer remove()
 
 	version, err := client.Version(ctx)
-	fmt.Println(version.Contract >= applock.ContractVersion, err)
+	fmt.Println(version >= applock.ContractVersion, err)
 	// Output:
 	// true <nil>
 }
@@ -682,7 +682,7 @@ func ExampleClient_Policies() {
 	if err := client.SetPolicy(ctx, applock.SetPolicyRequest{Policy: policy, Actor: "MLEE"}); err != nil {
 		log.Fatal(err)
 	}
-	policies, err := client.Policies(ctx, applock.PoliciesRequest{})
+	policies, err := client.Policies(ctx, "")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func releaseAsSupervisor(t testing.TB, dsn string, object applock.Object) {
 		t.Fatal(err)
 	}
 	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: lock.Owner.Operator}}
-	if released, err := client.Release(t.Context(), request); err != nil || released.Outcome != applock.OutcomeReleased {
+	if released, err := client.Release(t.Context(), request); err != nil || released != applock.OutcomeReleased {
 		t.Fatalf("release: %v, %v", released, err)
 	}
 }

@@ -33,7 +33,7 @@ func TestNilPoolIsInvalid(t *testing.T) {
 func TestFullErrorIsAHeldError(t *testing.T) {
 	t.Parallel()
 	slot := applock.Object{Type: "room", ID: "desk#2"}
-	full := &applock.FullError{Holders: []applock.SlotHolder{{Slot: slot, Holder: applock.Holder{Owner: applock.Owner{Operator: "JDOE"}, Fence: 7}}}}
+	full := &applock.FullError{Slots: []*applock.HeldError{{Object: slot, Holder: applock.Holder{Owner: applock.Owner{Operator: "JDOE"}, Fence: 7}}}}
 	var held *applock.HeldError
 	if !errors.As(full, &held) || held.Object != slot || held.Holder.Owner.Operator != "JDOE" || held.Holder.Fence != 7 {
 		t.Errorf("as a HeldError it is %+v", held)

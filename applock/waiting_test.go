@@ -156,7 +156,7 @@ func TestReleaseByOthersWakes(t *testing.T) {
 		if waiter.Owner != asmith || waiter.Until.Sub(waiter.Since) != patience || waiter.Client == "" {
 			t.Errorf("listed as waiting: %+v, want %s for %s", waiter, asmith, patience)
 		}
-		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: nightly, Operator: "JDOE"}}); err != nil || released.Outcome != applock.OutcomeReleased {
+		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: nightly, Operator: "JDOE"}}); err != nil || released != applock.OutcomeReleased {
 			t.Fatalf("release: %v, %v", released, err)
 		}
 		requireServed(t, result)

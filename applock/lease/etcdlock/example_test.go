@@ -9,7 +9,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/etcdlock"
 )
 

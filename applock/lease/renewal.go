@@ -21,6 +21,8 @@ const (
 	shortAttempts       = 2
 	// retryAfter bounds the pause from the beginning of an attempt that failed to the next one.
 	retryAfter = time.Second
+	// quiet is the share of an attempt that ran out of time for which the next call waits.
+	quiet = 8
 	// phases is over how many moments of an interval the renewals of many leases are spread. What is due within one of them is
 	// renewed together.
 	phases = 8
@@ -250,6 +252,19 @@ func (p *pace) renew(batch batch) {
 	}
 	if err != nil {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
+	}
+	if ctx.Err() != nil { // what is under way on a busy server ends first, while nothing new begins
+		l.rest(batch.limit / quiet)
+	}
+}
+
+// rest waits for a moment, or until Close.
+func (l *Leases) rest(moment time.Duration) {
+	timer := time.NewTimer(moment)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.stopped.Done():
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *Client) within(transaction func(db.Driver) (db.Driver, error)) *Client 
 // errInTx refuses a lease to a client on a transaction.
 var errInTx = &InvalidError{
 	Argument: "tx",
-	Reason:   "a lease outlives a transaction: acquire it before the transaction begins, with the client itself",
+	Reason:   "would end before the lease: acquire the lease with the client itself, before the transaction begins",
 }
 
 // leases returns what takes and keeps the client's leases.

@@ -203,7 +203,7 @@ func (h *hold) endLocked(cause error) bool {
 	for lease := range h.open {
 		lease.cancel(cause)
 	}
-	h.leases.hooks.ended(h, errors.Is(cause, applock.ErrLost))
+	h.leases.hooks.ended(h, errors.Is(cause, applock.ErrLost) && !errors.Is(cause, applock.ErrClosed))
 	return true
 }
 

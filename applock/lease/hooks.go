@@ -14,7 +14,7 @@ type Hooks struct {
 	// Waited is called when a call has acquired an object, or has given up: after what time, and why not. A refusal is ErrHeld,
 	// as everywhere. Re-entering is no wait.
 	Waited func(ctx context.Context, object applock.Object, waited time.Duration, err error)
-	// Held is called when a grant has come to its end by a release or a transfer: for how long it was held.
+	// Held is called when a grant has come to its end by a release or a transfer, or by Close: for how long it was held.
 	Held func(ctx context.Context, object applock.Object, held time.Duration)
 	// Lost is called when a grant was lost or has run out: for how long it was held, and how it ended, a *LostError. What its
 	// holder has done may not have been alone.

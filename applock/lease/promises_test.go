@@ -768,5 +768,10 @@ func TestEvents(t *testing.T) {
 			t.Error(err)
 		}
 		expect("c lost job:nightly after 1m0s: true")
+		_, _ = acquire("d", anHour(account(1)))
+		expect(fmt.Sprintf("d waited %s for 0s: held false", account(1)))
+		time.Sleep(time.Minute)
+		_ = leases.Close() // as a program does that is replaced: nothing is lost
+		expect(fmt.Sprintf("d held %s for 1m0s", account(1)))
 	})
 }

@@ -107,7 +107,7 @@ test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; oth
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -skip="$(SINGLE)" -- ./internal/db/db2/...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) -tags=db2 -timeout=10m -run='Db2|DSN|Password' -- ./cmd/applockctl
+	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./cmd/applockctl
 
 .PHONY: test-oracle
 test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN, in its user's schema.

@@ -98,6 +98,15 @@ func (k *Kept[C]) Drop(conn C) {
 	<-k.slots
 }
 
+// GiveBack is Put for a connection that can be used again, and Drop for one that cannot.
+func (k *Kept[C]) GiveBack(conn C, isUsable bool) {
+	if isUsable {
+		k.Put(conn)
+	} else {
+		k.Drop(conn)
+	}
+}
+
 // drain ends those that nobody uses.
 func (k *Kept[C]) drain() {
 	for {

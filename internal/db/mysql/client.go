@@ -27,11 +27,8 @@ func (d *Driver) callToRenew(ctx context.Context, statement string, args []any, 
 	if err != nil {
 		return d.notFree(ctx, err)
 	}
-	if err = d.onConn(conn, d.calling(ctx, statement, args, scan)); err != nil {
-		d.renewing.Drop(conn)
-	} else {
-		d.renewing.Put(conn)
-	}
+	err = d.onConn(conn, d.calling(ctx, statement, args, scan))
+	d.renewing.GiveBack(conn, err == nil)
 	return err
 }
 

@@ -76,11 +76,7 @@ type pgxRenewing struct {
 }
 
 func (c pgxRenewing) giveBack(err error) {
-	if err != nil || c.conn.IsClosed() {
-		c.kept.Drop(c.conn)
-	} else {
-		c.kept.Put(c.conn)
-	}
+	c.kept.GiveBack(c.conn, err == nil && !c.conn.IsClosed())
 }
 
 // disconnect ends a connection, in its own time if the server does not answer.

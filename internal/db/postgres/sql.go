@@ -76,13 +76,7 @@ type sqlRenewing struct {
 	kept *db.Kept[*sql.Conn]
 }
 
-func (c sqlRenewing) giveBack(err error) {
-	if err != nil {
-		c.kept.Drop(c.conn)
-	} else {
-		c.kept.Put(c.conn)
-	}
-}
+func (c sqlRenewing) giveBack(err error) { c.kept.GiveBack(c.conn, err == nil) }
 
 func (p sqlPool) begin(ctx context.Context) (transaction, error) {
 	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})

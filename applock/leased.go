@@ -131,12 +131,8 @@ func getParams(object Object, owner Owner, ttl time.Duration) db.GetApplLockPara
 		ObjectID:     object.ID,
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
-		TTLSeconds:   int64(wholeSeconds(ttl) / time.Second),
+		TTLSeconds:   db.WholeSeconds(ttl),
 	}
-}
-
-func wholeSeconds(ttl time.Duration) time.Duration {
-	return (ttl + time.Second - 1).Truncate(time.Second)
 }
 
 // inOwnTx runs operations in a transaction of their own, which is repeated when the database has undone it for another

@@ -68,7 +68,7 @@ func (t *table) Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error
 				ObjectID:   renewal.Grant.Object.ID,
 				OperatorID: renewal.Grant.Owner.Operator,
 				Fence:      int64(renewal.Grant.Fence),
-				TTLSeconds: int64(wholeSeconds(renewal.TTL) / time.Second),
+				TTLSeconds: db.WholeSeconds(renewal.TTL),
 			}
 		}
 		err := t.operations.RenewGrants(ctx, grants, func(object applock.Object, lost error, row db.RenewedGrant) {
@@ -200,8 +200,4 @@ func (r *tableListener) Next(ctx context.Context) (Message, error) {
 // Transfer ends the grant by its fence.
 func (t *table) Transfer(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	return t.operations.TransferGrant(ctx, grant, to, ttl)
-}
-
-func wholeSeconds(ttl time.Duration) time.Duration {
-	return (ttl + time.Second - 1).Truncate(time.Second)
 }

@@ -34,3 +34,6 @@ type RenewedGrant struct {
 	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }
+
+// WholeSeconds is a ttl as a routine is told it: rounded up, so that a lock lasts at least as long.
+func WholeSeconds(ttl time.Duration) int64 { return int64((ttl + time.Second - 1) / time.Second) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Locker takes engine. [Client] does on the table, and package lease on any backend; all behave alike, and its package
+// Locker takes leases. [Client] does on the table, and package lease on any backend; all behave alike, and its package
 // locktest shows it.
 type Locker interface {
 	// Acquire waits until it has the object, or until ctx ends, or for MaxWait if the request has one: then it gives up

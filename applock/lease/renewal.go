@@ -254,16 +254,17 @@ func (p *pace) renew(batch batch) {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 	}
 	if ctx.Err() != nil { // what is under way on a busy server ends first, while nothing new begins
-		l.rest(batch.limit / quiet)
+		l.rest(l.stopped, batch.limit/quiet)
 	}
 }
 
-// rest waits for a moment, or until Close.
-func (l *Leases) rest(moment time.Duration) {
+// rest waits for a moment, or until ctx ends or Close begins.
+func (l *Leases) rest(ctx context.Context, moment time.Duration) {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-ctx.Done():
 	case <-l.stopped.Done():
 	}
 }
@@ -304,15 +305,8 @@ func (l *Leases) afterRenewals(ctx context.Context) {
 	l.mutex.Lock()
 	moment := time.Until(l.putOffUntil)
 	l.mutex.Unlock()
-	if moment <= 0 {
-		return
-	}
-	timer := time.NewTimer(moment)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-l.stopped.Done():
+	if moment > 0 {
+		l.rest(ctx, moment)
 	}
 }
 

@@ -56,8 +56,6 @@ func TestContractOnHSQLDB(t *testing.T) {
 			"renew_passes_over_assert":   noClause,
 			"transfers_pass_over_assert": noClause,
 			"renew_against_takeover":     "it waits for what is lost elsewhere: TestRoutinesOnHSQLDB plays it",
-			"get_against_purge":          "HSQLDB begins a CALL anew whose INSERT has waited, and that finds the row of the first time: TestRoutinesOnHSQLDB has FencesOutliveThePurge",
-			"get_event_rollback":         "HSQLDB begins a CALL anew whose INSERT has waited, and keeps the event of the first time: get_event_rollback_released",
 		},
 	})
 	t.Run("TimeIsUTC", func(t *testing.T) { timeIsUTC(t, databases) })
@@ -163,7 +161,6 @@ func (d hsqldbDatabases) place(t testing.TB) contract.Place {
 		ChecksView:        func(sql.IsolationLevel) bool { return false },
 		RenewalsWait:      true, // on Db2 only polls do
 		PurgesWait:        true,
-		RepeatsCalls:      d.control == hsqldb.MVCC,
 	}
 }
 

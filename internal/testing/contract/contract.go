@@ -68,9 +68,6 @@ type Place struct {
 	ChecksView func(level sql.IsolationLevel) bool
 	// RefusalsLock is true where a refused call locks the row, and so waits for whoever has it locked.
 	RefusalsLock bool
-	// RepeatsCalls is true where the engine, after a wait, now and then runs a call a second time on top of the
-	// first: a file in which a call that waited is answered wrongly is played once more, and must pass then.
-	RepeatsCalls bool
 	// RenewalsWait is true where a renewal, transfer or release of many, and so a poll, waits for a row that another transaction has locked,
 	// PollsWait where a poll alone does; elsewhere they pass over it.
 	RenewalsWait, PollsWait bool

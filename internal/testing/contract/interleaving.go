@@ -154,7 +154,6 @@ const replays = 50
 // played again, as a client would begin again. A needless yes never passes.
 func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, moments []moment) {
 	t.Helper()
-	again := false
 	for range replays {
 		place := backend.New(t)
 		if place.Driver == nil {
@@ -166,12 +165,9 @@ func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, m
 			level:     level,
 			sessions:  map[string]*session{},
 			variables: map[string]string{},
-			// Twice in a row is no accident.
-			forgives: place.RepeatsCalls && !again,
 		}
 		play.all(t, moments)
-		again = again || play.repeatedCall
-		if !play.needlessRetry && !play.repeatedCall {
+		if !play.needlessRetry {
 			return
 		}
 	}
@@ -195,8 +191,6 @@ type interleaving struct {
 	variables map[string]string
 	// needlessRetry is set when the database answered RETRY where another answer was due.
 	needlessRetry bool
-	// forgives tells whether a wrong answer may be the engine's repeated call, repeatedCall that one was.
-	forgives, repeatedCall bool
 }
 
 func (p *interleaving) all(t *testing.T, moments []moment) {
@@ -344,11 +338,6 @@ func (p *interleaving) expectAnswer(t *testing.T, current *session, moment momen
 		if problem := scenario.Compare(reply.answer, moment.step.Words, moment.step.Terms, p.variables); problem != "" {
 			if slices.Equal(reply.answer.Words, []string{"RETRY"}) && p.place.SnapshotConflicts(p.level) {
 				p.needlessRetry = true
-				return false
-			}
-			if waited := moment.step.Operation == ""; waited && p.forgives {
-				t.Logf("line %d: %s\n%s: played once more", moment.line, moment.text, problem)
-				p.repeatedCall = true
 				return false
 			}
 			t.Errorf("line %d: %s\n%s", moment.line, moment.text, problem)

@@ -130,7 +130,7 @@ func manyTransactions(t *testing.T, backend Backend) {
 	reads := newReader(place)
 	const writers = 8
 	each := 25
-	if backend.OneWriter || place.RepeatsCalls {
+	if backend.OneWriter {
 		each = 4
 	}
 	ended := make(chan struct{})

@@ -32,6 +32,14 @@ func spellings() []rewriting {
 			"it knows compound statements only as atomic ones",
 		},
 		{
+			regexp.MustCompile(`\bWHILE ([^;]+?) DO\n`), "WHILE $1 DO BEGIN ATOMIC\n",
+			"its loop goes on after an error of any statement but its last: the body is one statement",
+		},
+		{
+			regexp.MustCompile(`\bEND WHILE\b`), "END; END WHILE",
+			"the end of that statement",
+		},
+		{
 			regexp.MustCompile(`\bCURRENT TIMESTAMP\b`), "LOCALTIMESTAMP",
 			"another name for the local time without a zone",
 		},

@@ -76,6 +76,7 @@ func compareLogic(t *testing.T, file, statement, rewritten string) {
 		"    SET CURRENT LOCK TIMEOUT 0;\n", "",
 		"    SET CURRENT LOCK TIMEOUT 1;\n", "",
 		", '0', '0123456789', '0')", ", '0123456789', '0000000000')",
+		"END WHILE", "END; END WHILE",
 	)
 	plain := regexp.MustCompile(`, ' ',(\s*'0123456789a[^']*'\s*\|\| '[^']*'), ' '\)`)
 	statement = plain.ReplaceAllString(statement, ",$1, '"+strings.Repeat(" ", plainCharacters)+"')")

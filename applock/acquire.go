@@ -6,41 +6,6 @@ import (
 	"time"
 )
 
-// Locker takes leases. [Client] does on the table, and package lease on any backend; all behave alike, and its package
-// locktest shows it.
-type Locker interface {
-	// Acquire waits until it has the object, or until ctx ends, or for MaxWait if the request has one: then it gives up
-	// as TryAcquire does. Meanwhile it waits for whoever holds the object, for transactions that are changing the lock, and
-	// for a backend that cannot be reached for less than 30 s.
-	//
-	// The lease ends MaxHold after the call that took it, whatever its holder does. With the context of a lease on
-	// the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
-	// released. Otherwise those who wait in one process are served in the order of their calls.
-	//
-	// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind, and the error
-	// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld), too.
-	Acquire(ctx context.Context, request AcquireRequest) (Lease, error)
-
-	// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. Where the last
-	// answer is older than a second then, a new one may take a second more.
-	//
-	// The error is a *HeldError (ErrHeld) only if somebody was seen to hold the object. It is ErrBusy where a transaction was
-	// changing the lock all the time, and ErrUnreachable where nobody answered, so that who skips what others do does not
-	// skip it in an outage.
-	TryAcquire(ctx context.Context, request AcquireRequest) (Lease, error)
-
-	// TryDo is Do with TryAcquire instead of Acquire: for work that is skipped when somebody else does it. It reports whether
-	// work ran, so that a refusal (ErrHeld) is told from what work returns.
-	TryDo(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) (ran bool, err error)
-
-	// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, which here
-	// ends with ctx, too, by its deadline and with its cause. The error is that of work; ErrLost if the lease was lost before the release, because work
-	// may not have been alone then; or that of acquiring or releasing.
-	Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) error
-}
-
-var _ Locker = (*Client)(nil)
-
 // AcquireRequest asks for a lease.
 type AcquireRequest struct {
 	Object Object
@@ -66,7 +31,7 @@ type AcquireRequest struct {
 }
 
 // Checked returns the request as it is taken: with the object and the owner trimmed. It returns an *InvalidError for what is refused by
-// every Locker before anything is sent.
+// every lease.Locker before anything is sent.
 func (r AcquireRequest) Checked() (AcquireRequest, error) {
 	var err error
 	if r.Object, err = r.Object.trim(); err != nil {
@@ -121,7 +86,16 @@ func tooShort(argument string, value, shortest time.Duration) error {
 	return &InvalidError{Argument: argument, Reason: fmt.Sprintf("%s is less than %s: is its unit missing, such as time.Second?", value, shortest)}
 }
 
-// Acquire is [Locker.Acquire] on the table.
+// Acquire waits until it has the object, or until ctx ends, or for MaxWait if the request has one: then it gives up
+// as TryAcquire does. Meanwhile it waits for whoever holds the object, for transactions that are changing the lock, and
+// for a database that cannot be reached for less than 30 s.
+//
+// The lease ends MaxHold after the call that took it, whatever its holder does. With the context of a lease on
+// the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
+// released. Otherwise those who wait in one process are served in the order of their calls.
+//
+// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind, and the error
+// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld), too.
 func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -130,7 +104,12 @@ func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, er
 	return engine.Acquire(ctx, request)
 }
 
-// TryAcquire is [Locker.TryAcquire] on the table.
+// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. Where the last
+// answer is older than a second then, a new one may take a second more.
+//
+// The error is a *HeldError (ErrHeld) only if somebody was seen to hold the object. It is ErrBusy where a transaction was
+// changing the lock all the time, and ErrUnreachable where nobody answered, so that who skips what others do does not
+// skip it in an outage.
 func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -139,7 +118,9 @@ func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (Lease,
 	return engine.TryAcquire(ctx, request)
 }
 
-// Do is [Locker.Do] on the table.
+// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, which here
+// ends with ctx, too, by its deadline and with its cause. The error is that of work; ErrLost if the lease was lost before the release,
+// because work may not have been alone then; or that of acquiring or releasing.
 func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) error {
 	engine, err := c.leases()
 	if err != nil {
@@ -148,7 +129,8 @@ func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 	return engine.Do(ctx, request, work)
 }
 
-// TryDo is [Locker.TryDo] on the table.
+// TryDo is Do with TryAcquire instead of Acquire: for work that is skipped when somebody else does it. It reports whether
+// work ran, so that a refusal (ErrHeld) is told from what work returns.
 func (c *Client) TryDo(
 	ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error,
 ) (ran bool, err error) {

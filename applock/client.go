@@ -24,8 +24,11 @@ type Client struct {
 // engine takes and keeps the leases of a client; package lease has it. Package applock does not import that one, so that it may be
 // understood, and imported, without.
 type engine interface {
-	Locker
-	// AcquireAll and TryAcquireAll are those of Client.
+	// These are the methods of Client with their names.
+	Acquire(ctx context.Context, request AcquireRequest) (Lease, error)
+	TryAcquire(ctx context.Context, request AcquireRequest) (Lease, error)
+	Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) error
+	TryDo(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) (ran bool, err error)
 	AcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error)
 	TryAcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error)
 	// Wait makes a call that gets an object, at once and then in turn with those who wait for it, for maxWait.

@@ -14,7 +14,7 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-func openLocker(ctx context.Context, dsn string) (applock.Locker, func() error, error) {
+func openLocker(ctx context.Context, dsn string) (lease.Locker, func() error, error) {
 	client, err := open.ByDSN(ctx, dsn, open.Config{})
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // peer takes and releases the object of a name.
@@ -114,7 +115,7 @@ func getAndReleaseOf(ctx context.Context, client *applock.Client, object applock
 	return err
 }
 
-func acquireAndRelease(name string, locker applock.Locker) peer {
+func acquireAndRelease(name string, locker lease.Locker) peer {
 	return peer{name, func(ctx context.Context, id string) error {
 		object := applock.Object{Type: "lease", ID: id}
 		lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: object, MaxHold: time.Minute})
@@ -136,7 +137,7 @@ func (b *bench) hotObject(ctx context.Context, p *place) error {
 	f := figure{Product: p.product, Name: "a hot object, 64 who want it: "}
 	if p.raw != nil {
 		update := contender{name: "update of one row", once: func(ctx context.Context, _ int) error { return p.raw.exec(ctx, p.statements.update, 1) }}
-		open := func() (applock.Locker, func() error, error) {
+		open := func() (lease.Locker, func() error, error) {
 			o, err := p.open(ctx, access{connections: 2, name: "hot"})
 			return o.client, o.close, err
 		}
@@ -150,7 +151,7 @@ func (b *bench) hotObject(ctx context.Context, p *place) error {
 		for i, other := range each.peers {
 			others[i] = other.together()
 		}
-		open := func() (applock.Locker, func() error, error) { return each.open(1) }
+		open := func() (lease.Locker, func() error, error) { return each.open(1) }
 		if err := b.hotOn(ctx, f, each.name, open, others); err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (b *bench) hotObject(ctx context.Context, p *place) error {
 }
 
 func (b *bench) hotOn(
-	ctx context.Context, f figure, name string, open func() (applock.Locker, func() error, error), others []contender,
+	ctx context.Context, f figure, name string, open func() (lease.Locker, func() error, error), others []contender,
 ) (err error) {
 	var clients []peer
 	for range programs {

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/inprocess"
 )
 
@@ -173,7 +174,7 @@ func (b *bench) relays(ctx context.Context, r race) error {
 
 // leases is a relay by leases of two clients, or of one.
 type leases struct {
-	holder, waiter applock.Locker
+	holder, waiter lease.Locker
 	// watch returns when somebody of that department is seen to wait; nil where nobody can be seen.
 	watch func(ctx context.Context, object applock.Object, department string) error
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // keeping is how long, at the most, each who stands in line keeps the object.
@@ -18,7 +19,7 @@ const keeping = 5 * time.Millisecond
 
 // line is many of two clients, as of two programs, who wait for one object until all have had it.
 type line struct {
-	clients [2]applock.Locker
+	clients [2]lease.Locker
 	waiters int
 	// listed returns when all of them wait.
 	listed func(ctx context.Context) error
@@ -29,7 +30,7 @@ func (b *bench) standInLine(ctx context.Context, p *place) error {
 	for _, waiters := range b.lines {
 		name := fmt.Sprintf("%d in line", waiters)
 		if p.raw != nil {
-			open := func() (applock.Locker, func() error, error) {
+			open := func() (lease.Locker, func() error, error) {
 				o, err := p.open(ctx, access{connections: 2, name: "line"})
 				return o.client, o.close, err
 			}
@@ -52,7 +53,7 @@ func (b *bench) standInLine(ctx context.Context, p *place) error {
 			}
 			// Nobody is listed there. Who comes later than that waits from then on.
 			l := line{waiters: waiters, listed: func(ctx context.Context) error { return sleep(ctx, 20*settling) }}
-			open := func() (applock.Locker, func() error, error) { return each.open(1) }
+			open := func() (lease.Locker, func() error, error) { return each.open(1) }
 			if err := b.lineUp(ctx, l, r, open); err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func (b *bench) standInLine(ctx context.Context, p *place) error {
 
 // lineUp lets lines and others take turns until there are samples enough.
 func (b *bench) lineUp(
-	ctx context.Context, l line, r race, open func() (applock.Locker, func() error, error),
+	ctx context.Context, l line, r race, open func() (lease.Locker, func() error, error),
 ) (err error) {
 	for i := range l.clients {
 		client, closeIt, openErr := open()

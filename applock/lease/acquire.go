@@ -10,7 +10,19 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-var _ applock.Locker = (*Leases)(nil)
+// Locker takes leases: [applock.Client] does on the table, and [Leases] on any backend. All behave alike, as the methods of Client
+// with these names say; package locktest shows it.
+type Locker interface {
+	Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error)
+	TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error)
+	Do(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) error
+	TryDo(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) (ran bool, err error)
+}
+
+var (
+	_ Locker = (*applock.Client)(nil)
+	_ Locker = (*Leases)(nil)
+)
 
 // claim is a request that has been checked.
 type claim struct {
@@ -42,7 +54,7 @@ func (c claim) term() time.Duration {
 	return c.maxHold
 }
 
-// Acquire is [applock.Locker.Acquire].
+// Acquire is [applock.Client.Acquire].
 func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
 	lease, err := l.wait(ctx, request)
 	if err != nil {
@@ -59,7 +71,7 @@ func (l *Leases) wait(ctx context.Context, request applock.AcquireRequest) (*han
 	return lease, nil
 }
 
-// TryAcquire is [applock.Locker.TryAcquire].
+// TryAcquire is [applock.Client.TryAcquire].
 func (l *Leases) TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
 	lease, err := l.try(ctx, request)
 	if err != nil {
@@ -76,7 +88,7 @@ func (l *Leases) try(ctx context.Context, request applock.AcquireRequest) (*hand
 	return lease, nil
 }
 
-// Do is [applock.Locker.Do].
+// Do is [applock.Client.Do].
 func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) error {
 	lease, err := l.wait(ctx, request)
 	if err != nil {
@@ -85,7 +97,7 @@ func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work fu
 	return lease.do(ctx, work)
 }
 
-// TryDo is [applock.Locker.TryDo].
+// TryDo is [applock.Client.TryDo].
 func (l *Leases) TryDo(
 	ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error,
 ) (ran bool, err error) {

@@ -1,6 +1,6 @@
 // Package lease takes and keeps leases on any backend: it re-enters, queues, renews, and notices a loss. [New] makes [Leases] of a
 // [Backend]. The leases of an applock.Client are on the table of its database, and are made by the packages of the engines; the packages
-// below this one have other backends. All are an [applock.Locker] with the same contract, which package locktest tests; docs/choosing.md
+// below this one have other backends. All are a [Locker] with the same contract, which package locktest tests; docs/choosing.md
 // tells which to choose.
 //
 // Who writes a backend reads [Backend], and the protocol that follows.

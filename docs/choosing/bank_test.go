@@ -19,6 +19,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/inprocess"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
@@ -56,7 +57,7 @@ type bank struct {
 	db      *sql.DB
 	// client has the locks in the database of the accounts, and locks are where the leases come from: mostly the client.
 	client *applock.Client
-	locks  applock.Locker
+	locks  lease.Locker
 	// versioned has each write check that nobody has written since the read.
 	versioned bool
 	// beforeBegin and beforeCommit, if set, are what the tests want to happen before the transaction begins, and between

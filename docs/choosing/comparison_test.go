@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/getlock"
 	"github.com/applock/applock/applock/lease/inprocess"
 	"github.com/applock/applock/applock/lease/pgadvisory"
@@ -82,10 +83,10 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 }
 
 // lockers returns two clients of each backend of this module on one place; inprocess has one.
-func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
+func lockers(t *testing.T) map[string]func(t *testing.T) [2]lease.Locker {
 	t.Helper()
-	two := func(one func() (applock.Locker, error)) [2]applock.Locker {
-		var both [2]applock.Locker
+	two := func(one func() (lease.Locker, error)) [2]lease.Locker {
+		var both [2]lease.Locker
 		for i := range both {
 			locker, err := one()
 			if err != nil {
@@ -96,11 +97,11 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 		return both
 	}
 	namespace := strings.ReplaceAll(t.TempDir(), "/", "_")
-	return map[string]func(t *testing.T) [2]applock.Locker{
-		"table": func(t *testing.T) [2]applock.Locker {
+	return map[string]func(t *testing.T) [2]lease.Locker{
+		"table": func(t *testing.T) [2]lease.Locker {
 			t.Helper()
 			dsn := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
-			return two(func() (applock.Locker, error) {
+			return two(func() (lease.Locker, error) {
 				client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 				if err == nil {
 					t.Cleanup(func() { _ = client.Close() })
@@ -109,16 +110,16 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 				return client, err
 			})
 		},
-		"inprocess": func(t *testing.T) [2]applock.Locker {
+		"inprocess": func(t *testing.T) [2]lease.Locker {
 			t.Helper()
 			leases := inprocess.New()
 			t.Cleanup(func() { _ = leases.Close() })
-			return [2]applock.Locker{leases, leases}
+			return [2]lease.Locker{leases, leases}
 		},
-		"pgadvisory": func(t *testing.T) [2]applock.Locker {
+		"pgadvisory": func(t *testing.T) [2]lease.Locker {
 			t.Helper()
 			dsn := testdb.Require(t, "postgres")
-			return two(func() (applock.Locker, error) {
+			return two(func() (lease.Locker, error) {
 				leases, err := pgadvisory.New(pgadvisory.Config{DSN: dsn, Namespace: namespace})
 				if err == nil {
 					t.Cleanup(func() { _ = leases.Close() })
@@ -126,10 +127,10 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 				return leases, err
 			})
 		},
-		"getlock": func(t *testing.T) [2]applock.Locker {
+		"getlock": func(t *testing.T) [2]lease.Locker {
 			t.Helper()
 			dsn := testdb.Require(t, "mariadb")
-			return two(func() (applock.Locker, error) {
+			return two(func() (lease.Locker, error) {
 				leases, err := getlock.New(getlock.Config{DSN: dsn, Namespace: namespace})
 				if err == nil {
 					t.Cleanup(func() { _ = leases.Close() })
@@ -137,7 +138,7 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 				return leases, err
 			})
 		},
-		"redislock": func(t *testing.T) [2]applock.Locker {
+		"redislock": func(t *testing.T) [2]lease.Locker {
 			t.Helper()
 			options, err := redis.ParseURL(testdb.Redis(t))
 			if err != nil {
@@ -145,7 +146,7 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]applock.Locker {
 			}
 			server := redis.NewClient(options)
 			t.Cleanup(func() { _ = server.Close() })
-			return two(func() (applock.Locker, error) {
+			return two(func() (lease.Locker, error) {
 				leases, err := redislock.New(redislock.Config{Client: server, Namespace: namespace})
 				if err == nil {
 					t.Cleanup(func() { _ = leases.Close() })

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/applock/sqlite"
@@ -89,7 +90,7 @@ func Example_edit() {
 }
 
 // block is the advisory-lock helper of an ORM: it takes the lock, runs, and releases, also on errors and panics.
-func block(ctx context.Context, locks applock.Locker, objectType, id string, run func(ctx context.Context) error) error {
+func block(ctx context.Context, locks lease.Locker, objectType, id string, run func(ctx context.Context) error) error {
 	return locks.Do(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: objectType, ID: id},
 		MaxHold: time.Minute,
@@ -120,7 +121,7 @@ func Example_block() {
 }
 
 // reconcile is started by cron on each node. One of them does the work; on the others there is nothing to do.
-func reconcile(ctx context.Context, locks applock.Locker, work func(ctx context.Context) error) error {
+func reconcile(ctx context.Context, locks lease.Locker, work func(ctx context.Context) error) error {
 	ran, err := locks.TryDo(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: "job", ID: "reconcile"},
 		MaxHold: 2 * time.Hour,
@@ -159,7 +160,7 @@ func Example_reconcile() {
 
 // lead has one of several candidates lead, until ctx ends. When a leader crashes, the next one follows within 15 s; when it is
 // started again under its own name before, at once, and whatever its predecessor still does is fenced off.
-func lead(ctx context.Context, locks applock.Locker, candidate string, work func(ctx context.Context, lease applock.Lease) error) error {
+func lead(ctx context.Context, locks lease.Locker, candidate string, work func(ctx context.Context, lease applock.Lease) error) error {
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, applock.AcquireRequest{
 			Object:  applock.Object{Type: "leader", ID: "billing"},
@@ -272,7 +273,7 @@ var errUnclear = errors.New("it has been begun, and whoever did is gone: ask the
 
 // charge calls the provider at most once for each event. The record before the call is what makes it so, also when the
 // lease is lost; the lease has a second delivery of the event wait for the outcome of the first.
-func charge(ctx context.Context, db *sql.DB, locks applock.Locker, event string, call func(ctx context.Context) error) error {
+func charge(ctx context.Context, db *sql.DB, locks lease.Locker, event string, call func(ctx context.Context) error) error {
 	return locks.Do(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: "webhook", ID: event},
 		MaxHold: time.Minute,
@@ -397,7 +398,7 @@ func numberInvoices(ctx context.Context, db *sql.DB, number func(tx *sql.Tx, inv
 
 // rebuild works for hours. A crashed node frees the object in 30 s; a node that has lost it stops at the next batch.
 func rebuild(
-	ctx context.Context, locks applock.Locker, batches []string,
+	ctx context.Context, locks lease.Locker, batches []string,
 	write func(ctx context.Context, lease applock.Lease, batch string) error,
 ) error {
 	return locks.Do(ctx, applock.AcquireRequest{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/gocronlock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
@@ -54,7 +55,7 @@ func Example() {
 }
 
 // schedule is what the program does at its start on each host.
-func schedule(locks applock.Locker, when gocron.JobDefinition, report func(), skip func(error)) (gocron.Scheduler, error) {
+func schedule(locks lease.Locker, when gocron.JobDefinition, report func(), skip func(error)) (gocron.Scheduler, error) {
 	locker, err := gocronlock.New(locks, gocronlock.Config{MaxHold: 2 * time.Hour, AtLeast: time.Minute})
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // Config tells how jobs are locked.
@@ -46,7 +47,7 @@ type Config struct {
 
 // Locker is a gocron.Locker, for gocron.WithDistributedLocker and gocron.WithDistributedJobLocker. It is safe for concurrent use.
 type Locker struct {
-	locks  applock.Locker
+	locks  lease.Locker
 	config Config
 
 	mutex   sync.Mutex
@@ -65,7 +66,7 @@ const (
 
 // New returns a locker that keeps its leases in locks, such as an *applock.Client. It sends nothing. It returns ErrInvalid for a
 // configuration that cannot be used. Close what locks is after the schedulers have been shut down.
-func New(locks applock.Locker, config Config) (*Locker, error) {
+func New(locks lease.Locker, config Config) (*Locker, error) {
 	config.ObjectType = cmp.Or(config.ObjectType, "job")
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)

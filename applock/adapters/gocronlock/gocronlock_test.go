@@ -16,6 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/gocronlock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -41,7 +42,7 @@ func eachPlace(t *testing.T, test func(t *testing.T, dsn string)) {
 	}
 }
 
-func mustNew(t *testing.T, locks applock.Locker, config gocronlock.Config) *gocronlock.Locker {
+func mustNew(t *testing.T, locks lease.Locker, config gocronlock.Config) *gocronlock.Locker {
 	t.Helper()
 	locker, err := gocronlock.New(locks, config)
 	if err != nil {
@@ -316,7 +317,7 @@ func TestConfig(t *testing.T) {
 
 // recorder notes what is asked for, and refuses it.
 type recorder struct {
-	applock.Locker
+	lease.Locker
 
 	request applock.AcquireRequest
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/gooselock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 )
@@ -55,7 +55,7 @@ func Example() {
 }
 
 // start is what the program does at its start on each host.
-func start(ctx context.Context, locks applock.Locker, handle *sql.DB, migrations fs.FS) (applied int, err error) {
+func start(ctx context.Context, locks lease.Locker, handle *sql.DB, migrations fs.FS) (applied int, err error) {
 	locker, err := gooselock.New(locks, gooselock.Config{MaxWait: 10 * time.Minute})
 	if err != nil {
 		return 0, err

@@ -18,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // Config tells which lock it is.
@@ -37,7 +38,7 @@ type Config struct {
 
 // Locker is a lock.Locker, for goose.WithLocker. Providers may share it: they take turns, too.
 type Locker struct {
-	locks   applock.Locker
+	locks   lease.Locker
 	request applock.AcquireRequest
 	maxWait time.Duration
 
@@ -57,7 +58,7 @@ const (
 // configuration that cannot be used.
 //
 // In SQLite, keep the lock in another file than the one that is migrated: a migration's transaction has the file for itself.
-func New(locks applock.Locker, config Config) (*Locker, error) {
+func New(locks lease.Locker, config Config) (*Locker, error) {
 	request := applock.AcquireRequest{
 		Object:  cmp.Or(config.Object, applock.Object{Type: "goose", ID: "migrations"}),
 		Owner:   config.Owner,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/gooselock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -98,7 +99,7 @@ func (p place) mustProvider(t *testing.T, locker *gooselock.Locker, step func(ct
 	return provider
 }
 
-func mustNew(t *testing.T, locks applock.Locker, config gooselock.Config) *gooselock.Locker {
+func mustNew(t *testing.T, locks lease.Locker, config gooselock.Config) *gooselock.Locker {
 	t.Helper()
 	locker, err := gooselock.New(locks, config)
 	if err != nil {

@@ -78,7 +78,7 @@ func keyOf(namespace string, object applock.Object) string {
 	return namespace + "/held/" + object.String()
 }
 
-func open(_ context.Context, place string) (applock.Locker, func() error, error) {
+func open(_ context.Context, place string) (lease.Locker, func() error, error) {
 	namespace, endpoints := split(place)
 	client, err := clientv3.New(configOf(endpoints...))
 	if err != nil {

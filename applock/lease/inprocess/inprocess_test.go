@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m, open) }
 
-func open(context.Context, string) (applock.Locker, func() error, error) {
+func open(context.Context, string) (lease.Locker, func() error, error) {
 	leases := inprocess.New()
 	return leases, leases.Close, nil
 }

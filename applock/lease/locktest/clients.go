@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // clientRules are those whose checks use the backend as programs do.
@@ -36,7 +37,7 @@ func clientRules() []rule {
 func exclusionOfClients(t *trial, backend Backend) {
 	const goroutines, clients, rounds = 12, 4, 4
 	place := newPlace(t, backend)
-	lockers := []applock.Locker{place.locker}
+	lockers := []lease.Locker{place.locker}
 	for len(lockers) < clients {
 		lockers = append(lockers, place.open(t))
 	}
@@ -116,7 +117,7 @@ func keys(t *trial, backend Backend) {
 func refusalNamesTheHolder(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
-	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
+	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
 		_, err := locker.TryAcquire(t.Context(), request(place.object(1)))
 		place.requireHolder(t, err, holder)
 	}
@@ -131,7 +132,7 @@ func refusalNamesTheHolder(t *trial, backend Backend) {
 // Goal: a release serves who waits. Method: a waiter in the same client, and one in another.
 func waitersAreServed(t *trial, backend Backend) {
 	place := newPlace(t, backend)
-	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
+	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
 		holder := mustAcquire(t, place.locker, request(place.object(1)))
 		result := place.waiting(t.Context(), t, locker)
 		if len(result) > 0 {
@@ -153,7 +154,7 @@ func cancelledWaiter(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	cause := errors.New("the user has left")
-	for _, locker := range []applock.Locker{place.locker, place.open(t)} {
+	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		result := place.waiting(ctx, t, locker)
 		cancel(cause)

@@ -54,7 +54,7 @@ type Backend struct {
 }
 
 // Open opens a place. closeClient ends the client; its error fails the test.
-type Open func(ctx context.Context, place string) (locker applock.Locker, closeClient func() error, err error)
+type Open func(ctx context.Context, place string) (locker lease.Locker, closeClient func() error, err error)
 
 // Direct opens the backend of a place. closeBackend ends it; its error fails the test.
 type Direct func(ctx context.Context, place string) (backend lease.Backend, closeBackend func() error, err error)

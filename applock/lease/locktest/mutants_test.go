@@ -83,7 +83,7 @@ func (s *toys) free() {
 func (s *toys) kind() Backend {
 	return Backend{
 		Place: s.open,
-		Open: func(_ context.Context, place string) (applock.Locker, func() error, error) {
+		Open: func(_ context.Context, place string) (lease.Locker, func() error, error) {
 			leases := lease.New(s.at(place), lease.Config{})
 			return leases, leases.Close, nil
 		},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 const (
@@ -25,7 +26,7 @@ type place struct {
 	name    string
 	// kind is the type of the test's objects, which no other test has: so tests can share a place.
 	kind   string
-	locker applock.Locker
+	locker lease.Locker
 }
 
 func newPlace(t testing.TB, backend Backend) place {
@@ -36,7 +37,7 @@ func newPlace(t testing.TB, backend Backend) place {
 }
 
 // open returns another client, or the only one.
-func (p place) open(t testing.TB) applock.Locker {
+func (p place) open(t testing.TB) lease.Locker {
 	t.Helper()
 	if p.backend.OneClient && p.locker != nil {
 		return p.locker
@@ -67,7 +68,7 @@ func request(object applock.Object) applock.AcquireRequest {
 }
 
 // mustAcquire acquires or ends the test.
-func mustAcquire(t testing.TB, locker applock.Locker, request applock.AcquireRequest) applock.Lease {
+func mustAcquire(t testing.TB, locker lease.Locker, request applock.AcquireRequest) applock.Lease {
 	t.Helper()
 	lease, err := locker.Acquire(t.Context(), request)
 	if err != nil {
@@ -84,7 +85,7 @@ func mustRelease(t testing.TB, lease applock.Lease) {
 }
 
 // requireHeld wants the object to be held by somebody else.
-func requireHeld(t testing.TB, locker applock.Locker, object applock.Object) {
+func requireHeld(t testing.TB, locker lease.Locker, object applock.Object) {
 	t.Helper()
 	lease, err := locker.TryAcquire(t.Context(), request(object))
 	if !errors.Is(err, applock.ErrHeld) {
@@ -93,7 +94,7 @@ func requireHeld(t testing.TB, locker applock.Locker, object applock.Object) {
 }
 
 // requireFree wants the object to be free, now or soon.
-func requireFree(t testing.TB, locker applock.Locker, object applock.Object) {
+func requireFree(t testing.TB, locker lease.Locker, object applock.Object) {
 	t.Helper()
 	mustRelease(t, mustAcquire(t, locker, request(object)))
 }
@@ -152,7 +153,7 @@ type acquired struct {
 
 // waiting begins to acquire and returns where the lease or the error comes out. Where the backend lists waiters it returns
 // when this one is listed; elsewhere the waiter may not have begun to wait, and must be served all the same.
-func (p place) waiting(ctx context.Context, t testing.TB, locker applock.Locker) <-chan acquired {
+func (p place) waiting(ctx context.Context, t testing.TB, locker lease.Locker) <-chan acquired {
 	t.Helper()
 	listed := 0
 	if p.backend.Waiters != nil {

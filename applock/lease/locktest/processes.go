@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // The variables that make the test binary another process of a test.
@@ -78,7 +79,7 @@ func work(job string, open Open) error {
 	return errors.Join(err, closeClient())
 }
 
-func countRounds(ctx context.Context, locker applock.Locker) error {
+func countRounds(ctx context.Context, locker lease.Locker) error {
 	for range roundsPerWorker {
 		if err := locker.Do(ctx, request(ours(1)), countInFile); err != nil {
 			return err
@@ -105,7 +106,7 @@ func countInFile(context.Context, applock.Lease) error {
 	return os.WriteFile(path, []byte(strconv.Itoa(count+1)), 0o600)
 }
 
-func holdUntilKilled(ctx context.Context, locker applock.Locker) error {
+func holdUntilKilled(ctx context.Context, locker lease.Locker) error {
 	_, err := locker.Acquire(ctx, applock.AcquireRequest{Object: ours(1), MaxHold: longHold, TTL: longTTL})
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ const (
 
 // holdMany holds many objects and has somebody wait for each. It counts the sockets while all are held, and again each time
 // that a waiter has been served.
-func holdMany(ctx context.Context, locker applock.Locker, before int) error {
+func holdMany(ctx context.Context, locker lease.Locker, before int) error {
 	var leases []applock.Lease
 	for id := range manyObjects {
 		lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: ours(id), MaxHold: longHold, TTL: longTTL})

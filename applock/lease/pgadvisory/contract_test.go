@@ -50,7 +50,7 @@ func direct(_ context.Context, place string) (lease.Backend, func() error, error
 	return backend, backend.(io.Closer).Close, nil
 }
 
-func open(_ context.Context, place string) (applock.Locker, func() error, error) {
+func open(_ context.Context, place string) (lease.Locker, func() error, error) {
 	leases, err := pgadvisory.New(configOf(place))
 	if err != nil {
 		return nil, nil, err

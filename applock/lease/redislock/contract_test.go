@@ -58,7 +58,7 @@ func split(place string) (namespace, dsn string) {
 	return namespace, dsn
 }
 
-func open(_ context.Context, place string) (applock.Locker, func() error, error) {
+func open(_ context.Context, place string) (lease.Locker, func() error, error) {
 	namespace, dsn := split(place)
 	options, err := redis.ParseURL(dsn)
 	if err != nil {

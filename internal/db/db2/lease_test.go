@@ -29,7 +29,7 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 			}
 			return name
 		},
-		Open: func(_ context.Context, name string) (applock.Locker, func() error, error) {
+		Open: func(_ context.Context, name string) (lease.Locker, func() error, error) {
 			handle := databases.bridge.Again(name)
 			client := testclient.DB2(t, handle)
 			return client, func() error { return errors.Join(client.Close(), handle.Close()) }, nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 const (
@@ -75,7 +76,7 @@ func TestManyLeases(t *testing.T) {
 func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // openHere opens a backend in this process. What Close does not get released goes with the place, or expires.
-func openHere(t *testing.T, b backend, dsn string) applock.Locker {
+func openHere(t *testing.T, b backend, dsn string) lease.Locker {
 	t.Helper()
 	locker, closeLocker, err := open(t.Context(), b.name, dsn)
 	if err != nil {
@@ -100,7 +101,7 @@ func watched(t *testing.T) (w *worker, folder string) {
 func manyObject(i int) applock.Object { return applock.Object{Type: "many", ID: fmt.Sprint(i)} }
 
 // takeMany acquires so many objects, some at a time.
-func takeMany(t *testing.T, locker applock.Locker, many int, ttl time.Duration) []applock.Lease {
+func takeMany(t *testing.T, locker lease.Locker, many int, ttl time.Duration) []applock.Lease {
 	t.Helper()
 	leases := make([]applock.Lease, many)
 	byHands(t, many, func(i int) (err error) {
@@ -130,7 +131,7 @@ func byHands(t *testing.T, many int, do func(i int) error) {
 
 // keepBusy has callers acquire and release an object each, again and again. The function that it returns ends them, and returns
 // how often they did.
-func keepBusy(t *testing.T, locker applock.Locker, callers int) (end func() int64) {
+func keepBusy(t *testing.T, locker lease.Locker, callers int) (end func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var cycles atomic.Int64
@@ -236,13 +237,13 @@ func TestManyWaiters(t *testing.T) {
 
 // crowd is who waits for the objects, each for another one.
 type crowd struct {
-	locker  applock.Locker
+	locker  lease.Locker
 	many    int
 	refused sync.WaitGroup // until each was refused once
 	woken   chan error
 }
 
-func gather(ctx context.Context, locker applock.Locker, many int) *crowd {
+func gather(ctx context.Context, locker lease.Locker, many int) *crowd {
 	c := &crowd{locker: locker, many: many, woken: make(chan error, many)}
 	for i := range many {
 		c.refused.Add(1)

@@ -21,7 +21,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/getlock"
 	"github.com/applock/applock/applock/lease/pgadvisory"
@@ -101,7 +100,7 @@ func backends() []backend {
 }
 
 // open opens a backend in a worker.
-func open(ctx context.Context, backend, dsn string) (applock.Locker, func() error, error) {
+func open(ctx context.Context, backend, dsn string) (lease.Locker, func() error, error) {
 	var leases *lease.Leases
 	var err error
 	switch {
@@ -134,7 +133,7 @@ func databaseOf(dsn string) string {
 	return strings.TrimPrefix(parsed.Path, "/")
 }
 
-func openRedis(dsn string) (applock.Locker, func() error, error) {
+func openRedis(dsn string) (lease.Locker, func() error, error) {
 	plain, namespace, _ := strings.Cut(dsn, "?namespace=")
 	options, err := redis.ParseURL(plain)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 )
 
 // orders is what a worker is told, as JSON in its environment.
@@ -32,7 +33,7 @@ type orders struct {
 type worker struct {
 	orders
 
-	locker  applock.Locker
+	locker  lease.Locker
 	mutex   sync.Mutex
 	journal *json.Encoder
 }

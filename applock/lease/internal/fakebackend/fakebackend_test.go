@@ -49,7 +49,7 @@ func exercise(t *testing.T, kind func(backend *fakebackend.Backend, program stri
 	}
 	locktest.Exercise(t, locktest.Backend{
 		Place: func(testing.TB) string { return fmt.Sprint(taken.Add(1)) },
-		Open: func(_ context.Context, place string) (applock.Locker, func() error, error) {
+		Open: func(_ context.Context, place string) (lease.Locker, func() error, error) {
 			leases := lease.New(kind(at(place), fmt.Sprint(programs.Add(1))), lease.Config{})
 			return leases, leases.Close, nil
 		},

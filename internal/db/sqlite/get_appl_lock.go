@@ -78,22 +78,22 @@ func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
 
 // get renews the operator's live lock, or begins a new grant.
 func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object object) (db.GetApplLockResult, error) {
-	grant := grant{
-		operator: params.OperatorID, department: params.DepartmentID, ttl: params.TTLSeconds, renews: object.isLive(), history: db.No,
+	grant := queries.GetApplLockParams{
+		OperatorID: params.OperatorID, DepartmentID: params.DepartmentID, TtlSeconds: params.TTLSeconds, Renews: object.Live, HistoryFl: string(db.No),
 	}
 	result := db.GetApplLockResult{OkFL: db.Yes, Outcome: db.Acquired}
 	told := toldOfGet(params, object)
 	event := object.event(told, params.OperatorID)
-	if grant.renews {
+	if object.isLive() {
 		result.Outcome = db.Renewed
-		grant.department = cmp.Or(grant.department, object.DepartmentID)
-		grant.ttl = cmp.Or(grant.ttl, object.TtlSeconds)
-		event.FromDepartmentID = grant.department
+		grant.DepartmentID = cmp.Or(grant.DepartmentID, object.DepartmentID)
+		grant.TtlSeconds = cmp.Or(grant.TtlSeconds, object.TtlSeconds)
+		event.FromDepartmentID = grant.DepartmentID
 	} else if told == db.EventAcquired {
 		event.FromOperatorID, event.FromDepartmentID, event.FromFence = "", "", 0
 	}
 	if object.HistoryLevel == string(db.HistoryAll) {
-		grant.history = db.Yes
+		grant.HistoryFl = string(db.Yes)
 	}
 	row, err := d.grant(ctx, object, grant)
 	if err != nil {
@@ -101,50 +101,29 @@ func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object ob
 	}
 	result.Fence, result.ExpiresTS, result.SecondsLeft, result.Note = row.Fence, utc(row.ExpiresTs), row.Column3, row.Note
 	if told != "" {
-		event.ToOperatorID, event.ToDepartmentID, event.ToFence = grant.operator, grant.department, row.Fence
+		event.ToOperatorID, event.ToDepartmentID, event.ToFence = grant.OperatorID, grant.DepartmentID, row.Fence
 		err = d.record(ctx, event)
 	}
 	return result, err
 }
 
-// grant is what the row of an object says next.
-type grant struct {
-	operator, department string
-	// ttl is in seconds, zero is the policy's. It is cut to the policy's longest.
-	ttl     int64
-	renews  bool
-	history db.Flag
-}
-
-// grant changes what was read, or returns sql.ErrNoRows. sqlc calls seconds_left Column3.
-func (d *Driver) grant(ctx context.Context, object object, grant grant) (queries.GetApplLockRow, error) {
-	ttl := min(cmp.Or(grant.ttl, object.DefaultTtlSeconds), object.LongestTtlSeconds)
+// grant changes what was read into what grant says, or returns sql.ErrNoRows. A ttl of zero is the policy's, and none is longer than
+// the policy's longest. sqlc calls seconds_left Column3.
+func (d *Driver) grant(ctx context.Context, object object, grant queries.GetApplLockParams) (queries.GetApplLockRow, error) {
+	grant.TtlSeconds = min(cmp.Or(grant.TtlSeconds, object.DefaultTtlSeconds), object.LongestTtlSeconds)
 	if object.Fence == 0 {
 		row, err := d.queries().GetApplLockNew(ctx, queries.GetApplLockNewParams{
 			ObjectType:   object.ObjectType,
 			ObjectID:     object.ObjectID,
-			OperatorID:   grant.operator,
-			DepartmentID: grant.department,
-			TtlSeconds:   ttl,
-			HistoryFl:    string(grant.history),
+			OperatorID:   grant.OperatorID,
+			DepartmentID: grant.DepartmentID,
+			TtlSeconds:   grant.TtlSeconds,
+			HistoryFl:    grant.HistoryFl,
 		})
 		return queries.GetApplLockRow(row), err
 	}
-	params := queries.GetApplLockParams{
-		OperatorID:     grant.operator,
-		DepartmentID:   grant.department,
-		TtlSeconds:     ttl,
-		HistoryFl:      string(grant.history),
-		ObjectType:     object.ObjectType,
-		ObjectID:       object.ObjectID,
-		FromFence:      object.Fence,
-		FromLockTs:     object.LockTs,
-		FromExpiresTs:  object.ExpiresTs,
-		FromReleasedTs: object.ReleasedTs,
-		FromLive:       object.Live,
-	}
-	if grant.renews {
-		params.Renews = 1
-	}
-	return d.queries().GetApplLock(ctx, params)
+	grant.ObjectType, grant.ObjectID = object.ObjectType, object.ObjectID
+	grant.FromFence, grant.FromLockTs, grant.FromExpiresTs = object.Fence, object.LockTs, object.ExpiresTs
+	grant.FromReleasedTs, grant.FromLive = object.ReleasedTs, object.Live
+	return d.queries().GetApplLock(ctx, grant)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
 // TransferApplLock reads, decides, and runs a statement of get_appl_lock, with the event in one transaction.
@@ -55,11 +56,11 @@ func decideMove(object object, move move) decision[db.TransferApplLockResult] {
 }
 
 func (d *Driver) move(ctx context.Context, object object, move move) (db.TransferApplLockResult, error) {
-	row, err := d.grant(ctx, object, grant{
-		operator:   move.operator,
-		department: move.department,
-		ttl:        cmp.Or(move.ttl, object.TtlSeconds),
-		history:    db.Flag(object.HistoryFl),
+	row, err := d.grant(ctx, object, queries.GetApplLockParams{
+		OperatorID:   move.operator,
+		DepartmentID: move.department,
+		TtlSeconds:   cmp.Or(move.ttl, object.TtlSeconds),
+		HistoryFl:    object.HistoryFl,
 	})
 	if err != nil {
 		return db.TransferApplLockResult{}, err

@@ -11,9 +11,7 @@ import (
 // The outcomes that commands have beside those of the operations. docs/json.md tells them all.
 const (
 	outcomeWaiting applock.Outcome = "WAITING"
-	outcomeCounted applock.Outcome = "COUNTED"
 	outcomePurged  applock.Outcome = "PURGED"
-	outcomeSet     applock.Outcome = "SET"
 	outcomeDropped applock.Outcome = "DROPPED"
 	outcomeNone    applock.Outcome = "NONE"
 

@@ -166,6 +166,25 @@ func TestResultsAreAll(t *testing.T) {
 	}
 }
 
+// Goal: a lease in a log is the name of its grant, and not what the package keeps of it. Method: a lease and a set of one.
+func TestLeasesAreWritten(t *testing.T) {
+	t.Parallel()
+	client := applocktest.New(t).Client
+	object, owner := applock.Object{Type: "customer", ID: "42"}, applock.Owner{Operator: "jdoe", Department: "sales"}
+	lease, err := client.Acquire(t.Context(), applock.AcquireRequest{Object: object, Owner: owner, MaxHold: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := client.AcquireAll(lease.Context(), applock.AcquireAllRequest{Objects: []applock.Object{object}, MaxHold: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("customer:42 held by jdoe (sales) with fence %d", lease.Fence())
+	if got := fmt.Sprintf("%+v %+v", lease, set); got != want+" ["+want+"]" {
+		t.Errorf("%s, want %s twice", got, want)
+	}
+}
+
 // Goal: a change of many locks tells who holds each afterwards. Method: a transfer and a release, each after a dry run.
 func TestLockChangeTellsTheOwner(t *testing.T) {
 	t.Parallel()

@@ -22,10 +22,9 @@ type Waiter struct {
 	Until time.Time
 	// Waited is how long it has waited, in whole seconds by the database's clock, rounded down.
 	Waited time.Duration
-	// Holder is who holds the object, and Left how long that lock lasts, in whole seconds, rounded up: empty and zero when the
-	// object is free.
-	Holder Owner
-	Left   time.Duration
+	// Holder is who holds the object, and how long that lock lasts; empty when the object is free. The fence, the end and the note
+	// are not told.
+	Holder Holder
 }
 
 // WaitersRequest selects waiters. An empty field selects any.
@@ -127,7 +126,9 @@ func waiterOf(row db.Waiter) Waiter {
 		Since:  row.SinceTS,
 		Until:  row.UntilTS,
 		Waited: time.Duration(row.WaitedSeconds) * time.Second,
-		Holder: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},
-		Left:   time.Duration(row.SecondsLeft) * time.Second,
+		Holder: Holder{
+			Owner: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},
+			Left:  time.Duration(row.SecondsLeft) * time.Second,
+		},
 	}
 }

@@ -62,15 +62,15 @@ func (noneFree) Is(target error) bool { return target == ErrUnreachable }
 type Holder struct {
 	// Owner is empty where nobody knows it: on backends that do not tell, and when there was no answer in time.
 	Owner Owner
-	// Fence is that of the grant; zero where the refused operation does not tell it.
+	// Fence is that of the grant; zero where the call does not tell it.
 	Fence Fence
-	// ExpiresAt is zero where the refused operation does not tell it (release of what somebody else holds).
+	// ExpiresAt is when the lock ends; zero where the call does not tell it (a refused Release, a Waiter).
 	ExpiresAt time.Time
 	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero
-	// where ExpiresAt is.
+	// where the call does not tell it.
 	Left time.Duration
-	// Note is what the holder has noted, as in Lock; empty where the refused operation does not tell it, and on backends that
-	// have no notes.
+	// Note is what the holder has noted, as in Lock; empty where the call does not tell it, and on backends that have no
+	// notes.
 	Note string
 }
 

@@ -47,9 +47,9 @@ type Notice struct {
 // time.
 type InboxPosition struct {
 	// After is the ID of an event: it and all before it have been told, and no event before it can still appear.
-	After int64
+	After int64 `json:"safe_event_id"`
 	// Told are the IDs of those behind After that have been told.
-	Told []int64
+	Told []int64 `json:"told_event_ids"`
 }
 
 // InboxRequest asks what concerns an operator.

@@ -27,9 +27,9 @@ const (
 // Object is what is locked. Type and ID are compared as bytes.
 type Object struct {
 	// Type is the kind of object, such as "customer": 1 to 64 characters, without a colon.
-	Type string
+	Type string `json:"object_type"`
 	// ID tells which object of that kind: 1 to 255 characters.
-	ID string
+	ID string `json:"object_id"`
 }
 
 // ParseObject splits "customer:42" at its first colon. It returns ErrInvalid for text without one; the
@@ -63,9 +63,9 @@ func (o Object) trim() (Object, error) {
 // Owner is who holds or wants a lock.
 type Owner struct {
 	// Operator is a person, a service or a process: 1 to 64 characters, compared as bytes.
-	Operator string
+	Operator string `json:"operator_id"`
 	// Department is where the operator works: up to 64 characters, may be empty.
-	Department string
+	Department string `json:"department_id"`
 }
 
 // String returns the operator and, in parentheses, the department.

@@ -8,9 +8,9 @@ import (
 // Server is the product that answers.
 type Server struct {
 	// Product is its name, such as PostgreSQL or MariaDB.
-	Product string
+	Product string `json:"product"`
 	// Version is its version; empty on Db2, which has no one way to ask.
-	Version string
+	Version string `json:"product_version"`
 }
 
 // Ping asks the database which product it is, on a connection of its own, also in a transaction. It needs nothing to be

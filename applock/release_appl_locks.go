@@ -33,7 +33,7 @@ func (c *Client) ReleaseAll(ctx context.Context, request ReleaseAllRequest) ([]L
 	if err != nil {
 		return nil, fmt.Errorf("release all: %w", err)
 	}
-	pages := changedPages{limit: request.Limit, size: int(params.MaxRows)}
+	pages := changedPages{limit: request.Limit, size: int(params.MaxRows), from: Owner{Operator: params.OperatorID}}
 	changes, err := o.changeAll(ctx, "release_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
 		next := params
 		if after.ObjectType != "" {

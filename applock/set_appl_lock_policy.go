@@ -43,7 +43,7 @@ const (
 // SetPolicyRequest lays down the policy of a type.
 type SetPolicyRequest struct {
 	// Policy is whole: what is zero is none, whatever there was before.
-	Policy
+	Policy Policy
 	// Actor is who does it, and Reason why: up to MaxPolicyReasonLength characters. The history keeps both.
 	Actor  string
 	Reason string
@@ -57,39 +57,39 @@ type SetPolicyRequest struct {
 // connection: repeat the call, which sets the same once more.
 func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error {
 	if err := c.operations.setPolicy(ctx, request); err != nil {
-		return fmt.Errorf("set policy of %s: %w", request.Type, err)
+		return fmt.Errorf("set policy of %s: %w", request.Policy.Type, err)
 	}
 	return nil
 }
 
 func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
 	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes, HistoryLevel: db.HistoryChanges}
-	if r.TakeWithoutReason {
+	if r.Policy.TakeWithoutReason {
 		params.TakeReasonFL = db.No
 	}
 	var err error
-	if params.ObjectType, err = checkObjectType("Type", r.Type); err != nil {
+	if params.ObjectType, err = checkObjectType("Type", r.Policy.Type); err != nil {
 		return params, err
 	}
-	if r.LongestTTL != 0 {
-		if params.LongestTTLSeconds, err = checkSeconds("LongestTTL", r.LongestTTL, 0); err != nil {
+	if r.Policy.LongestTTL != 0 {
+		if params.LongestTTLSeconds, err = checkSeconds("LongestTTL", r.Policy.LongestTTL, 0); err != nil {
 			return params, err
 		}
 	}
-	if r.DefaultTTL != 0 {
-		if params.DefaultTTLSeconds, err = checkSeconds("DefaultTTL", r.DefaultTTL, 0); err != nil {
+	if r.Policy.DefaultTTL != 0 {
+		if params.DefaultTTLSeconds, err = checkSeconds("DefaultTTL", r.Policy.DefaultTTL, 0); err != nil {
 			return params, err
 		}
 	}
-	if r.LongestTTL != 0 && r.DefaultTTL > r.LongestTTL {
-		return params, &InvalidError{Argument: "DefaultTTL", Reason: fmt.Sprintf("is more than the longest, %s", r.LongestTTL)}
+	if r.Policy.LongestTTL != 0 && r.Policy.DefaultTTL > r.Policy.LongestTTL {
+		return params, &InvalidError{Argument: "DefaultTTL", Reason: fmt.Sprintf("is more than the longest, %s", r.Policy.LongestTTL)}
 	}
-	switch r.HistoryLevel {
+	switch r.Policy.HistoryLevel {
 	case "", HistoryChanges:
 	case HistoryAll:
 		params.HistoryLevel = db.HistoryAll
 	default:
-		return params, &InvalidError{Argument: "HistoryLevel", Reason: fmt.Sprintf("is %q, not ALL or CHANGES", r.HistoryLevel)}
+		return params, &InvalidError{Argument: "HistoryLevel", Reason: fmt.Sprintf("is %q, not ALL or CHANGES", r.Policy.HistoryLevel)}
 	}
 	params.ActorID, params.Reason, err = checkPolicyActor(r.Actor, r.Reason)
 	return params, err

@@ -39,8 +39,9 @@ type LockChange struct {
 	// OutcomeHeld or OutcomeFree where it has changed hands meanwhile: such an object is left as it is. In a dry run it is
 	// OutcomeWouldTransfer or OutcomeWouldRelease.
 	Outcome Outcome
-	// Holder is who holds the object, when the outcome is OutcomeHeld; else empty.
-	Holder Owner
+	// Owner is who holds the object after the call: the new owner, the one who still has it (without a department, unless the
+	// outcome is OutcomeHeld), or nobody.
+	Owner Owner
 	// Fence is that of the grant that was begun or ended, or that is left as it was; zero for OutcomeHeld and OutcomeFree.
 	Fence Fence
 	// ExpiresAt is when the lock ends; zero for OutcomeReleased and OutcomeFree. Left is how long that was from the answer on, by the
@@ -63,7 +64,10 @@ func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) ([
 	if err != nil {
 		return nil, fmt.Errorf("transfer all: %w", err)
 	}
-	pages := changedPages{limit: request.Limit, size: int(params.MaxRows)}
+	pages := changedPages{
+		limit: request.Limit, size: int(params.MaxRows),
+		from: Owner{Operator: params.FromOperatorID}, to: Owner{Operator: params.ToOperatorID, Department: params.ToDepartmentID},
+	}
 	changes, err := o.changeAll(ctx, "transfer_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
 		next := params
 		if after.ObjectType != "" {
@@ -105,8 +109,23 @@ func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
 	return params, err
 }
 
-// changedPages is how many locks are changed in all, zero for any number, and by one call.
-type changedPages struct{ limit, size int }
+// changedPages is how many locks are changed in all, zero for any number, and by one call; and from whom to whom, nobody for a release.
+type changedPages struct {
+	limit, size int
+	from, to    Owner
+}
+
+// ownerAfter returns who holds the lock of a row after the call.
+func (p changedPages) ownerAfter(row db.ChangedLock) Owner {
+	switch row.Outcome {
+	case db.Transferred:
+		return p.to
+	case db.Busy, db.WouldTransfer, db.WouldRelease:
+		return p.from
+	default: // Held, or nobody
+		return Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID}
+	}
+}
 
 // checkPages returns the size of a page.
 func checkPages(limit, size int) (int64, error) {
@@ -134,7 +153,7 @@ func (o operations) changeAll(
 		}
 		o.log(ctx, operation, slog.Int("rows", len(rows)))
 		for _, row := range rows {
-			changes = append(changes, lockChangeOf(row))
+			changes = append(changes, lockChangeOf(row, pages.ownerAfter(row)))
 		}
 		if len(rows) < size || len(changes) == pages.limit {
 			return changes, nil
@@ -143,11 +162,11 @@ func (o operations) changeAll(
 	}
 }
 
-func lockChangeOf(row db.ChangedLock) LockChange {
+func lockChangeOf(row db.ChangedLock, owner Owner) LockChange {
 	return LockChange{
 		Object:    Object{Type: row.ObjectType, ID: row.ObjectID},
 		Outcome:   Outcome(row.Outcome),
-		Holder:    Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
+		Owner:     owner,
 		Fence:     Fence(row.Fence),
 		ExpiresAt: row.ExpiresTS,
 		Left:      time.Duration(row.SecondsLeft) * time.Second,

@@ -27,6 +27,9 @@ func (s *handles) Leases() []applock.Lease {
 	return leases
 }
 
+// String names the grants.
+func (s *handles) String() string { return fmt.Sprint(s.leases) }
+
 // Context is [applock.LeaseSet.Context].
 func (s *handles) Context() context.Context { return s.context }
 

@@ -35,6 +35,11 @@ func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
 // Key is [applock.Lease.Key].
 func (l *handle) Key() applock.Key { return l.hold.grant.Key() }
 
+// String names the grant. Without it fmt would print the fields, of which other goroutines write some.
+func (l *handle) String() string {
+	return fmt.Sprintf("%s held by %s with fence %d", l.Object(), l.Owner(), l.Fence())
+}
+
 // ExpiresAt is [applock.Lease.ExpiresAt].
 func (l *handle) ExpiresAt() time.Time {
 	l.hold.leases.mutex.Lock()

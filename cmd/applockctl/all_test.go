@@ -138,7 +138,7 @@ func TestAllTellsWhatIsLeft(t *testing.T) {
 		a := &app{stdout: &stdout, stderr: &stderr, getenv: u.getenv, output: formatTable, timeout: duration(defaultTimeout)}
 		a.rootCommand()
 		err := a.changeAll(t.Context(), "release --all", "released", lockAnswer{},
-			func(change applock.LockChange) record { return changedLock(change, jdoe, jdoe) },
+			func(change applock.LockChange) record { return changedLock(change, jdoe) },
 			func(context.Context, session, applock.Object) (changes []applock.LockChange, err error) {
 				for _, outcome := range test.outcomes {
 					changes = append(changes, applock.LockChange{Object: applock.Object{Type: "order", ID: "1"}, Outcome: outcome})

@@ -11,9 +11,7 @@ import (
 // The outcomes that commands have beside those of the operations. docs/json.md tells them all.
 const (
 	outcomeWaiting applock.Outcome = "WAITING"
-	outcomeCounted applock.Outcome = "COUNTED"
 	outcomePurged  applock.Outcome = "PURGED"
-	outcomeSet     applock.Outcome = "SET"
 	outcomeDropped applock.Outcome = "DROPPED"
 	outcomeNone    applock.Outcome = "NONE"
 
@@ -101,8 +99,8 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 // awaitedBy tells who holds what the waiter waits for.
 func (l *lockAnswer) awaitedBy(waiter applock.Waiter) {
 	l.Outcome = outcomeWaiting
-	l.Holder, l.HolderDepartment = waiter.Holder.Operator, waiter.Holder.Department
-	l.SecondsLeft = wholeSeconds(waiter.Left)
+	l.Holder, l.HolderDepartment = waiter.Holder.Owner.Operator, waiter.Holder.Owner.Department
+	l.SecondsLeft = wholeSeconds(waiter.Holder.Left)
 }
 
 // fields show who holds the object.

@@ -11,68 +11,34 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// listedEvent has the columns of appl_lock_history.
-type listedEvent struct {
-	Event          applock.EventKind `json:"outcome"`
-	EventID        int64             `json:"event_id"`
-	EventTS        timestamp         `json:"event_ts"`
-	ObjectType     string            `json:"object_type"`
-	ObjectID       string            `json:"object_id"`
-	ActorID        string            `json:"actor_id"`
-	DBUser         string            `json:"db_user"`
-	Program        string            `json:"program"`
-	FromOperator   string            `json:"from_operator_id"`
-	FromDepartment string            `json:"from_department_id"`
-	ToOperator     string            `json:"to_operator_id"`
-	ToDepartment   string            `json:"to_department_id"`
-	FromFence      int64             `json:"from_fence"`
-	ToFence        int64             `json:"to_fence"`
-	Reason         string            `json:"reason"`
-}
+// listedEvent is a line of the history.
+type listedEvent struct{ applock.Event }
 
-func listedEventOf(event applock.Event) record {
-	return listedEvent{
-		Event:          event.Kind,
-		EventID:        event.ID,
-		EventTS:        timestamp(event.At),
-		ObjectType:     event.Object.Type,
-		ObjectID:       event.Object.ID,
-		ActorID:        event.Actor,
-		DBUser:         event.User,
-		Program:        event.Program,
-		FromOperator:   event.From.Operator,
-		FromDepartment: event.From.Department,
-		ToOperator:     event.To.Operator,
-		ToDepartment:   event.To.Department,
-		FromFence:      int64(event.FromFence),
-		ToFence:        int64(event.ToFence),
-		Reason:         event.Reason,
-	}
-}
+func listedEventOf(event applock.Event) record { return listedEvent{event} }
 
 func (e listedEvent) fields() []field {
 	object := ""
 	switch {
-	case e.ObjectType != "" && e.ObjectID == "":
-		object = e.ObjectType // of a policy
-	case e.ObjectType != "":
-		object = applock.Object{Type: e.ObjectType, ID: e.ObjectID}.String()
+	case e.Object.Type != "" && e.Object.ID == "":
+		object = e.Object.Type // of a policy
+	case e.Object.Type != "":
+		object = e.Object.String()
 	}
 	return []field{
-		{title: "TIME", value: e.EventTS},
-		{title: "EVENT", value: string(e.Event)},
+		{title: "TIME", value: timestamp(e.At)},
+		{title: "EVENT", value: string(e.Kind)},
 		{title: "OBJECT", value: object},
-		{title: "FROM", value: e.FromOperator},
-		{title: "TO", value: e.ToOperator},
-		{title: "BY", value: e.ActorID},
+		{title: "FROM", value: e.From.Operator},
+		{title: "TO", value: e.To.Operator},
+		{title: "BY", value: e.Actor},
 		{title: "REASON", value: e.Reason},
-		{title: "FROM DEPARTMENT", value: e.FromDepartment, wide: true},
-		{title: "TO DEPARTMENT", value: e.ToDepartment, wide: true},
-		{title: "FROM FENCE", value: e.FromFence, wide: true},
-		{title: "TO FENCE", value: e.ToFence, wide: true},
-		{title: "USER", value: e.DBUser, wide: true},
+		{title: "FROM DEPARTMENT", value: e.From.Department, wide: true},
+		{title: "TO DEPARTMENT", value: e.To.Department, wide: true},
+		{title: "FROM FENCE", value: int64(e.FromFence), wide: true},
+		{title: "TO FENCE", value: int64(e.ToFence), wide: true},
+		{title: "USER", value: e.User, wide: true},
 		{title: "PROGRAM", value: e.Program, wide: true},
-		{title: "EVENT ID", value: e.EventID, wide: true},
+		{title: "EVENT ID", value: e.ID, wide: true},
 	}
 }
 

@@ -9,38 +9,20 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// policyAnswer is the policy of one type. Its JSON has the columns of appl_lock_policies.
-type policyAnswer struct {
-	Outcome           applock.Outcome `json:"outcome"`
-	ObjectType        string          `json:"object_type"`
-	DefaultTTLSeconds int64           `json:"default_ttl_seconds"`
-	LongestTTLSeconds int64           `json:"longest_ttl_seconds"`
-	TakeReasonFL      string          `json:"take_reason_fl"`
-	HistoryLevel      string          `json:"history_level"`
-}
-
-func policyAnswerOf(outcome applock.Outcome, policy applock.Policy) policyAnswer {
-	answer := policyAnswer{
-		Outcome:           outcome,
-		ObjectType:        policy.Type,
-		DefaultTTLSeconds: wholeSeconds(policy.DefaultTTL),
-		LongestTTLSeconds: wholeSeconds(policy.LongestTTL),
-		TakeReasonFL:      "Y",
-		HistoryLevel:      string(cmp.Or(policy.HistoryLevel, applock.HistoryChanges)),
-	}
-	if policy.TakeWithoutReason {
-		answer.TakeReasonFL = "N"
-	}
-	return answer
-}
+// policyAnswer is the policy of one type.
+type policyAnswer struct{ applock.Policy }
 
 func (p policyAnswer) fields() []field {
+	reason := "Y"
+	if p.TakeWithoutReason {
+		reason = "N"
+	}
 	return []field{
-		{title: "TYPE", value: p.ObjectType},
-		{title: "DEFAULT TTL", value: lasting(p.DefaultTTLSeconds)},
-		{title: "LONGEST TTL", value: lasting(p.LongestTTLSeconds)},
-		{title: "REASON TO TAKE", value: p.TakeReasonFL},
-		{title: "HISTORY", value: p.HistoryLevel},
+		{title: "TYPE", value: p.Type},
+		{title: "DEFAULT TTL", value: lasting(wholeSeconds(p.DefaultTTL))},
+		{title: "LONGEST TTL", value: lasting(wholeSeconds(p.LongestTTL))},
+		{title: "REASON TO TAKE", value: reason},
+		{title: "HISTORY", value: string(cmp.Or(p.HistoryLevel, applock.HistoryChanges))},
 	}
 }
 
@@ -75,7 +57,7 @@ func (a *app) listPolicies(ctx context.Context, objectType string) error {
 		}
 		p := a.newPrinter(policyAnswer{})
 		for _, policy := range policies {
-			if err := p.print(policyAnswerOf(outcomeSet, policy)); err != nil {
+			if err := p.print(policyAnswer{policy}); err != nil {
 				return err
 			}
 		}

@@ -11,43 +11,19 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// countedLocks is what there is of one type and department. Its JSON has the columns of appl_lock_stats.
-type countedLocks struct {
-	Outcome            applock.Outcome `json:"outcome"`
-	ObjectType         string          `json:"object_type"`
-	DepartmentID       string          `json:"department_id"`
-	Live               int64           `json:"live"`
-	Expired            int64           `json:"expired"`
-	OldestSeconds      int64           `json:"oldest_seconds"`
-	NextExpirySeconds  int64           `json:"next_expiry_seconds"`
-	Waiters            int64           `json:"waiters"`
-	LongestWaitSeconds int64           `json:"longest_wait_seconds"`
-}
-
-func countedLocksOf(stats applock.Stats) countedLocks {
-	return countedLocks{
-		Outcome:            outcomeCounted,
-		ObjectType:         stats.ObjectType,
-		DepartmentID:       stats.Department,
-		Live:               stats.Live,
-		Expired:            stats.Expired,
-		OldestSeconds:      wholeSeconds(stats.Oldest),
-		NextExpirySeconds:  wholeSeconds(stats.NextExpiry),
-		Waiters:            stats.Waiters,
-		LongestWaitSeconds: wholeSeconds(stats.LongestWait),
-	}
-}
+// countedLocks is what there is of one type and department.
+type countedLocks struct{ applock.Stats }
 
 func (c countedLocks) fields() []field {
 	return []field{
 		{title: "TYPE", value: c.ObjectType},
-		{title: "DEPARTMENT", value: c.DepartmentID},
+		{title: "DEPARTMENT", value: c.Department},
 		{title: "LIVE", value: c.Live},
 		{title: "EXPIRED", value: c.Expired},
-		{title: "OLDEST", value: lasting(c.OldestSeconds)},
-		{title: "NEXT END", value: lasting(c.NextExpirySeconds)},
+		{title: "OLDEST", value: lasting(wholeSeconds(c.Oldest))},
+		{title: "NEXT END", value: lasting(wholeSeconds(c.NextExpiry))},
 		{title: "WAITERS", value: c.Waiters},
-		{title: "LONGEST WAIT", value: lasting(c.LongestWaitSeconds)},
+		{title: "LONGEST WAIT", value: lasting(wholeSeconds(c.LongestWait))},
 	}
 }
 
@@ -116,7 +92,7 @@ func (a *app) stats(ctx context.Context, request applock.StatsRequest) error {
 		}
 		p := a.newPrinter(countedLocks{})
 		for _, of := range stats {
-			if err := p.print(countedLocksOf(of)); err != nil {
+			if err := p.print(countedLocks{of}); err != nil {
 				return err
 			}
 		}

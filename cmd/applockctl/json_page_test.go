@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -354,6 +355,86 @@ func TestJSONPage(t *testing.T) {
 	if got := outcomeOfContract(&outdated); got != outcomeOutdated {
 		t.Errorf("an old contract is %s", got)
 	}
+}
+
+// goResult is a result of package applock, the record that a command prints of it, and the keys of the command that it has not.
+type goResult struct {
+	command string
+	value   any
+	record  record
+	lacks   string
+}
+
+func goResults() []goResult {
+	owner := applock.Owner{Operator: "jdoe", Department: "sales"}
+	object, moment := applock.Object{Type: "customer", ID: "42"}, time.Unix(1, 0)
+	holder := applock.Holder{Owner: owner, Fence: 7, ExpiresAt: moment, Left: time.Hour, Note: "a < b"}
+	grant := applock.Grant{
+		Object: object, Owner: owner, Fence: 7, ExpiresAt: moment, Left: time.Hour, Outcome: applock.OutcomeTaken, Note: "why", From: owner,
+	}
+	granted, refused := newAnswer(object, owner), newAnswer(object, owner)
+	granted.grantedTo(grant)
+	refused.refusedBy(holder)
+	lock := applock.Lock{
+		Object: object, Owner: owner, Fence: 7, AcquiredAt: moment, LockedAt: moment, ExpiresAt: moment, TTL: time.Hour, Left: time.Minute, Note: "why",
+	}
+	change := applock.LockChange{Object: object, Outcome: applock.OutcomeReleased, Owner: owner, Fence: 7, ExpiresAt: moment, Left: time.Hour}
+	waiter := applock.Waiter{
+		Object: object, Owner: owner, Client: "p1", Since: moment, Until: moment, Waited: time.Second, Holder: applock.Holder{Owner: owner, Left: time.Hour},
+	}
+	notice := applock.Notice{Kind: applock.NoticeTaken, Event: 9, Object: object, Other: owner, At: moment, Left: time.Hour, Reason: "why"}
+	event := applock.Event{ID: 9, At: moment, Object: object, Kind: applock.EventTaken, Actor: "mlee", From: owner, FromFence: 7, ToFence: 8}
+	taken := takeAnswer{lockAnswer: granted, FormerHolder: owner.Operator, FormerHolderDepartment: owner.Department}
+	return []goResult{
+		{"take", grant, taken, "acquired_ts lock_ts"}, // only inquire and list tell them
+		{"get", &applock.HeldError{Object: object, Holder: holder}, refused, "operator_id department_id acquired_ts lock_ts"},
+		{"list", lock, listedLockOf(lock), "operator_id department_id"}, // which are empty
+		{"release --all", change, changedLock(change, owner), "operator_id department_id acquired_ts lock_ts note"},
+		{"list --waiting", waiter, listedWaiterOf(waiter), "fence acquired_ts lock_ts expires_ts note"}, // no waiter tells them
+		{"history", event, listedEventOf(event), ""},
+		{"inbox", notice, listedNoticeOf(notice, applock.InboxPosition{After: 5}), "safe_event_id"}, // the InboxPosition has it
+		{"stats", applock.Stats{ObjectType: "customer"}, countedLocks{applock.Stats{ObjectType: "customer"}}, ""},
+		{"policy list", applock.Policy{Type: "customer"}, policyAnswer{applock.Policy{Type: "customer"}}, ""},
+	}
+}
+
+// Goal: a result of package applock is written as the command prints it: with the keys of the page, in its order, and the same values.
+// Method: write one of each both ways. A key that a result lacks is named above, and no other.
+func TestGoResultsHaveTheKeysOfThePage(t *testing.T) {
+	t.Parallel()
+	keys := keysOfPage(t, jsonPage(t))
+	for _, result := range goResults() {
+		lacks := strings.Fields(result.lacks)
+		want := slices.DeleteFunc(slices.Clone(keys[result.command]), func(key string) bool { return slices.Contains(lacks, key) })
+		if len(want) == 0 || len(want) != len(keys[result.command])-len(lacks) {
+			t.Errorf("%s has the keys %v, and %v are not to be there", result.command, keys[result.command], lacks)
+		}
+		text, values := encoded(t, result.value)
+		if got := keysOf(t, text); !slices.Equal(got, want) {
+			t.Errorf("%T has the keys %v, and the page tells %v", result.value, got, want)
+		}
+		_, printed := encoded(t, result.record)
+		for key, value := range values {
+			if string(printed[key]) != string(value) {
+				t.Errorf("%s of %T is %s, and %s prints %s", key, result.value, value, result.command, printed[key])
+			}
+		}
+	}
+}
+
+// encoded returns a value as the commands encode it.
+func encoded(t *testing.T, value any) (text string, values map[string]json.RawMessage) {
+	t.Helper()
+	var line strings.Builder
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(line.String()), &values); err != nil {
+		t.Fatal(err)
+	}
+	return line.String(), values
 }
 
 func lines(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), "\n") }

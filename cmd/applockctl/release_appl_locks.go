@@ -10,7 +10,7 @@ import (
 func (a *app) releaseAll(ctx context.Context, flags allFlags, request applock.ReleaseRequest) error {
 	operator := applock.Owner{Operator: request.Key.Operator}
 	return a.changeAll(ctx, "release --all", whatIsDone(flags, "released"), lockAnswer{},
-		func(change applock.LockChange) record { return changedLock(change, operator, operator) },
+		func(change applock.LockChange) record { return changedLock(change, operator) },
 		func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error) {
 			return s.ReleaseAll(ctx, applock.ReleaseAllRequest{
 				Operator:   request.Key.Operator,

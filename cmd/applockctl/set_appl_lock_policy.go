@@ -53,15 +53,15 @@ Prints SET and what holds now (exit code 0).`,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.Type = args[0]
-			request.DefaultTTL, request.LongestTTL = time.Duration(defaultTTL), time.Duration(longestTTL)
+			request.Policy.Type = args[0]
+			request.Policy.DefaultTTL, request.Policy.LongestTTL = time.Duration(defaultTTL), time.Duration(longestTTL)
 			return a.setPolicy(ctx, request)
 		}),
 	}
 	command.Flags().Var(&defaultTTL, "default-ttl", "how long a new lock lasts for which no time is given (7d)")
 	command.Flags().Var(&longestTTL, "longest-ttl", "how long a lock lasts at most (3650d)")
-	command.Flags().BoolVar(&request.TakeWithoutReason, "take-without-reason", false, "who takes a lock from another need not say why")
-	command.Flags().Var((*historyLevel)(&request.HistoryLevel), "history", "what the history is told: changes, or all")
+	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "who takes a lock from another need not say why")
+	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history is told: changes, or all")
 	complete(command, "history", "all", "changes")
 	a.policyActorFlags(command, &request.Actor, &request.Reason)
 	return command
@@ -90,8 +90,8 @@ func (a *app) setPolicy(ctx context.Context, request applock.SetPolicyRequest) e
 		if err := s.SetPolicy(ctx, request); err != nil {
 			return err
 		}
-		request.Type = trim(request.Type)
-		return a.answer(true, policyAnswerOf(outcomeSet, request.Policy))
+		request.Policy.Type = trim(request.Policy.Type)
+		return a.answer(true, policyAnswer{request.Policy})
 	})
 }
 

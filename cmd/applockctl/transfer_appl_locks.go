@@ -147,19 +147,12 @@ func (a *app) noteTally(counted tally, done string) {
 	a.note("%s", text)
 }
 
-// changedLock is the answer for one lock of many. The holder is who has it after the change.
-func changedLock(change applock.LockChange, asked, before applock.Owner) lockAnswer {
+// changedLock is the answer for one lock of many.
+func changedLock(change applock.LockChange, asked applock.Owner) lockAnswer {
 	answer := newAnswer(change.Object, asked)
 	answer.Outcome, answer.Fence = change.Outcome, change.Fence
+	answer.Holder, answer.HolderDepartment = change.Owner.Operator, change.Owner.Department
 	answer.ExpiresTS, answer.SecondsLeft = timestamp(change.ExpiresAt), wholeSeconds(change.Left)
-	switch change.Outcome {
-	case applock.OutcomeTransferred:
-		answer.Holder, answer.HolderDepartment = trim(asked.Operator), trim(asked.Department)
-	case applock.OutcomeHeld:
-		answer.Holder, answer.HolderDepartment = change.Holder.Operator, change.Holder.Department
-	case applock.OutcomeBusy, applock.OutcomeWouldTransfer, applock.OutcomeWouldRelease:
-		answer.Holder = trim(before.Operator)
-	}
 	return answer
 }
 
@@ -167,7 +160,7 @@ func changedLock(change applock.LockChange, asked, before applock.Owner) lockAns
 func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.TransferRequest) error {
 	return a.changeAll(ctx, "transfer --all", whatIsDone(flags, "transferred"), transferAnswer{},
 		func(change applock.LockChange) record {
-			answer := transferAnswer{lockAnswer: changedLock(change, request.To, applock.Owner{Operator: request.From})}
+			answer := transferAnswer{lockAnswer: changedLock(change, request.To)}
 			if change.Outcome == applock.OutcomeTransferred {
 				answer.FormerHolder = trim(request.From)
 			}

@@ -129,9 +129,9 @@ func TestChanges(t *testing.T) {
 	noted := lockOf("1", "jdoe", 1, time.Hour)
 	noted.Note = "until Friday"
 	waiting := applock.Waiter{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "asmith"}, Client: "p1",
-		Holder: applock.Owner{Operator: "jdoe"}}
+		Holder: applock.Holder{Owner: applock.Owner{Operator: "jdoe"}}}
 	other, unheld := waiting, waiting
-	other.Client, unheld.Holder = "p2", applock.Owner{}
+	other.Client, unheld.Holder = "p2", applock.Holder{}
 	one := func(lock applock.Lock) []applock.Lock { return []applock.Lock{lock} }
 	began := time.Now()
 	for _, test := range []struct {

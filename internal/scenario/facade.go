@@ -186,16 +186,18 @@ func changesAnswer(changes []applock.LockChange, err error) (Answer, error) {
 	}
 	var rows []db.ChangedLock
 	for _, change := range changes {
-		rows = append(rows, db.ChangedLock{
-			ObjectType:      change.Object.Type,
-			ObjectID:        change.Object.ID,
-			Outcome:         db.Outcome(change.Outcome),
-			OldOperatorID:   change.Holder.Operator,
-			OldDepartmentID: change.Holder.Department,
-			Fence:           int64(change.Fence),
-			ExpiresTS:       change.ExpiresAt,
-			SecondsLeft:     wholeSeconds(change.Left),
-		})
+		row := db.ChangedLock{
+			ObjectType:  change.Object.Type,
+			ObjectID:    change.Object.ID,
+			Outcome:     db.Outcome(change.Outcome),
+			Fence:       int64(change.Fence),
+			ExpiresTS:   change.ExpiresAt,
+			SecondsLeft: wholeSeconds(change.Left),
+		}
+		if row.Outcome == db.Held {
+			row.OldOperatorID, row.OldDepartmentID = change.Owner.Operator, change.Owner.Department
+		}
+		rows = append(rows, row)
 	}
 	return ChangesAnswer(rows), nil
 }
@@ -283,9 +285,9 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 			UntilTS:      waiter.Until,
 
 			WaitedSeconds:      wholeSeconds(waiter.Waited),
-			HolderID:           waiter.Holder.Operator,
-			HolderDepartmentID: waiter.Holder.Department,
-			SecondsLeft:        wholeSeconds(waiter.Left),
+			HolderID:           waiter.Holder.Owner.Operator,
+			HolderDepartmentID: waiter.Holder.Owner.Department,
+			SecondsLeft:        wholeSeconds(waiter.Holder.Left),
 		})
 	}
 	return WaitersAnswer(waiters), nil

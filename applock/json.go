@@ -1,0 +1,334 @@
+package applock
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// This file says what encoding/json makes of the results: the objects of docs/json.md, with its keys in its order. The types whose
+// fields need no conversion have tags instead.
+
+// jsonKey is a key of an object, and a pointer to its value: one list is for writing and for reading.
+type jsonKey struct {
+	name  string
+	value any
+}
+
+// marshalKeys returns an object with these keys, in their order.
+func marshalKeys(keys []jsonKey) ([]byte, error) {
+	var object bytes.Buffer
+	encoder := json.NewEncoder(&object)
+	encoder.SetEscapeHTML(false) // json.Marshal escapes afterwards, and an encoder as it is told
+	separator := "{"
+	for _, key := range keys {
+		_, _ = fmt.Fprintf(&object, "%s%q:", separator, key.name) // a buffer takes everything
+		if err := encoder.Encode(key.value); err != nil {
+			return nil, err
+		}
+		object.Truncate(object.Len() - 1) // the encoder ends its line
+		separator = ","
+	}
+	object.WriteByte('}')
+	return object.Bytes(), nil
+}
+
+// unmarshalKeys reads those of the keys that an object has.
+func unmarshalKeys(object []byte, keys []jsonKey) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(object, &values); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		value, found := values[key.name]
+		if !found {
+			continue
+		}
+		if err := json.Unmarshal(value, key.value); err != nil {
+			return fmt.Errorf("%s: %w", key.name, err)
+		}
+	}
+	return nil
+}
+
+// jsonTime is RFC 3339, UTC, with microseconds, and null for zero.
+type jsonTime time.Time
+
+func (t jsonTime) MarshalJSON() ([]byte, error) {
+	if time.Time(t).IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000Z"))
+}
+
+func (t *jsonTime) UnmarshalJSON(text []byte) error {
+	var moment time.Time
+	if err := json.Unmarshal(text, &moment); err != nil { // null is zero
+		return err
+	}
+	*t = jsonTime(moment.UTC())
+	return nil
+}
+
+// jsonAge is how long ago something was, in whole seconds, rounded down.
+type jsonAge time.Duration
+
+func (a jsonAge) MarshalJSON() ([]byte, error) {
+	return json.Marshal(int64(time.Duration(a) / time.Second))
+}
+
+func (a *jsonAge) UnmarshalJSON(text []byte) error {
+	var seconds int64
+	err := json.Unmarshal(text, &seconds)
+	*a = jsonAge(time.Duration(seconds) * time.Second)
+	return err
+}
+
+// jsonLeft is how long something lasts, in whole seconds, rounded up.
+type jsonLeft time.Duration
+
+func (l jsonLeft) MarshalJSON() ([]byte, error) {
+	return jsonAge(time.Duration(l) + time.Second - 1).MarshalJSON()
+}
+
+func (l *jsonLeft) UnmarshalJSON(text []byte) error { return (*jsonAge)(l).UnmarshalJSON(text) }
+
+// jsonNo is "N" for true, for a column that tells the contrary.
+type jsonNo bool
+
+func (n jsonNo) MarshalJSON() ([]byte, error) {
+	if n {
+		return []byte(`"N"`), nil
+	}
+	return []byte(`"Y"`), nil
+}
+
+func (n *jsonNo) UnmarshalJSON(text []byte) error {
+	var flag string
+	err := json.Unmarshal(text, &flag)
+	*n = flag == "N"
+	return err
+}
+
+func (g *Grant) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &g.Outcome},
+		{"object_type", &g.Object.Type},
+		{"object_id", &g.Object.ID},
+		{"operator_id", &g.Owner.Operator},
+		{"department_id", &g.Owner.Department},
+		{"holder_id", &g.Owner.Operator},
+		{"holder_department_id", &g.Owner.Department},
+		{"fence", &g.Fence},
+		{"expires_ts", (*jsonTime)(&g.ExpiresAt)},
+		{"seconds_left", (*jsonLeft)(&g.Left)},
+		{"note", &g.Note},
+		{"former_holder_id", &g.From.Operator},
+		{"former_holder_department_id", &g.From.Department},
+	}
+}
+
+// MarshalJSON returns what applockctl take prints, without acquired_ts and lock_ts. Only a Take has a former holder.
+func (g Grant) MarshalJSON() ([]byte, error) { return marshalKeys(g.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (g *Grant) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, g.jsonKeys()) }
+
+func (l *Lock) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new(OutcomeHeld)},
+		{"object_type", &l.Object.Type},
+		{"object_id", &l.Object.ID},
+		{"holder_id", &l.Owner.Operator},
+		{"holder_department_id", &l.Owner.Department},
+		{"fence", &l.Fence},
+		{"acquired_ts", (*jsonTime)(&l.AcquiredAt)},
+		{"lock_ts", (*jsonTime)(&l.LockedAt)},
+		{"expires_ts", (*jsonTime)(&l.ExpiresAt)},
+		{"seconds_left", (*jsonLeft)(&l.Left)},
+		{"note", &l.Note},
+		{"ttl_seconds", (*jsonLeft)(&l.TTL)},
+	}
+}
+
+// MarshalJSON returns what applockctl list prints, without operator_id and department_id, which are empty there.
+func (l Lock) MarshalJSON() ([]byte, error) { return marshalKeys(l.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (l *Lock) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, l.jsonKeys()) }
+
+func (k *Key) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"object_type", &k.Object.Type},
+		{"object_id", &k.Object.ID},
+		{"operator_id", &k.Operator},
+		{"fence", &k.Fence},
+	}
+}
+
+// MarshalJSON returns object_type, object_id, operator_id and fence.
+func (k Key) MarshalJSON() ([]byte, error) { return marshalKeys(k.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns, and the key of a Grant.
+func (k *Key) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, k.jsonKeys()) }
+
+func (h *Holder) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"holder_id", &h.Owner.Operator},
+		{"holder_department_id", &h.Owner.Department},
+		{"fence", &h.Fence},
+		{"expires_ts", (*jsonTime)(&h.ExpiresAt)},
+		{"seconds_left", (*jsonLeft)(&h.Left)},
+		{"note", &h.Note},
+	}
+}
+
+// MarshalJSON returns the part of a refusal that tells the holder.
+func (h Holder) MarshalJSON() ([]byte, error) { return marshalKeys(h.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (h *Holder) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, h.jsonKeys()) }
+
+func (e *HeldError) jsonKeys() []jsonKey {
+	return append([]jsonKey{
+		{"outcome", new(OutcomeHeld)},
+		{"object_type", &e.Object.Type},
+		{"object_id", &e.Object.ID},
+	}, e.Holder.jsonKeys()...)
+}
+
+// MarshalJSON returns what applockctl get prints when it is refused, without who asked, acquired_ts and lock_ts.
+func (e *HeldError) MarshalJSON() ([]byte, error) { return marshalKeys(e.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (e *HeldError) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, e.jsonKeys()) }
+
+func (c *LockChange) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &c.Outcome},
+		{"object_type", &c.Object.Type},
+		{"object_id", &c.Object.ID},
+		{"holder_id", &c.Owner.Operator},
+		{"holder_department_id", &c.Owner.Department},
+		{"fence", &c.Fence},
+		{"expires_ts", (*jsonTime)(&c.ExpiresAt)},
+		{"seconds_left", (*jsonLeft)(&c.Left)},
+	}
+}
+
+// MarshalJSON returns what applockctl transfer --all and release --all print, without what the request says.
+func (c LockChange) MarshalJSON() ([]byte, error) { return marshalKeys(c.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (c *LockChange) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, c.jsonKeys()) }
+
+func (w *Waiter) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new("WAITING")},
+		{"object_type", &w.Object.Type},
+		{"object_id", &w.Object.ID},
+		{"operator_id", &w.Owner.Operator},
+		{"department_id", &w.Owner.Department},
+		{"holder_id", &w.Holder.Owner.Operator},
+		{"holder_department_id", &w.Holder.Owner.Department},
+		{"seconds_left", (*jsonLeft)(&w.Holder.Left)},
+		{"client_id", &w.Client},
+		{"since_ts", (*jsonTime)(&w.Since)},
+		{"until_ts", (*jsonTime)(&w.Until)},
+		{"waited_seconds", (*jsonAge)(&w.Waited)},
+	}
+}
+
+// MarshalJSON returns what applockctl list --waiting prints, without what is not told of the lock.
+func (w Waiter) MarshalJSON() ([]byte, error) { return marshalKeys(w.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (w *Waiter) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, w.jsonKeys()) }
+
+func (e *Event) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &e.Kind},
+		{"event_id", &e.ID},
+		{"event_ts", (*jsonTime)(&e.At)},
+		{"object_type", &e.Object.Type},
+		{"object_id", &e.Object.ID},
+		{"actor_id", &e.Actor},
+		{"db_user", &e.User},
+		{"program", &e.Program},
+		{"from_operator_id", &e.From.Operator},
+		{"from_department_id", &e.From.Department},
+		{"to_operator_id", &e.To.Operator},
+		{"to_department_id", &e.To.Department},
+		{"from_fence", &e.FromFence},
+		{"to_fence", &e.ToFence},
+		{"reason", &e.Reason},
+	}
+}
+
+// MarshalJSON returns what applockctl history prints.
+func (e Event) MarshalJSON() ([]byte, error) { return marshalKeys(e.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (e *Event) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, e.jsonKeys()) }
+
+func (n *Notice) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &n.Kind},
+		{"event_id", &n.Event},
+		{"object_type", &n.Object.Type},
+		{"object_id", &n.Object.ID},
+		{"other_operator_id", &n.Other.Operator},
+		{"other_department_id", &n.Other.Department},
+		{"event_ts", (*jsonTime)(&n.At)},
+		{"seconds_left", (*jsonLeft)(&n.Left)},
+		{"reason", &n.Reason},
+	}
+}
+
+// MarshalJSON returns what applockctl inbox prints, without safe_event_id, which the InboxPosition has.
+func (n Notice) MarshalJSON() ([]byte, error) { return marshalKeys(n.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (n *Notice) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, n.jsonKeys()) }
+
+func (s *Stats) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new("COUNTED")},
+		{"object_type", &s.ObjectType},
+		{"department_id", &s.Department},
+		{"live", &s.Live},
+		{"expired", &s.Expired},
+		{"oldest_seconds", (*jsonAge)(&s.Oldest)},
+		{"next_expiry_seconds", (*jsonLeft)(&s.NextExpiry)},
+		{"waiters", &s.Waiters},
+		{"longest_wait_seconds", (*jsonAge)(&s.LongestWait)},
+	}
+}
+
+// MarshalJSON returns what applockctl stats prints.
+func (s Stats) MarshalJSON() ([]byte, error) { return marshalKeys(s.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (s *Stats) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, s.jsonKeys()) }
+
+func (p *Policy) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new("SET")},
+		{"object_type", &p.Type},
+		{"default_ttl_seconds", (*jsonLeft)(&p.DefaultTTL)},
+		{"longest_ttl_seconds", (*jsonLeft)(&p.LongestTTL)},
+		{"take_reason_fl", (*jsonNo)(&p.TakeWithoutReason)},
+		{"history_level", &p.HistoryLevel},
+	}
+}
+
+// MarshalJSON returns what applockctl policy list prints.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	p.HistoryLevel = cmp.Or(p.HistoryLevel, HistoryChanges)
+	return marshalKeys(p.jsonKeys())
+}
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (p *Policy) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, p.jsonKeys()) }

@@ -29,7 +29,7 @@ ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapt
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
 	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.
-COMPARED := ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
+COMPARED := ./clients ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
 
 .DEFAULT_GOAL := help
 

@@ -272,6 +272,14 @@ lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is n
 generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
 	$(TOOL) sqlc generate
 
+# What the operation is called, such as extend_appl_locks.
+STEM :=
+
+.PHONY: operation
+operation: ## Begin a new operation, STEM: make its files, with TODOs, enter it in the lists, and tell what is left to do.
+	go run ./internal/build/operation '$(STEM)'
+	$(MAKE) generate
+
 .PHONY: snapshot
 snapshot: ## Freeze procedures/ into the newest procedures migration.
 	go run ./internal/build/snapshot

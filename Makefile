@@ -284,8 +284,8 @@ operation: ## Begin a new operation, STEM: make its files, with TODOs, enter it 
 snapshot: ## Freeze procedures/ into the newest procedures migration.
 	go run ./internal/build/snapshot
 
-# The tests that can rewrite what they compare with: schemas, the reference of the operations, the CLI's tree.
-GOLDEN := Golden|EqualsContract|CommandTree
+# The tests that can rewrite what they compare with: schemas, the reference of the operations, the grants, what the CLI prints.
+GOLDEN := Golden|EqualsContract|EqualThePage|^Test(CommandTree|Demo|Session|WatchView)$$
 
 .PHONY: golden
 golden: ## Rewrite the golden files and the generated documentation; review the difference.

@@ -29,7 +29,7 @@ ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapt
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
 	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.
-COMPARED := ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
+COMPARED := ./clients ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
 
 .DEFAULT_GOAL := help
 
@@ -272,12 +272,20 @@ lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is n
 generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
 	$(TOOL) sqlc generate
 
+# What the operation is called, such as extend_appl_locks.
+STEM :=
+
+.PHONY: operation
+operation: ## Begin a new operation, STEM: make its files, with TODOs, enter it in the lists, and tell what is left to do.
+	go run ./internal/build/operation '$(STEM)'
+	$(MAKE) generate
+
 .PHONY: snapshot
 snapshot: ## Freeze procedures/ into the newest procedures migration.
 	go run ./internal/build/snapshot
 
-# The tests that can rewrite what they compare with: schemas, the reference of the operations, the CLI's tree.
-GOLDEN := Golden|EqualsContract|CommandTree
+# The tests that can rewrite what they compare with: schemas, the reference of the operations, the grants, what the CLI prints.
+GOLDEN := Golden|EqualsContract|EqualThePage|^Test(CommandTree|Demo|Session|WatchView)$$
 
 .PHONY: golden
 golden: ## Rewrite the golden files and the generated documentation; review the difference.

@@ -3,16 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
-
-// update rewrites the golden files: go test ./cmd/applockctl -update.
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // result is what a run of the program leaves behind.
 type result struct {
@@ -118,11 +114,11 @@ func normalise(text string) string {
 	return fenceDigits.ReplaceAllString(text, "<fence>")
 }
 
-// golden compares with a file in testdata.
+// golden compares with a file in testdata, which APPLOCK_UPDATE_GOLDEN=1 rewrites.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -133,6 +129,6 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("differs from %s; if that is intended: go test ./cmd/applockctl -update\n--- got\n%s", path, got)
+		t.Errorf("differs from %s; if that is intended, run `make golden`\n--- got\n%s", path, got)
 	}
 }

@@ -1,5 +1,14 @@
 package db
 
+func applLockVersion() Operation {
+	return Operation{
+		Name:    "appl_lock_version",
+		Summary: "The version of the installed contract.",
+		Answers: []string{"a whole number"},
+		Version: true,
+	}
+}
+
 // ApplLockVersionResult is the answer of appl_lock_version.
 type ApplLockVersionResult struct {
 	Version int

@@ -1,5 +1,17 @@
 package db
 
+func assertApplLock() Operation {
+	return Operation{
+		Name:    "assert_appl_lock",
+		Summary: "Fail unless exactly this grant is live, and keep it so to the end of the transaction.",
+		Parameters: []Parameter{
+			objectType(), objectID(), operatorID(),
+			{"p_fence", In, Number, "the grant, 1 or greater"},
+		},
+		Answers: []string{"none: it raises `LK002`, which names the holder, unless the grant is live"},
+	}
+}
+
 // AssertApplLockParams are the IN parameters of assert_appl_lock, which has no OUT parameters: a grant
 // that is not live is an error of KindAssertion.
 type AssertApplLockParams struct {

@@ -1,5 +1,14 @@
 package db
 
+func dropApplLockPolicy() Operation {
+	return Operation{
+		Name:       "drop_appl_lock_policy",
+		Summary:    "Take back the policy of a type.",
+		Parameters: []Parameter{objectType(), policyActorID(), policyReason(), okFL(), outcome()},
+		Answers:    []string{"`Y DROPPED`: the type has no policy any more", "`N NONE`: it had none"},
+	}
+}
+
 // DropApplLockPolicyParams are the IN parameters of drop_appl_lock_policy.
 type DropApplLockPolicyParams struct {
 	ObjectType string

@@ -2,6 +2,30 @@ package db
 
 import "time"
 
+func getApplLock() Operation {
+	return Operation{
+		Name:    "get_appl_lock",
+		Summary: "Take or renew the lock on an object for one operator until it expires.",
+		Parameters: []Parameter{
+			objectType(), objectID(), operatorID(),
+			{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = as it is in a renewal, empty in a new grant"},
+			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, in a new grant those of the type's policy, else 604800 (7 days)"},
+			{"p_new_fl", In, Text, "`Y` = refuse the operator's own live grant as well, with its own name; `N`, empty or NULL = renew it"},
+			{"p_ok_fl", Out, FlagType, "`Y` or `N`"},
+			outcome(), oldOperatorID(), oldDepartmentID(),
+			{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
+			{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
+			secondsLeft(),
+			{"p_note", Out, Text, "what the holder has noted, when `HELD`; the caller's own note when `RENEWED`; else empty"},
+		},
+		Answers: []string{
+			"`Y ACQUIRED`: it was free or expired; a new grant",
+			"`Y RENEWED`: this operator held it; the same grant, and the ttl counts from now",
+			"`N HELD`: another operator holds it, or this one when p_new_fl is `Y`",
+		},
+	}
+}
+
 // GetApplLockParams are the IN parameters of get_appl_lock. An empty DepartmentID and a zero TTLSeconds are NULL: those
 // of the grant in a renewal, empty and seven days in a new grant. The names are those of the JSON by which several are handed over.
 type GetApplLockParams struct {

@@ -2,6 +2,36 @@ package db
 
 import "time"
 
+func getApplLockPermit() Operation {
+	return Operation{
+		Name:    "get_appl_lock_permit",
+		Summary: "Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.",
+		Parameters: []Parameter{
+			objectType(),
+			{"p_object_id", In, Text, "which object; with `#` and p_permits behind it, up to 255 characters"},
+			{"p_permits", In, Number, "how many may hold it at once, 1 to 1000; the same in all calls"},
+			operatorID(),
+			{"p_department_id", In, Text, "the operator's department, up to 64 characters; NULL = as it is in a renewal, empty in a new grant"},
+			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant in a renewal, in a new grant those of the type's policy, else 604800 (7 days)"},
+		},
+		Columns: []Parameter{
+			{"outcome", Out, Text, "the answer in one word"},
+			{"slot_id", Out, Text, "the object id of the slot, such as `desk#2`, for all other operations"},
+			{"operator_id", Out, Text, "who holds the slot; empty when it has become free during the call"},
+			rowDepartmentID(),
+			{"fence", Out, Number, "fencing token of the slot's grant; 0 when it has become free"},
+			{"expires_ts", Out, Timestamp, "when the slot's lock ends; NULL when it has become free"},
+			rowSecondsLeft(),
+			{"note", Out, Text, "why the slot is held; empty when nobody has said so, or when it has become free"},
+		},
+		Answers: []string{
+			"`ACQUIRED`, one row: a slot was free or expired; a new grant",
+			"`RENEWED`, one row: this operator held a slot; the same grant, and the ttl counts from now",
+			"`FULL`, one row for each slot, the soonest to expire first: others hold all of them",
+		},
+	}
+}
+
 // GetApplLockPermitParams are the IN parameters of get_appl_lock_permit. An empty DepartmentID and a zero TTLSeconds are
 // NULL: those of the grant in a renewal, empty and seven days in a new grant.
 type GetApplLockPermitParams struct {

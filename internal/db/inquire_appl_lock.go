@@ -1,5 +1,25 @@
 package db
 
+func inquireApplLock() Operation {
+	return Operation{
+		Name:    "inquire_appl_lock",
+		Summary: "Who holds an object, since when and until when.",
+		Parameters: []Parameter{
+			objectType(), objectID(),
+			okFL(),
+			{"p_operator_id", Out, Text, "the holder; empty when `N`"},
+			{"p_department_id", Out, Text, "the holder's department; empty when `N`"},
+			{"p_fence", Out, Number, "fencing token of the grant; 0 when `N`"},
+			{"p_acquired_ts", Out, Timestamp, "start of the grant; NULL when `N`"},
+			{"p_lock_ts", Out, Timestamp, "last get, renewal or transfer; NULL when `N`"},
+			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `N`"},
+			secondsLeft(),
+			{"p_note", Out, Text, "what the holder has noted; empty for nothing, and when `N`"},
+		},
+		Answers: []string{"`Y`: it is locked", "`N`: it is free or expired"},
+	}
+}
+
 // InquireApplLockParams are the IN parameters of inquire_appl_lock.
 type InquireApplLockParams struct {
 	ObjectType string

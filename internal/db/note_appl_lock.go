@@ -1,5 +1,23 @@
 package db
 
+func noteApplLock() Operation {
+	return Operation{
+		Name:    "note_appl_lock",
+		Summary: "Say why an operator holds an object, for whoever asks.",
+		Parameters: []Parameter{
+			objectType(), objectID(), operatorID(),
+			{"p_fence", In, Number, "the grant to note it on, 1 or greater; NULL = whichever grant"},
+			{"p_note", In, Text, "the note, up to 255 characters; NULL = empty, which takes it back"},
+			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
+		},
+		Answers: []string{
+			"`Y NOTED`: the operator holds it; the note lasts as long as the grant, through renewals",
+			"`N FREE`: nobody holds it",
+			"`N HELD`: another operator, or another grant than p_fence, holds it",
+		},
+	}
+}
+
 // NoteApplLockParams are the IN parameters of note_appl_lock. A zero Fence is whichever grant.
 type NoteApplLockParams struct {
 	ObjectType string

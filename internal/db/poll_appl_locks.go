@@ -1,5 +1,21 @@
 package db
 
+func pollApplLocks() Operation {
+	return Operation{
+		Name:    "poll_appl_locks",
+		Summary: "Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.",
+		Parameters: []Parameter{
+			clientID(),
+			{"p_max_rows", In, Number, "rows at the most, 1 to 10000; NULL = 1000"},
+		},
+		Columns: []Parameter{
+			rowType(), rowID(),
+			{"free_in_us", Out, Number, "microseconds until its lock ends, 0 when it is free"},
+		},
+		Answers: []string{"the objects that will be free soonest, in that order"},
+	}
+}
+
 // PollApplLocksParams are the IN parameters of poll_appl_locks.
 type PollApplLocksParams struct {
 	ClientID string

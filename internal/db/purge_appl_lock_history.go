@@ -1,5 +1,18 @@
 package db
 
+func purgeApplLockHistory() Operation {
+	return Operation{
+		Name:    "purge_appl_lock_history",
+		Summary: "Remove old events from the history.",
+		Parameters: []Parameter{
+			{"p_older_than_seconds", In, Number, "happened at least so long ago, 1 to 315360000; NULL = 34560000 (400 days)"},
+			{"p_max_rows", In, Number, "events to remove at the most, 1 to 10000; NULL = 1000"},
+			{"p_purged", Out, Number, "events removed; fewer than p_max_rows mean that none is left"},
+		},
+		Answers: []string{"the number; what tells of a purge stays for 400 days at least"},
+	}
+}
+
 // PurgeApplLockHistoryParams are the IN parameters of purge_appl_lock_history.
 type PurgeApplLockHistoryParams struct {
 	OlderThanSeconds int64

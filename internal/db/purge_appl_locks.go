@@ -1,5 +1,18 @@
 package db
 
+func purgeApplLocks() Operation {
+	return Operation{
+		Name:    "purge_appl_locks",
+		Summary: "Remove the rows of objects that have been free for long.",
+		Parameters: []Parameter{
+			{"p_older_than_seconds", In, Number, "free for at least so long, 1 to 315360000; NULL = 2592000 (30 days)"},
+			{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
+			{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
+		},
+		Answers: []string{"the number; waiters that have not been listed for so long go as well, and are not counted"},
+	}
+}
+
 // PurgeApplLocksParams are the IN parameters of purge_appl_locks.
 type PurgeApplLocksParams struct {
 	OlderThanSeconds int64

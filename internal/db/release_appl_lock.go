@@ -1,5 +1,24 @@
 package db
 
+func releaseApplLock() Operation {
+	return Operation{
+		Name:    "release_appl_lock",
+		Summary: "End the grant that an operator holds on an object.",
+		Parameters: []Parameter{
+			objectType(), objectID(), operatorID(),
+			{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
+			{"p_actor_id", In, Text, "who releases it, 1 to 64 characters; NULL = p_operator_id"},
+			reason(),
+			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
+		},
+		Answers: []string{
+			"`Y RELEASED`: the operator held it; it is free now",
+			"`Y FREE`: nobody holds it",
+			"`N HELD`: another operator, or another grant than p_fence, holds it",
+		},
+	}
+}
+
 // ReleaseApplLockParams are the IN parameters of release_appl_lock. A zero Fence is whichever grant.
 type ReleaseApplLockParams struct {
 	ObjectType string

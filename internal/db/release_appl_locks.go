@@ -1,5 +1,31 @@
 package db
 
+func releaseApplLocks() Operation {
+	return Operation{
+		Name:    "release_appl_locks",
+		Summary: "Release what an operator holds, all or of a type, page by page.",
+		Parameters: []Parameter{
+			{"p_operator_id", In, Text, "whose locks, 1 to 64 characters"},
+			onlyType(),
+			{"p_actor_id", In, Text, "who releases them, 1 to 64 characters; NULL = p_operator_id"},
+			reason(), afterType(), afterID(), maxRows(), dryRun(),
+		},
+		Columns: []Parameter{
+			rowType(), rowID(), rowOutcome(), rowOldOperatorID(), rowOldDepartmentID(),
+			{"fence", Out, Number, "fencing token of the operator's grant; 0 when `HELD` or `FREE`"},
+			{"expires_ts", Out, Timestamp, "when the lock ends; NULL when `RELEASED` or `FREE`"},
+			rowSecondsLeft(),
+		},
+		Answers: []string{
+			"a row for each lock of the page, fewer than p_max_rows are the last page",
+			"`RELEASED`: it is free now",
+			"`BUSY`: another transaction has locked it, and it is left as it was; not on Db2",
+			"`HELD`, `FREE`: it has changed hands since the page was read, and is left as it was",
+			"`WOULD_RELEASE`: nothing was done",
+		},
+	}
+}
+
 // ReleaseApplLocksParams are the IN parameters of release_appl_locks. An empty ObjectType is any; the first page starts after the
 // empty key. Its rows are ChangedLock.
 type ReleaseApplLocksParams struct {

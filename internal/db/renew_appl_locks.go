@@ -2,6 +2,30 @@ package db
 
 import "time"
 
+func renewApplLocks() Operation {
+	return Operation{
+		Name:    "renew_appl_locks",
+		Summary: "Renew many grants in one call, each by its fence.",
+		Parameters: []Parameter{
+			{"p_grants", In, Document, "up to 10000 grants, no object twice: object_type, object_id, operator_id, fence, ttl_seconds of each"},
+		},
+		Columns: []Parameter{
+			rowType(), rowID(),
+			{"outcome", Out, Text, "the answer in one word"},
+			{"old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"},
+			{"old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"},
+			{"expires_ts", Out, Timestamp, "when the lock ends: the grant's, or the holder's when `HELD`; NULL when `FREE`"},
+			rowSecondsLeft(),
+		},
+		Answers: []string{
+			"`RENEWED`: this grant is live, and lasts for its ttl from now, or as long as it did if that is longer",
+			"`HELD`: another operator or another grant holds the object",
+			"`FREE`: nobody holds it; the grant has ended",
+			"no row: another transaction is changing or asserting the lock; ask again",
+		},
+	}
+}
+
 // MaxGrants bounds how many grants one call of renew_appl_locks takes.
 const MaxGrants = 10000
 

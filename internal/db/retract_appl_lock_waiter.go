@@ -1,5 +1,14 @@
 package db
 
+func retractApplLockWaiter() Operation {
+	return Operation{
+		Name:       "retract_appl_lock_waiter",
+		Summary:    "Say that an operator does not wait for an object any more.",
+		Parameters: []Parameter{objectType(), objectID(), operatorID(), clientID()},
+		Answers:    []string{"none: the waiter is not listed any more, whether it was or not"},
+	}
+}
+
 // RetractApplLockWaiterParams are the IN parameters of retract_appl_lock_waiter. The names are those of the JSON by
 // which several are handed over.
 type RetractApplLockWaiterParams struct {

@@ -1,5 +1,22 @@
 package db
 
+func setApplLockPolicy() Operation {
+	return Operation{
+		Name:    "set_appl_lock_policy",
+		Summary: "Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.",
+		Parameters: []Parameter{
+			objectType(),
+			{"p_default_ttl_seconds", In, Number, "ttl of a new grant for which none is given, 1 to 315360000; NULL = 604800 (7 days)"},
+			{"p_longest_ttl_seconds", In, Number, "greatest ttl, 1 to 315360000, to which greater ones are cut; NULL = 315360000 (10 years)"},
+			{"p_take_reason_fl", In, Text, "`Y`: who takes a lock away from another must say why; `N`: need not; NULL = `Y`"},
+			policyActorID(), policyReason(),
+			{"p_history_level", In, Text, "what the history is told: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too; NULL = `CHANGES`"},
+			okFL(), outcome(),
+		},
+		Answers: []string{"`Y SET`: the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred"},
+	}
+}
+
 // SetApplLockPolicyParams are the IN parameters of set_appl_lock_policy. A zero number is none.
 type SetApplLockPolicyParams struct {
 	ObjectType        string

@@ -2,6 +2,32 @@ package db
 
 import "time"
 
+func takeApplLock() Operation {
+	return Operation{
+		Name:    "take_appl_lock",
+		Summary: "Take a held object from whoever holds it, for a reason.",
+		Parameters: []Parameter{
+			objectType(), objectID(),
+			{"p_operator_id", In, Text, "who takes it, 1 to 64 characters"},
+			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
+			{"p_reason", In, Text, "why, for the history and for who holds it, 1 to 255 characters; may be empty where the policy of the type says so"},
+			{"p_expected_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
+			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
+			okFL(), outcome(),
+			{"p_old_operator_id", Out, Text, "who held it, when `TAKEN` from another operator; who holds it, when `HELD`; else empty"},
+			{"p_old_department_id", Out, Text, "that operator's department; else empty"},
+			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TAKEN`"},
+			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
+			secondsLeft(),
+		},
+		Answers: []string{
+			"`Y TAKEN`: it was held, and p_operator_id holds it; a new grant, also of what p_operator_id held itself",
+			"`N HELD`: another grant than p_expected_fence holds it",
+			"`N FREE`: nobody holds it; get_appl_lock gets it",
+		},
+	}
+}
+
 // TakeApplLockParams are the IN parameters of take_appl_lock. A zero ExpectedFence is NULL: whichever grant; a zero TTLSeconds
 // is NULL: that of the grant that ends.
 type TakeApplLockParams struct {

@@ -2,6 +2,31 @@ package db
 
 import "time"
 
+func transferApplLock() Operation {
+	return Operation{
+		Name:    "transfer_appl_lock",
+		Summary: "Hand a held object from one operator to another.",
+		Parameters: []Parameter{
+			objectType(), objectID(),
+			{"p_from_operator_id", In, Text, "who holds it, 1 to 64 characters"},
+			{"p_to_operator_id", In, Text, "who shall hold it, 1 to 64 characters"},
+			{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
+			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
+			{"p_actor_id", In, Text, "who hands it over, 1 to 64 characters; NULL = unknown, and whoever loses it is told"},
+			reason(),
+			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
+			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
+			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
+			secondsLeft(),
+		},
+		Answers: []string{
+			"`Y TRANSFERRED`: the new operator holds it; a new grant",
+			"`N HELD`: somebody else than p_from_operator_id holds it",
+			"`N FREE`: nobody holds it",
+		},
+	}
+}
+
 // TransferApplLockParams are the IN parameters of transfer_appl_lock. A zero TTLSeconds is NULL: that of the grant that ends.
 type TransferApplLockParams struct {
 	ObjectType     string

@@ -2,6 +2,35 @@ package db
 
 import "time"
 
+func transferApplLocks() Operation {
+	return Operation{
+		Name:    "transfer_appl_locks",
+		Summary: "Hand over what an operator holds, all or of a type, page by page.",
+		Parameters: []Parameter{
+			{"p_from_operator_id", In, Text, "who holds them, 1 to 64 characters"},
+			onlyType(),
+			{"p_to_operator_id", In, Text, "who shall hold them, 1 to 64 characters"},
+			{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
+			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of each grant that it ends"},
+			{"p_actor_id", In, Text, "who hands them over, 1 to 64 characters; NULL = unknown, and whoever loses it is told"},
+			reason(), afterType(), afterID(), maxRows(), dryRun(),
+		},
+		Columns: []Parameter{
+			rowType(), rowID(), rowOutcome(), rowOldOperatorID(), rowOldDepartmentID(),
+			{"fence", Out, Number, "fencing token of the new grant; of the old one when `BUSY` or `WOULD_TRANSFER`; 0 when `HELD` or `FREE`"},
+			{"expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
+			rowSecondsLeft(),
+		},
+		Answers: []string{
+			"a row for each lock of the page, fewer than p_max_rows are the last page",
+			"`TRANSFERRED`: the new operator holds it; a new grant",
+			"`BUSY`: another transaction has locked it, and it is left as it was; not on Db2",
+			"`HELD`, `FREE`: it has changed hands since the page was read, and is left as it was",
+			"`WOULD_TRANSFER`: nothing was done",
+		},
+	}
+}
+
 // TransferApplLocksParams are the IN parameters of transfer_appl_locks. An empty ObjectType is any, a zero TTLSeconds is NULL:
 // that of each grant that ends. The first page starts after the empty key.
 type TransferApplLocksParams struct {

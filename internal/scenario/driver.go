@@ -9,40 +9,64 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+// driverCall is an operation through the driver.
+type driverCall func(ctx context.Context, driver db.Driver, args Args) (Answer, error)
+
+// driverCalls has those operations that the façade keeps to itself.
+func driverCalls() map[string]driverCall {
+	return map[string]driverCall{
+		"renew":    renewThroughDriver,
+		"announce": announceThroughDriver,
+		"retract":  retractThroughDriver,
+		"poll":     pollThroughDriver,
+	}
+}
+
 // Driver is the way of calling those operations that the façade keeps to itself. The arguments must be as the façade
 // checks and trims them.
 func Driver(driver db.Driver) Executor {
+	calls := driverCalls()
 	return func(ctx context.Context, operation string, args Args) (Answer, error) {
-		switch operation {
-		case "renew":
-			renewed, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: grants(args)})
-			return AnswerOrError(RenewAnswer(renewed), err)
-		case "announce":
-			return AnswerOrError(Answer{Words: []string{"ok"}}, driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{
-				ObjectType:   args["object_type"],
-				ObjectID:     args["object_id"],
-				OperatorID:   args["operator_id"],
-				DepartmentID: args["department_id"],
-				ClientID:     args["client_id"],
-				WaitSeconds:  number(args, "wait_seconds"),
-			}))
-		case "retract":
-			return AnswerOrError(Answer{Words: []string{"ok"}}, driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
-				ObjectType: args["object_type"],
-				ObjectID:   args["object_id"],
-				OperatorID: args["operator_id"],
-				ClientID:   args["client_id"],
-			}))
-		case "poll":
-			rows := number(args, "max_rows")
-			if rows == 0 {
-				rows = 1000 // what a procedure takes NULL for
-			}
-			awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: args["client_id"], MaxRows: rows})
-			return AnswerOrError(PollAnswer(awaited), err)
+		call, known := calls[operation]
+		if !known {
+			return Answer{}, fmt.Errorf("unknown operation %q", operation)
 		}
-		return Answer{}, fmt.Errorf("unknown operation %q", operation)
+		return call(ctx, driver, args)
 	}
+}
+
+func renewThroughDriver(ctx context.Context, driver db.Driver, args Args) (Answer, error) {
+	renewed, err := driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: grants(args)})
+	return AnswerOrError(RenewAnswer(renewed), err)
+}
+
+func announceThroughDriver(ctx context.Context, driver db.Driver, args Args) (Answer, error) {
+	return AnswerOrError(Answer{Words: []string{"ok"}}, driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{
+		ObjectType:   args["object_type"],
+		ObjectID:     args["object_id"],
+		OperatorID:   args["operator_id"],
+		DepartmentID: args["department_id"],
+		ClientID:     args["client_id"],
+		WaitSeconds:  number(args, "wait_seconds"),
+	}))
+}
+
+func retractThroughDriver(ctx context.Context, driver db.Driver, args Args) (Answer, error) {
+	return AnswerOrError(Answer{Words: []string{"ok"}}, driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		OperatorID: args["operator_id"],
+		ClientID:   args["client_id"],
+	}))
+}
+
+func pollThroughDriver(ctx context.Context, driver db.Driver, args Args) (Answer, error) {
+	rows := number(args, "max_rows")
+	if rows == 0 {
+		rows = 1000 // what a procedure takes NULL for
+	}
+	awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: args["client_id"], MaxRows: rows})
+	return AnswerOrError(PollAnswer(awaited), err)
 }
 
 // nth returns the name of an argument or a value of the nth grant, object or waiter: fence, fence_2, fence_3.

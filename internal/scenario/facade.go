@@ -11,63 +11,68 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+// facadeCall is an operation, or the reading of a view, through package applock.
+type facadeCall func(ctx context.Context, client *applock.Client, args Args) (Answer, error)
+
+// facadeCalls has a call for each word of a scenario.
+func facadeCalls() map[string]facadeCall {
+	return map[string]facadeCall{
+		"get":           getThroughFacade,
+		"permit":        permitThroughFacade,
+		"release":       releaseThroughFacade,
+		"inquire":       inquireThroughFacade,
+		"transfer":      transferThroughFacade,
+		"take":          takeThroughFacade,
+		"transfers":     transferAllThroughFacade,
+		"releases":      releaseAllThroughFacade,
+		"note":          noteThroughFacade,
+		"list":          listThroughFacade,
+		"purge_history": purgeHistoryThroughFacade,
+		"purge":         purgeThroughFacade,
+		"assert":        assertThroughFacade,
+		"serialize":     serializeThroughFacade,
+		"waiters":       waitersThroughFacade,
+		"stats":         statsThroughFacade,
+		"events":        eventsThroughFacade,
+		"inbox":         inboxThroughFacade,
+		"set":           setThroughFacade,
+		"drop":          dropThroughFacade,
+		"policies":      policiesThroughFacade,
+		"announce":      notOffered,
+		"retract":       notOffered,
+		"poll":          notOffered,
+		"renew":         notOffered,
+	}
+}
+
 // Facade is the way of calling through package applock. What a procedure is told with NULL, the façade
 // is told with a zero value.
 func Facade(client *applock.Client) Executor {
+	calls := facadeCalls()
 	return func(ctx context.Context, operation string, args Args) (Answer, error) {
-		switch operation {
-		case "get":
-			return getThroughFacade(ctx, client, args)
-		case "permit":
-			return permitThroughFacade(ctx, client, args)
-		case "release":
-			return releaseThroughFacade(ctx, client, args)
-		case "inquire":
-			return inquireThroughFacade(ctx, client, args)
-		case "transfer":
-			return transferThroughFacade(ctx, client, args)
-		case "take":
-			return takeThroughFacade(ctx, client, args)
-		case "transfers":
-			return transferAllThroughFacade(ctx, client, args)
-		case "releases":
-			return releaseAllThroughFacade(ctx, client, args)
-		case "note":
-			return noteThroughFacade(ctx, client, args)
-		case "list":
-			return listThroughFacade(ctx, client, args)
-		case "purge_history":
-			return purgeHistoryThroughFacade(ctx, client, args)
-		case "purge":
-			return purgeThroughFacade(ctx, client, args)
-		case "assert":
-			err := client.Assert(ctx, applock.Key{
-				Object:   object(args),
-				Operator: args["operator_id"],
-				Fence:    applock.Fence(number(args, "fence")),
-			})
-			return AnswerOrError(Answer{Words: []string{"ok"}}, err)
-		case "serialize":
-			return AnswerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, object(args)))
-		case "waiters":
-			return waitersThroughFacade(ctx, client, args)
-		case "stats":
-			return statsThroughFacade(ctx, client, args)
-		case "events":
-			return eventsThroughFacade(ctx, client, args)
-		case "inbox":
-			return inboxThroughFacade(ctx, client, args)
-		case "set":
-			return setThroughFacade(ctx, client, args)
-		case "drop":
-			return dropThroughFacade(ctx, client, args)
-		case "policies":
-			return policiesThroughFacade(ctx, client, args)
-		case "announce", "retract", "poll", "renew":
-			return Answer{}, ErrNotOffered
+		call, known := calls[operation]
+		if !known {
+			return Answer{}, fmt.Errorf("unknown operation %q", operation)
 		}
-		return Answer{}, fmt.Errorf("unknown operation %q", operation)
+		return call(ctx, client, args)
 	}
+}
+
+func notOffered(context.Context, *applock.Client, Args) (Answer, error) {
+	return Answer{}, ErrNotOffered
+}
+
+func assertThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	err := client.Assert(ctx, applock.Key{
+		Object:   object(args),
+		Operator: args["operator_id"],
+		Fence:    applock.Fence(number(args, "fence")),
+	})
+	return AnswerOrError(Answer{Words: []string{"ok"}}, err)
+}
+
+func serializeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	return AnswerOrError(Answer{Words: []string{"ok"}}, client.Serialize(ctx, object(args)))
 }
 
 func getThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {

@@ -1038,41 +1038,45 @@ DECLARE
     v_round integer;
 BEGIN
     LOOP
-        -- S1: the row.
+        -- S1: the row, and then the time. Without a row all is NULL.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
-            l.history_fl, clock_timestamp()
+            l.history_fl, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
-            v_history_fl, v_now
+            v_history_fl, v_renews, v_now
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id;
-        -- Valid arguments pass in one expression. The row vouches for what is equal in it.
-        IF (
-            (
+        -- The row vouches for its own operator. What is in an expression costs even where it is not evaluated: rare arguments have one
+        -- of their own.
+        IF p_department_id IS NOT NULL
+            OR p_new_fl IS NOT NULL
+            OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
+            OR (
                 p_operator_id = v_holder_id
-                OR p_operator_id NOT LIKE '% ' AND char_length(p_operator_id) BETWEEN 1 AND 64
-                AND p_operator_id !~ '[\x01-\x1f\x7f-\u009f]'
-            )
-            AND (
-                p_department_id IS NULL
-                OR p_department_id = v_holder_department_id
-                OR p_department_id NOT LIKE '% ' AND char_length(p_department_id) <= 64
-                AND p_department_id !~ '[\x01-\x1f\x7f-\u009f]'
-            )
-            AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
-            AND (p_new_fl IS NULL OR p_new_fl = 'Y')
-        ) IS NOT TRUE THEN
-            p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
-            p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-            p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-            IF p_department_id IS NOT NULL THEN
-                p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+                OR p_operator_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $' AND char_length(p_operator_id) <= 64
+            ) IS NOT TRUE
+        THEN
+            IF (
+                p_operator_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $'
+                AND char_length(p_operator_id) <= 64
+                AND (
+                    p_department_id IS NULL
+                    OR p_department_id !~ '[\x01-\x1f\x7f-\u009f]| $' AND char_length(p_department_id) <= 64
+                )
+                AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
+                AND (p_new_fl IS NULL OR p_new_fl = 'Y')
+            ) IS NOT TRUE THEN
+                p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
+                p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
+                p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+                IF p_department_id IS NOT NULL THEN
+                    p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
+                END IF;
+                PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
+                p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
+                CONTINUE;
             END IF;
-            PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
-            p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
-            CONTINUE;
         END IF;
-        v_renews := FOUND AND v_released_ts IS NULL AND v_expires_ts > v_now;
         IF v_renews AND (v_holder_id <> p_operator_id OR p_new_fl = 'Y') THEN
             IF v_history_fl THEN
                 PERFORM appl_lock_record(
@@ -1119,12 +1123,10 @@ BEGIN
         ELSE
             -- Nobody has checked this type and id by storing them.
             IF (
-                p_object_type NOT LIKE '% '
-                AND p_object_id NOT LIKE '% '
-                AND char_length(p_object_type) BETWEEN 1 AND 64
-                AND position(':' IN p_object_type) = 0
-                AND char_length(p_object_id) BETWEEN 1 AND 255
-                AND p_object_type || p_object_id !~ '[\x01-\x1f\x7f-\u009f]'
+                p_object_type !~ '[\x01-\x1f:\x7f-\u009f]|^$| $'
+                AND char_length(p_object_type) <= 64
+                AND p_object_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $'
+                AND char_length(p_object_id) <= 255
             ) IS NOT TRUE THEN
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);

@@ -288,11 +288,18 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 			case got.err == nil:
 				_ = l.release(l.shutdownCtx, got.grants[i]) // it ends by itself if this fails
 			case errors.Is(got.err, applock.ErrOutcomeUnknown) && claim.unique:
-				// Nobody uses this name again, so that it is no matter how late this is.
-				_ = l.releaseWithin(l.shutdownCtx, applock.Grant{Object: claim.object, Owner: claim.owner}, max(claim.term(), releaseLimit))
+				l.giveBackByName(claim)
 			}
 		}
 	})
+}
+
+// giveBackByName releases what a call may have taken that had no answer, and has that done again later, because the call may still arrive.
+// Nobody uses this name again, so that it is no matter how late this is.
+func (l *Leases) giveBackByName(claim claim) {
+	taken := applock.Grant{Object: claim.object, Owner: claim.owner}
+	_ = l.releaseWithin(l.shutdownCtx, taken, max(claim.term(), releaseLimit)) // whatever has become of it, it is done again
+	l.late.add(taken, claim.term())
 }
 
 // countUnsettled counts the calls whose effect on the objects is not yet known or undone.

@@ -25,7 +25,7 @@ func latePauses() []time.Duration {
 
 // lateTakes are calls that had no answer, and may still be on their way. One that arrives after its release takes the object for
 // nobody. So the release is repeated, whatever it found before: nobody else has the operator, and it cannot end another grant. One
-// goroutine does that while there are such calls.
+// goroutine does that while there are such calls. Those are among them whose callers had given up, and whose release has failed.
 type lateTakes struct {
 	leases *Leases
 
@@ -36,7 +36,7 @@ type lateTakes struct {
 
 // lateTake is one object of such a call.
 type lateTake struct {
-	grant applock.Grant // object and owner
+	grant applock.Grant // object and owner, and a fence if it is known
 	// due is when it is released next, and answered counts the releases so far that had an answer.
 	due      time.Time
 	answered int

@@ -142,3 +142,36 @@ func TestLateTakesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// Goal: what a call takes whose caller has given up is released, also where the release fails for longer than it is repeated at once. Method:
+// a caller who gives up before the answer, and a backend on which releases fail for eight seconds.
+func TestGivingBackGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		backend, began := fakebackend.New(), time.Now()
+		backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+			switch {
+			case call.Operation == fakebackend.Get:
+				return fakebackend.Fault{After: 2 * time.Second}
+			case call.Operation == fakebackend.Release && time.Since(began) < 8*time.Second:
+				return fakebackend.Fault{Refuse: errOutage}
+			}
+			return fakebackend.Fault{}
+		}
+		leases := lease.New(backend, lease.Config{})
+		defer mustClose(t, leases)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := leases.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("acquire: %v, want that ctx has ended", err)
+		}
+		time.Sleep(7 * time.Second)
+		if _, isHeld := backend.Holder(nightly); !isHeld {
+			t.Fatal("the object is free: this test shows nothing")
+		}
+		time.Sleep(5 * time.Second)
+		if grant, isHeld := backend.Holder(nightly); isHeld {
+			t.Errorf("%s still holds the object", grant.Owner)
+		}
+	})
+}

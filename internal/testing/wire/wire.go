@@ -70,27 +70,26 @@ func (w *Wire) connect(client net.Conn) {
 	w.ends[client], w.ends[server] = true, true
 	w.mutex.Unlock()
 	var group sync.WaitGroup
-	var isStranded atomic.Bool
+	hearer := &hearer{Conn: client}
 	group.Go(func() {
 		w.carry(server, client, func(piece []byte) bool {
 			w.Requests.Add(1)
 			late, picked := w.picks(piece)
 			if picked {
-				isStranded.Store(true)
-				w.strand(server, client, piece, late)
+				w.strand(server, hearer, piece, late)
 			}
 			return !picked
 		})
 	})
 	group.Go(func() {
-		w.carry(client, server, func([]byte) bool {
+		w.carry(hearer, server, func([]byte) bool {
 			w.mutex.Lock()
 			delay := w.delay
 			w.mutex.Unlock()
 			time.Sleep(delay)
 			return true
 		})
-		if isStranded.Load() {
+		if hearer.isCutOff.Load() {
 			w.Landed.Add(1)
 		}
 	})
@@ -111,14 +110,30 @@ func (w *Wire) picks(piece []byte) (late time.Duration, isStranded bool) {
 	return w.pick(piece)
 }
 
-// strand cuts the client off, and has the piece arrive at the server later. Its answer, which nobody hears, ends the connection.
-func (w *Wire) strand(server, client net.Conn, piece []byte, late time.Duration) {
+// hearer is a client. One that was cut off hears nothing, and the first answer to what arrived late ends the connection.
+type hearer struct {
+	net.Conn
+
+	isCutOff, hasArrived atomic.Bool
+}
+
+func (h *hearer) Write(answer []byte) (int, error) {
+	if h.isCutOff.Load() && !h.hasArrived.Load() {
+		return len(answer), nil
+	}
+	return h.Conn.Write(answer)
+}
+
+// strand cuts the client off, and has the piece arrive at the server later.
+func (w *Wire) strand(server net.Conn, client *hearer, piece []byte, late time.Duration) {
 	w.Stranded.Add(1)
-	cut(client)
+	client.isCutOff.Store(true)
+	cut(client.Conn)
 	select {
 	case <-time.After(late):
 	case <-w.ending.Done():
 	}
+	client.hasArrived.Store(true)
 	if _, err := server.Write(piece); err != nil {
 		_ = server.Close()
 	}

@@ -165,7 +165,7 @@ func TestGivingBackGoesOn(t *testing.T) {
 		if _, err := leases.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("acquire: %v, want that ctx has ended", err)
 		}
-		time.Sleep(7 * time.Second)
+		time.Sleep(6 * time.Second)
 		if _, isHeld := backend.Holder(nightly); !isHeld {
 			t.Fatal("the object is free: this test shows nothing")
 		}

@@ -141,13 +141,16 @@ SOAK_LEASES := 2000
 # Leases and waiters of one process, and who is busy beside them.
 SOAK_MANY := 10000
 SOAK_CALLERS := 64
+# Calls that are cancelled and broken on each backend.
+SOAK_CALLS := 100000
 
 .PHONY: soak
 soak: ## Hold leases on every backend, while processes are killed and connections cut, and many of them: 90 minutes.
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) \
-		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) $(WITH_SERVERS) \
+		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) $(WITH_SERVERS) \
 		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
-	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=1h -run='^TestFaults' .
+	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) \
+		go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=2h -run='^Test(Faults|LateTakes)' .
 
 # Of each product; all run at the same time. A seed repeats what a run has drawn, as far as the machine lets it.
 FAULT_MINUTES := 0.25

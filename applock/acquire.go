@@ -14,8 +14,10 @@ type AcquireRequest struct {
 	// one client its calls take turns, but from elsewhere it takes over what it holds, such as the grant of its crashed
 	// predecessor. The predecessor's lease is lost then, and the new one has a fence of its own. A call that fails with
 	// ErrOutcomeUnknown, or that ctx ends, may leave a lock, for the operator's next one to take over; where it arrives late, it may
-	// take over from that, whose lease is lost then, and only its fence tells. Re-entering needs no owner, and
-	// naming another one is refused.
+	// take over from that, whose lease is lost then, and only its fence tells. It may also arrive after a later call was answered, or was
+	// released, and leave its lock then. Without an operator the client releases what a call without an answer may have taken: at
+	// once, and again after 1, 5 and 15 s, because the call may arrive late. Re-entering needs no owner, and naming another one
+	// is refused.
 	Owner Owner
 	// MaxHold is how long the lease lasts at the most. It must be given. Re-entering neither shortens nor extends it;
 	// Lease.Renew begins it anew.
@@ -94,7 +96,7 @@ func tooShort(argument string, value, shortest time.Duration) error {
 // the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
 // released. Otherwise those who wait in one process are served in the order of their calls.
 //
-// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind, and the error
+// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind but for what AcquireRequest.Owner says, and the error
 // is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld), too.
 func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()

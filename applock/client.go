@@ -39,7 +39,8 @@ type engine interface {
 
 // Close releases the leases that are left and closes what was opened for the client, but no pool that was handed to it.
 // Operations that begin later return ErrClosed. It takes 5 s at the most: connections to a server that does not answer may
-// take longer to end, which the error says.
+// take longer to end, which the error says. An acquisition without an answer (ErrOutcomeUnknown) that arrives at the server after Close stays
+// locked until it expires.
 func (c *Client) Close() error {
 	limit := time.After(closeLimit)
 	var leasesErr error

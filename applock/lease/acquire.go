@@ -286,13 +286,28 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 		for i, claim := range claims {
 			switch {
 			case got.err == nil:
-				_ = l.release(l.shutdownCtx, got.grants[i]) // it ends by itself if this fails
+				l.giveBackGrant(claim, got.grants[i])
 			case errors.Is(got.err, applock.ErrOutcomeUnknown) && claim.unique:
-				// Nobody uses this name again, so that it is no matter how late this is.
-				_ = l.releaseWithin(l.shutdownCtx, applock.Grant{Object: claim.object, Owner: claim.owner}, max(claim.term(), releaseLimit))
+				l.giveBackByName(claim)
 			}
 		}
 	})
+}
+
+// giveBackGrant releases what a call has taken. Where that fails for as long as it is repeated, it is done again later, unless a later grant
+// may have the same name: a backend without fences would take that for this one.
+func (l *Leases) giveBackGrant(claim claim, grant applock.Grant) {
+	if err := l.release(l.shutdownCtx, grant); err != nil && !isGone(err) && claim.unique {
+		l.late.add(grant, claim.term())
+	}
+}
+
+// giveBackByName releases what a call may have taken that had no answer, and has that done again later, because the call may still arrive.
+// Nobody uses this name again, so that it is no matter how late this is.
+func (l *Leases) giveBackByName(claim claim) {
+	taken := applock.Grant{Object: claim.object, Owner: claim.owner}
+	_ = l.releaseWithin(l.shutdownCtx, taken, max(claim.term(), releaseLimit)) // whatever has become of it, it is done again
+	l.late.add(taken, claim.term())
 }
 
 // countUnsettled counts the calls whose effect on the objects is not yet known or undone.

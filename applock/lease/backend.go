@@ -22,8 +22,9 @@ import (
 //     crashed predecessor, is over in the same moment.
 //  5. Where grants have fences, a later grant of an object has a greater one, for ever. Where they have none, the fence is
 //     0, and something else must keep the backend from releasing or renewing a later grant of the same operator.
-//  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release without a
-//     fence.
+//  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release of a grant that has an
+//     object, an owner, and nothing else. The call may still arrive: so this Release comes several times, and each time has to look. Do not
+//     send a Get twice by yourself: of two that were sent the first may arrive after the release.
 //  7. A call that nothing came of, because others were changing the object at this moment, is ErrBusy, and one that reached
 //     nobody is ErrUnreachable: who waits goes on waiting.
 //  8. A backend whose objects other programs can take is a [Poller]. One that sends messages is a [Notifier], too. One that

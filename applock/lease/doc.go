@@ -33,7 +33,8 @@
 //
 // What is bound to which grant. Renewing, releasing and transferring name the fence of one grant (or what takes its place
 // in a backend without fences), so that a late call never touches a successor's. Only one call at a time changes a grant from
-// here. A given operator that takes what it has from elsewhere begins a new grant, which ends the former one. A release without a fence is made only for a get that may have had an effect, by an operator that nobody else has.
+// here. A given operator that takes what it has from elsewhere begins a new grant, which ends the former one. A release without a fence
+// is made only for a get without an answer, by an operator that nobody else has. It cannot end another grant, however late or often it is made.
 //
 // Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
 // when the object is released here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
@@ -48,9 +49,14 @@
 // What happens on each failure:
 //
 //   - The caller's context ends during a get: the caller leaves at once. The call is not broken off; what it takes is given
-//     back, and until then it is nobody's turn here.
-//   - A get has no answer ([applock.ErrOutcomeUnknown]): with an operator that nobody else has, the object is released; with a given
-//     one a lock may stay, for the next call of that operator to take over.
+//     back, and until then, or for 5 s, it is nobody's turn here. With an operator that nobody else has, a release that fails for so long is
+//     repeated as after a get without an answer.
+//   - A get has no answer ([applock.ErrOutcomeUnknown]), and may still arrive at the backend, also after its release. With an operator that
+//     nobody else has, the object is released at once, and in the background again after 1, 5 and 15 s, whatever the release before found.
+//     So a get that arrives within 15 s is undone by the next of these releases. Until then it refuses others like any holder; a release that ends it
+//     wakes the first waiter here. A get that arrives later keeps the object until its lock expires. The caller waits for none of the releases.
+//     One that has no answer itself is repeated. At most 50,000 gets are kept for this; beyond that the oldest are dropped.
+//     With a given operator nothing is released: a lock may stay, for the next call of that operator to take over.
 //   - The answer to a get comes when the trust is over already: the grant is given back and asked for again. Who meets nothing else for
 //     30 s is told so.
 //   - A renewal fails, is passed over, or has no answer for a ninth of the TTL: that is no loss. It is tried again, a ninth of the
@@ -70,5 +76,6 @@
 //   - The time is up: [applock.ErrHeld] if somebody was seen to hold the object, here or by an answer; else what the last answer was; and
 //     else, when there was none, [applock.ErrUnreachable] or the cause of the caller's context. An outage is never ErrHeld.
 //   - [Leases.Close]: who waits gets [applock.ErrClosed], leases are lost with that cause and released. What the backend does not answer
-//     within 5 s stays until it expires, and the error of Close says so.
+//     within 5 s stays until it expires, and the error of Close says so. What a get without an answer may have taken is released
+//     once more. If that get arrives after Close, its lock stays until it expires, and no error says so.
 package lease

@@ -10,6 +10,21 @@ import (
 // ErrTooLate is errTooLate.
 var ErrTooLate = errTooLate
 
+// MostLateTakes is mostLateTakes.
+const MostLateTakes = mostLateTakes
+
+// LateTakes returns how many calls without an answer are to be released again.
+func (l *Leases) LateTakes() int {
+	l.late.mutex.Lock()
+	defer l.late.mutex.Unlock()
+	return len(l.late.takes)
+}
+
+// AddLateTake has an object released as after a call without an answer.
+func (l *Leases) AddLateTake(object applock.Object) {
+	l.late.add(applock.Grant{Object: object, Owner: applock.Owner{Operator: uniqueName()}}, time.Hour)
+}
+
 // SetRandom has the polls come at times that a test repeats.
 func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
 

@@ -29,6 +29,7 @@ type Leases struct {
 	checkIdle time.Duration
 	waiters   *hub
 	lister    *lister // nil where the backend does not list who waits
+	late      *lateTakes
 
 	// stopped ends when Close begins, and with it what waits or renews.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
@@ -90,6 +91,7 @@ func New(backend Backend, config Config) *Leases {
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
 	_, leases.isShared = backend.(Poller)
 	leases.waiters = newHub(leases)
+	leases.late = &lateTakes{leases: leases}
 	if announcer, ok := backend.(Announcer); ok {
 		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}
 	}
@@ -129,7 +131,8 @@ func (l *Leases) watchClocks() {
 // after 5 s.
 //
 // The error says which objects could not be released, and so stay locked until they expire, and what became of closing the
-// backend. Further calls wait for the first one and return the same.
+// backend. What a call without an answer may have taken is released once more. If the call arrives after Close, its lock stays until it expires,
+// which no error says. Further calls wait for the first one and return the same.
 func (l *Leases) Close() error {
 	open, first := l.markClosed()
 	if !first {
@@ -275,7 +278,7 @@ func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit t
 		case <-time.After(pause):
 		}
 		if ctx.Err() != nil || time.Since(began) > releaseLimit && !isOutage(err) {
-			l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was not released and stays locked until it expires",
+			l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was not released and may stay locked until it expires",
 				slog.String("object", grant.Object.String()), slog.Any("error", err))
 			return err
 		}

@@ -20,13 +20,14 @@ type mutant struct{ file, is, becomes, by string }
 func TestSchedulesCatchMutants(t *testing.T) {
 	t.Parallel()
 	for name, mutant := range map[string]mutant{
-		"GrantByTheServersClock":   {file: "hold.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(grant.ExpiresAt.Add(-term), term)\n"},
-		"RenewalByTheServersClock": {file: "changes.go", is: "\th.trust(asked, term)\n", becomes: "\th.trust(answer.ExpiresAt.Add(-term), term)\n"},
-		"TrustFromTheAnswerOn":     {file: "hold.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(h.began, term)\n"},
-		"TrustForTooLong":          {file: "hold.go", is: "return term - min(term/10, maxMargin)", becomes: "return term + min(term/10, maxMargin)"},
-		"LostIsRenewed":            {file: "renewal.go", is: "\tcase answer.Lost != nil:\n", becomes: "\tcase answer.Lost != nil && l == nil:\n"},
-		"UnknownTakeIsForgotten":   {file: "acquire.go", is: "\t\tif errors.Is(got.err, applock.ErrOutcomeUnknown) {\n", becomes: "\t\tif errors.Is(got.err, applock.ErrOutcomeUnknown) && l == nil {\n"},
-		"OutageEndsAWait":          {file: "wait.go", is: " || isBusy(err) || isOutage(err) }\n", becomes: " || isBusy(err) }\n", by: "TestGetWaitsThroughAnOutage"},
+		"GrantByTheServersClock":    {file: "hold.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(grant.ExpiresAt.Add(-term), term)\n"},
+		"RenewalByTheServersClock":  {file: "changes.go", is: "\th.trust(asked, term)\n", becomes: "\th.trust(answer.ExpiresAt.Add(-term), term)\n"},
+		"TrustFromTheAnswerOn":      {file: "hold.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(h.began, term)\n"},
+		"TrustForTooLong":           {file: "hold.go", is: "return term - min(term/10, maxMargin)", becomes: "return term + min(term/10, maxMargin)"},
+		"LostIsRenewed":             {file: "renewal.go", is: "\tcase answer.Lost != nil:\n", becomes: "\tcase answer.Lost != nil && l == nil:\n"},
+		"UnknownTakeIsForgotten":    {file: "acquire.go", is: "\t\tif errors.Is(got.err, applock.ErrOutcomeUnknown) {\n", becomes: "\t\tif errors.Is(got.err, applock.ErrOutcomeUnknown) && l == nil {\n"},
+		"UnknownTakeIsReleasedOnce": {file: "acquire.go", is: "\tl.late.add(taken, claim.term())\n", becomes: ""},
+		"OutageEndsAWait":           {file: "wait.go", is: " || isBusy(err) || isOutage(err) }\n", becomes: " || isBusy(err) }\n", by: "TestGetWaitsThroughAnOutage"},
 		"UnknownRenewalIsRenewed": {
 			file: "renewal.go", is: "\tif err != nil {\n\t\treturn err\n\t}\n\tterms := make",
 			becomes: "\tif err != nil {\n\t\tfor _, renewal := range batch.renewals {\n\t\t\tanswers = append(answers, Renewed{Object: renewal.Grant.Object})\n\t\t}\n\t}\n\tterms := make",

@@ -29,6 +29,10 @@ const (
 	calm = time.Minute
 	// shortestHold is the shortest MaxHold that is allowed.
 	shortestHold = 100 * time.Millisecond
+	// allGone is after what time nothing is held that nobody holds, and longestStray how late a call arrives at the most: before the last
+	// release of what it may have taken.
+	allGone      = 20 * time.Second
+	longestStray = 14 * time.Second
 	// longestHold is the longest MaxHold of an actor.
 	longestHold = 5 * time.Minute
 	// mostCalls is some three times what the busiest of 6,000 schedules took.
@@ -44,11 +48,12 @@ const (
 //   - each caller gets its lease, or is told why not; nobody waits for an object that stays free, and nobody is told that
 //     it is held;
 //   - nobody besieges the backend: a schedule takes a few hundred calls at most to acquire and release;
-//   - in the end nothing is held, nobody is listed as waiting, and no goroutine is left.
+//   - 20 s after the last one nothing is held, also where a call that takes has arrived after its release, and in the end nobody is listed
+//     as waiting, and no goroutine is left.
 //
 // Method: random schedules in virtual time, thousands of them, each made from its seed: several actors in one to three
-// programs on a few objects, cancelled at any moment, over a backend that is slow, loses, doubles and refuses answers and
-// fails for a while. The name of a failing test has its seed. APPLOCK_SCHEDULES=1234 runs that one alone, and
+// programs on a few objects, cancelled at any moment, over a backend that is slow, loses, doubles and refuses answers,
+// has calls arrive after all of which nothing was known, and fails for a while. The name of a failing test has its seed. APPLOCK_SCHEDULES=1234 runs that one alone, and
 // APPLOCK_SCHEDULES=0:100000 that many. A seed repeats all times and decisions; what happens in the same nanosecond is ordered
 // by the scheduler of Go.
 func TestSchedules(t *testing.T) {
@@ -142,8 +147,12 @@ type weather struct {
 	latency                                       time.Duration
 	losing, doubling, refusing, passing, lateness int // percent of the calls
 	late                                          time.Duration
-	deaf, ghosts                                  bool
-	outages                                       []span
+	// straying is how many calls in a hundred arrive after their callers have been told that nothing is known of them, strayFor how much
+	// later at the most.
+	straying     int
+	strayFor     time.Duration
+	deaf, ghosts bool
+	outages      []span
 	// losses is true where a supervisor ends grants.
 	losses bool
 	// restarts and steps are when the server is restarted, and its clock is set.
@@ -185,6 +194,14 @@ func (w weather) withServer(c chance) weather {
 	return w
 }
 
+// withStrays adds calls that arrive late, by decisions of its own as well.
+func (w weather) withStrays(c chance) weather {
+	if c.hits(40) {
+		w.straying, w.strayFor = 1+c.IntN(20), oneOf(c, 50*time.Millisecond, time.Second, 5*time.Second, longestStray)
+	}
+	return w
+}
+
 // setBack is by how much longer a grant may last than it was to.
 func (w weather) setBack() time.Duration {
 	var back time.Duration
@@ -204,10 +221,13 @@ func (w weather) isHarsh() bool {
 
 // isFair reports whether no call fails, and none takes long.
 func (w weather) isFair() bool {
-	return !w.isHarsh() && w.losing+w.doubling+w.refusing+w.passing+len(w.restarts) == 0 && !w.endsGrants()
+	return !w.isHarsh() && w.losing+w.doubling+w.refusing+w.passing+w.straying+len(w.restarts) == 0 && !w.endsGrants()
 }
 
 var errOutage = errors.New("connection refused")
+
+// actorPrefix is what the given operators begin with.
+const actorPrefix = "actor-"
 
 // schedule is one run.
 type schedule struct {
@@ -229,11 +249,16 @@ type schedule struct {
 	// ended are the grants that a supervisor has ended, or that are transferred, and start is when each began.
 	ended map[applock.Fence]bool
 	start map[applock.Fence]time.Time
+	// last are the last grants of the objects.
+	last map[applock.Object]applock.Grant
 	// seized is when a supervisor ended a grant.
 	seized map[applock.Fence]time.Time
 	// excused are given operators one of whose calls may have left a lock, for the next one to re-enter, and those who were
 	// handed a lock by a transfer.
 	excused map[string]bool
+	// strayed are the operators of calls that arrived late, and closed is when a program was closed before the end.
+	strayed map[string]bool
+	closed  time.Time
 	// letGo is when leases were released to the end, by their program and operator; zero until then.
 	letGo map[ownHolder]time.Time
 }
@@ -257,9 +282,9 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	t.Helper()
 	c := newChance(seed, "schedule")
 	s := &schedule{
-		t: t, seed: seed, weather: newWeather(c).withServer(newChance(seed, "server")), backend: fakebackend.New(), began: time.Now(),
+		t: t, seed: seed, weather: newWeather(c).withServer(newChance(seed, "server")).withStrays(newChance(seed, "strays")), backend: fakebackend.New(), began: time.Now(),
 		live: map[applock.Lease]struct{}{}, ended: map[applock.Fence]bool{}, start: map[applock.Fence]time.Time{}, seized: map[applock.Fence]time.Time{}, excused: map[string]bool{},
-		letGo: map[ownHolder]time.Time{},
+		letGo: map[ownHolder]time.Time{}, strayed: map[string]bool{}, last: map[applock.Object]applock.Grant{},
 	}
 	for id := range 1 + c.IntN(3) {
 		s.objects = append(s.objects, account(id))
@@ -317,23 +342,39 @@ func (s *schedule) fault(_ context.Context, call fakebackend.Call) fakebackend.F
 	case c.hits(w.passing):
 		fault.PassOver = true
 	}
+	if strays := newChance(s.seed, fmt.Sprint("stray", call.Operation, call.Object, since)); fault.Refuse == nil && strays.hits(w.straying) {
+		fault.Stray = strays.upTo(w.strayFor)
+		s.noteStray(call)
+	}
 	if c.hits(w.lateness) {
 		*oneOf(c, &fault.Before, &fault.After) = c.upTo(w.late)
 	}
 	return fault
 }
 
+// noteStray notes by whose name something may be taken after all. A given operator may have that again, so that nobody releases it.
+func (s *schedule) noteStray(call fakebackend.Call) {
+	if call.Operation != fakebackend.Get && call.Operation != fakebackend.GetAll {
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.strayed[call.Owner.Operator] = true
+	if strings.HasPrefix(call.Owner.Operator, actorPrefix) {
+		s.excused[call.Owner.Operator] = true
+	}
+}
+
 // granted is called in the moment in which a grant begins: nobody may trust a former one.
 func (s *schedule) granted(grant applock.Grant, sent time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.start[grant.Fence] = time.Now()
+	if former := s.last[grant.Object]; former.Owner.Operator == grant.Owner.Operator && sent.Before(s.start[former.Fence]) {
+		s.ended[former.Fence] = true // by an earlier call of the operator itself, which was given up, and arrives now
+	}
+	s.start[grant.Fence], s.last[grant.Object] = time.Now(), grant
 	for lease := range s.live {
 		if lease.Object() != grant.Object || s.ended[lease.Fence()] {
-			continue
-		}
-		if grant.Owner.Operator == lease.Owner().Operator && sent.Before(s.start[lease.Fence()]) {
-			s.ended[lease.Fence()] = true // by an earlier call of the operator itself, which was given up, and arrives now
 			continue
 		}
 		if left := time.Until(lease.Deadline()); lease.Context().Err() == nil && left > 0 {
@@ -357,7 +398,7 @@ func (s *schedule) run() {
 		supervisor.Go(func() { at(ctx, step.at, func() { s.step(step.by) }) })
 	}
 	for n := range 2 + c.IntN(6) {
-		a := &actor{schedule: s, chance: newChance(s.seed, fmt.Sprint("actor", n)), name: fmt.Sprintf("actor-%d", n), program: c.IntN(len(s.leases))}
+		a := &actor{schedule: s, chance: newChance(s.seed, fmt.Sprint("actor", n)), name: actorPrefix + strconv.Itoa(n), program: c.IntN(len(s.leases))}
 		actors.Go(a.act)
 	}
 	if c.hits(15) { // a program ends while others are at it
@@ -365,6 +406,9 @@ func (s *schedule) run() {
 		moment := c.upTo(time.Minute)
 		actors.Go(func() {
 			time.Sleep(moment)
+			s.mutex.Lock()
+			s.closed = time.Now()
+			s.mutex.Unlock()
 			s.close(closing)
 		})
 	}
@@ -374,7 +418,6 @@ func (s *schedule) run() {
 	s.mutex.Lock()
 	s.calm = true
 	s.mutex.Unlock()
-	time.Sleep(calm)
 	s.checkNothingLeft()
 	for _, leases := range s.leases {
 		s.close(leases)
@@ -446,17 +489,41 @@ func (s *schedule) step(by time.Duration) {
 
 // checkNothingLeft looks at the backend when all actors have released what they had.
 func (s *schedule) checkNothingLeft() {
+	time.Sleep(allGone)
+	if !s.weather.isHarsh() {
+		s.checkNothingHeld()
+	}
+	time.Sleep(calm - allGone)
 	if n := s.backend.Waiting(); n > 0 && !s.weather.isHarsh() {
 		s.t.Errorf("%d are listed as waiting in the end", n)
 	}
+	s.checkNoStrays()
 	if s.weather.isHarsh() {
 		time.Sleep(longestHold + s.weather.setBack())
 	}
+	s.checkNothingHeld()
+}
+
+func (s *schedule) checkNothingHeld() {
 	for _, grant := range s.backend.Held() {
-		if !s.excused[grant.Owner.Operator] {
+		if !s.excused[grant.Owner.Operator] && !s.isOfClosed(grant) {
 			s.t.Errorf("%s is held by %s in the end", grant.Object, grant.Owner)
 		}
 	}
+}
+
+// checkNoStrays looks for what was taken by calls that arrived late. Their releases go on through an outage.
+func (s *schedule) checkNoStrays() {
+	for _, grant := range s.backend.Held() {
+		if s.strayed[grant.Owner.Operator] && !s.excused[grant.Owner.Operator] && !s.isOfClosed(grant) {
+			s.t.Errorf("%s is held by %s, whose call came late, in the end", grant.Object, grant.Owner)
+		}
+	}
+}
+
+// isOfClosed reports whether a call may have come so late that its program had been closed by then: nobody is left to release what it took.
+func (s *schedule) isOfClosed(grant applock.Grant) bool {
+	return s.strayed[grant.Owner.Operator] && !s.closed.IsZero() && s.start[grant.Fence].After(s.closed)
 }
 
 // checkOrder compares all pairs of waits on one object in one program.

@@ -104,11 +104,12 @@ func newBackend(config Config) *backend {
 	return &backend{
 		client:    config.Client,
 		locker:    bsm.New(config.Client),
+		taker:     bsm.New(sentOnce{Scripter: config.Client, client: config.Client}),
+		once:      sentOnce{Scripter: config.Client, client: config.Client},
 		release:   redis.NewScript(releaseScript),
 		takeover:  redis.NewScript(takeOverScript),
 		namespace: config.Namespace,
 		locks:     map[claim]*bsm.Lock{},
-		unknown:   map[claim]bool{},
 	}
 }
 
@@ -117,14 +118,14 @@ func newBackend(config Config) *backend {
 type backend struct {
 	client    redis.UniversalClient
 	locker    *bsm.Client
+	taker     *bsm.Client
+	once      sentOnce
 	release   *redis.Script
 	takeover  *redis.Script
 	namespace string
 
 	mutex sync.Mutex
 	locks map[claim]*bsm.Lock
-	// unknown are those whose Get had no answer. A Release of any other grant that is not in locks has nothing to do.
-	unknown map[claim]bool
 }
 
 // claim is what a grant on a backend without fences is known by.
@@ -259,28 +260,19 @@ func (b *backend) Get(
 
 // obtain takes a free object, or takes it once more if it has this very value.
 func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) error {
-	lock, err := b.locker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
+	lock, err := b.taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
 	switch {
 	case err == nil:
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
-		of := claimOf(grant)
-		b.locks[of] = lock
-		delete(b.unknown, of)
+		lock.Client = b.locker
+		b.locks[claimOf(grant)] = lock
 		return nil
 	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err):
 		return err
 	case isUnsent(err):
 		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
-	return b.unanswered(grant, err)
-}
-
-// unanswered notes that the grant may have been given.
-func (b *backend) unanswered(grant applock.Grant, err error) error {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	b.unknown[claimOf(grant)] = true
 	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
 }
 
@@ -311,20 +303,7 @@ func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string
 	case isUnsent(err):
 		return present, false, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
-	return present, false, b.unanswered(grant, err)
-}
-
-// adopt makes a grant of an operator, whose Get had no answer, this backend's, and reports whether there was one.
-func (b *backend) adopt(ctx context.Context, grant applock.Grant, ttl time.Duration) (bool, error) {
-	present, own, err := b.ownState(ctx, grant)
-	if err != nil || !own {
-		return false, err
-	}
-	err = b.obtain(ctx, grant, present.value, ttl)
-	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
-		return false, nil
-	}
-	return err == nil, err
+	return present, false, fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
 }
 
 // ownState returns what is there, and whether it is the operator's.
@@ -357,28 +336,32 @@ func wholeMilliseconds(ttl time.Duration) time.Duration {
 func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	lock, mayBe := b.lockOf(grant)
-	if lock == nil && !mayBe {
+	if lock := b.lockOf(grant); lock != nil {
+		err := b.releaseValue(ctx, grant.Object, lock.Token())
+		if err == nil || errors.Is(err, errGone) {
+			b.forget(grant, lock)
+		}
+		return err
+	}
+	if isAnswered := grant != (applock.Grant{Object: grant.Object, Owner: grant.Owner}); isAnswered {
 		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
 	}
-	if lock == nil {
-		found, err := b.adopt(ctx, grant, callLimit)
-		if err != nil {
-			return err
-		}
-		if !found {
-			b.forget(grant, nil)
-			return applock.ErrNotHeld
-		}
-		lock, _ = b.lockOf(grant)
-	}
-	released, err := b.release.Run(
-		ctx, b.client, []string{lock.Key()}, lock.Token(), b.channel(), grant.Object.String(),
-	).Bool()
+	present, own, err := b.ownState(ctx, grant)
 	if err != nil {
 		return err
 	}
-	b.forget(grant, lock)
+	if !own {
+		return applock.ErrNotHeld
+	}
+	return b.releaseValue(ctx, grant.Object, present.value)
+}
+
+// releaseValue deletes the key of an object if it has this value.
+func (b *backend) releaseValue(ctx context.Context, object applock.Object, value string) error {
+	released, err := b.release.Run(ctx, b.once, []string{b.key(object)}, value, b.channel(), object.String()).Bool()
+	if err != nil {
+		return err
+	}
 	if !released {
 		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
 	}
@@ -387,12 +370,11 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 
 var errGone = errors.New("the key has expired or was deleted")
 
-// lockOf returns the lock of a grant, nil where there is none, and whether there may be one that is not known.
-func (b *backend) lockOf(grant applock.Grant) (lock *bsm.Lock, mayBe bool) {
+// lockOf returns the lock of a grant, nil where there is none.
+func (b *backend) lockOf(grant applock.Grant) *bsm.Lock {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	of := claimOf(grant)
-	return b.locks[of], b.unknown[of]
+	return b.locks[claimOf(grant)]
 }
 
 // forget forgets the lock, unless there is a later one.
@@ -402,7 +384,6 @@ func (b *backend) forget(grant applock.Grant, lock *bsm.Lock) {
 	of := claimOf(grant)
 	if b.locks[of] == lock {
 		delete(b.locks, of)
-		delete(b.unknown, of)
 	}
 }
 
@@ -429,7 +410,7 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []
 	var group sync.WaitGroup
 	for i, renewal := range renewals {
 		present := states[i]
-		lock, _ := b.lockOf(renewal.Grant)
+		lock := b.lockOf(renewal.Grant)
 		switch {
 		case lock == nil || !present.found || present.value != lock.Token():
 			results[i] = &lease.Renewed{Object: renewal.Grant.Object, Lost: lossOf(renewal.Grant, present)}

@@ -23,7 +23,14 @@ type Wire struct {
 	silent chan struct{} // not nil while it carries nothing; closed when it does again
 	delay  time.Duration // of what the server answers
 	ends   map[net.Conn]bool
+	// pick says which pieces are stranded; nil for none.
+	pick Pick
+	// Stranded counts the pieces that were, and Landed those of them that the server has answered or refused.
+	Stranded, Landed atomic.Int64
 }
+
+// Pick says of a piece that a client sends whether it is stranded, and for how long.
+type Pick func(piece []byte) (late time.Duration, isStranded bool)
 
 // New begins to listen, until the test ends.
 func New(t testing.TB, server string) *Wire {
@@ -63,14 +70,28 @@ func (w *Wire) connect(client net.Conn) {
 	w.ends[client], w.ends[server] = true, true
 	w.mutex.Unlock()
 	var group sync.WaitGroup
-	group.Go(func() { w.carry(server, client, func() { w.Requests.Add(1) }) })
+	hearer := &hearer{Conn: client}
 	group.Go(func() {
-		w.carry(client, server, func() {
+		w.carry(server, client, func(piece []byte) bool {
+			w.Requests.Add(1)
+			late, picked := w.picks(piece)
+			if picked {
+				w.strand(server, hearer, piece, late)
+			}
+			return !picked
+		})
+	})
+	group.Go(func() {
+		w.carry(hearer, server, func([]byte) bool {
 			w.mutex.Lock()
 			delay := w.delay
 			w.mutex.Unlock()
 			time.Sleep(delay)
+			return true
 		})
+		if hearer.isCutOff.Load() {
+			w.Landed.Add(1)
+		}
 	})
 	group.Wait()
 	w.mutex.Lock()
@@ -79,14 +100,60 @@ func (w *Wire) connect(client net.Conn) {
 	w.mutex.Unlock()
 }
 
-// carry carries one direction until either end closes, and closes both then.
-func (w *Wire) carry(to, from net.Conn, each func()) {
-	defer func() { _, _ = to.Close(), from.Close() }()
+// picks asks whether a piece is stranded.
+func (w *Wire) picks(piece []byte) (late time.Duration, isStranded bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.pick == nil {
+		return 0, false
+	}
+	return w.pick(piece)
+}
+
+// hearer is a client. One that was cut off hears nothing, and the first answer to what arrived late ends the connection.
+type hearer struct {
+	net.Conn
+
+	isCutOff, hasArrived atomic.Bool
+}
+
+func (h *hearer) Write(answer []byte) (int, error) {
+	if h.isCutOff.Load() && !h.hasArrived.Load() {
+		return len(answer), nil
+	}
+	return h.Conn.Write(answer)
+}
+
+// strand cuts the client off, and has the piece arrive at the server later.
+func (w *Wire) strand(server net.Conn, client *hearer, piece []byte, late time.Duration) {
+	w.Stranded.Add(1)
+	client.isCutOff.Store(true)
+	cut(client.Conn)
+	select {
+	case <-time.After(late):
+	case <-w.ending.Done():
+	}
+	client.hasArrived.Store(true)
+	if _, err := server.Write(piece); err != nil {
+		_ = server.Close()
+	}
+}
+
+// carry carries one direction until either end closes, and closes both then, or until each has taken a piece over.
+func (w *Wire) carry(to, from net.Conn, each func(piece []byte) bool) {
+	isOver := true
+	defer func() {
+		if isOver {
+			_, _ = to.Close(), from.Close()
+		}
+	}()
 	buffer := make([]byte, 64*1024)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			each()
+			if isOver = each(buffer[:n]); !isOver {
+				return
+			}
 			w.await()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
@@ -134,14 +201,27 @@ func (w *Wire) Slow(delay time.Duration) {
 	w.delay = delay
 }
 
+// Strand has the pieces that pick names arrive at the server late, while their clients are cut off at once: they do not know what has become of
+// what they sent. nil ends it.
+func (w *Wire) Strand(pick Pick) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.pick = pick
+}
+
 // Reset cuts all connections, as a restarted router does.
 func (w *Wire) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for end := range w.ends {
-		if tcp, ok := end.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = end.Close()
+		cut(end)
 	}
+}
+
+// cut ends a connection so that the other side hears of it as an error.
+func cut(end net.Conn) {
+	if tcp, ok := end.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = end.Close()
 }

@@ -56,6 +56,9 @@ type Fault struct {
 	Duplicate bool
 	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
 	Ghost bool
+	// Stray, if set, breaks the connection while the call is on its way: its caller has ErrOutcomeUnknown after Before, and the call arrives
+	// so much later, whatever its caller has done since.
+	Stray time.Duration
 	// PassOver has a renewal say nothing about any of its grants, which it does not renew.
 	PassOver bool
 }
@@ -123,6 +126,10 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 	if b.hasRestarted(restarts) {
 		return unknown(ErrConnection) // it never arrives
 	}
+	if fault.Stray > 0 {
+		b.stray(fault, restarts, decide)
+		return unknown(ErrConnection)
+	}
 	err := b.decided(fault, decide)
 	if fault.Duplicate {
 		again := b.decided(fault, decide)
@@ -152,6 +159,15 @@ func (b *Backend) cutOff(fault Fault, decide func(fault Fault) error, cause erro
 	}
 	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody hears the answer
 	return unknown(cause)
+}
+
+// stray has a call arrive that nobody waits for any more, unless the backend is restarted before.
+func (b *Backend) stray(fault Fault, restarts int, decide func(fault Fault) error) {
+	time.AfterFunc(fault.Stray, func() {
+		if !b.hasRestarted(restarts) {
+			_ = b.decided(fault, decide) // nobody hears the answer
+		}
+	})
 }
 
 // firstOf returns the first error that there is.

@@ -1,0 +1,154 @@
+package lease
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+const (
+	// lateTick is how often the takes are looked through that are to be released again.
+	lateTick = time.Second
+	// lateCalls is how many of them are released at a time: few, because the callers' own calls come first.
+	lateCalls = 4
+	// mostLateTakes bounds the memory after an outage, at some 300 bytes each.
+	mostLateTakes = 50_000
+)
+
+// latePauses are the pauses before each further release of a take without an answer: they come 1, 5 and 15 s after the first one.
+func latePauses() []time.Duration {
+	return []time.Duration{time.Second, 4 * time.Second, 10 * time.Second}
+}
+
+// lateTakes are calls that had no answer, and may still be on their way. One that arrives after its release takes the object for
+// nobody. So the release is repeated, whatever it found before: nobody else has the operator, and it cannot end another grant. One
+// goroutine does that while there are such calls. Those are among them whose callers had given up, and whose release has failed.
+type lateTakes struct {
+	leases *Leases
+
+	mutex   sync.Mutex
+	takes   []lateTake
+	running bool
+}
+
+// lateTake is one object of such a call.
+type lateTake struct {
+	grant applock.Grant // object and owner, and a fence if it is known
+	// due is when it is released next, and answered counts the releases so far that had an answer.
+	due      time.Time
+	answered int
+	// ends is when it has expired, if it arrived before the last release.
+	ends time.Time
+}
+
+// add has a take released again that was released just now.
+func (l *lateTakes) add(grant applock.Grant, term time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now, last := time.Now(), time.Duration(0)
+	for _, pause := range latePauses() {
+		last += pause
+	}
+	if len(l.takes) == mostLateTakes {
+		l.leases.logger.Warn("too many calls without an answer: what this one may have taken stays locked until it expires",
+			slog.String("object", l.takes[0].grant.Object.String()))
+		l.takes = l.takes[1:]
+	}
+	l.takes = append(l.takes, lateTake{grant: grant, due: now.Add(latePauses()[0]), ends: now.Add(last + term)})
+	if !l.running {
+		l.running = true
+		l.leases.background.Go(l.run)
+	}
+}
+
+// run goes on until there is nothing left to release, or Close begins: then all are released once more.
+func (l *lateTakes) run() {
+	ticker := time.NewTicker(lateTick)
+	defer ticker.Stop()
+	for !l.isDone() {
+		select {
+		case <-ticker.C:
+			now := time.Now()
+			l.release(l.take(func(take lateTake) bool { return !take.due.After(now) }))
+		case <-l.leases.stopped.Done():
+			l.release(l.take(func(lateTake) bool { return true }))
+			return
+		}
+	}
+}
+
+func (l *lateTakes) isDone() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.running = len(l.takes) > 0
+	return !l.running
+}
+
+// take takes out those that are wanted.
+func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var others []lateTake
+	for _, take := range l.takes {
+		if isWanted(take) {
+			wanted = append(wanted, take)
+		} else {
+			others = append(others, take)
+		}
+	}
+	l.takes = others
+	return wanted
+}
+
+// release releases what was taken out, a few at a time. The first failure ends it, so that an outage does not meet all of them; what is
+// left is tried at the next tick.
+func (l *lateTakes) release(due []lateTake) {
+	for i := 0; i < len(due); i += lateCalls {
+		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) {
+			l.putBack(due[min(i+lateCalls, len(due)):]...)
+			return
+		}
+	}
+}
+
+// releaseSome releases a few at the same time, and reports whether each had an answer.
+func (l *lateTakes) releaseSome(some []lateTake) bool {
+	failures := make([]error, len(some))
+	var group sync.WaitGroup
+	for i, take := range some {
+		group.Go(func() { failures[i] = l.releaseOne(take) })
+	}
+	group.Wait()
+	return !slices.ContainsFunc(failures, func(err error) bool { return err != nil })
+}
+
+// releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. Who waits here may have
+// been refused by what was released.
+func (l *lateTakes) releaseOne(take lateTake) error {
+	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
+	isAnswered := err == nil || isGone(err)
+	if err == nil {
+		l.leases.nudge(take.grant.Object, time.Now())
+	}
+	pauses := latePauses()
+	if isAnswered {
+		take.answered++
+	}
+	if now := time.Now(); take.answered < len(pauses) && now.Before(take.ends) {
+		take.due = now.Add(pauses[take.answered])
+		l.putBack(take)
+	}
+	if isAnswered || isBusy(err) {
+		return nil
+	}
+	return err
+}
+
+func (l *lateTakes) putBack(takes ...lateTake) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.takes = append(l.takes, takes...)
+}

@@ -1,0 +1,78 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sentOnce sends the scripts that take and release a lock once. go-redis sends a command again whose connection breaks, and does not say so. Of
+// two takes the first may arrive after the second has been answered and its lock released, and would take the object for nobody. Of two
+// releases the second finds nothing, which would look like a loss. Leases repeat both, and know that they do.
+type sentOnce struct {
+	redis.Scripter
+
+	client redis.UniversalClient
+}
+
+// Eval is EVAL.
+func (s sentOnce) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return s.send(ctx, "eval", script, keys, args)
+}
+
+// EvalSha is EVALSHA.
+func (s sentOnce) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return s.send(ctx, "evalsha", sha, keys, args)
+}
+
+func (s sentOnce) send(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+	words := []any{name, script, len(keys)}
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	words = append(words, args...)
+	for pause := firstPause; ; pause *= 2 {
+		command := unrepeated{redis.NewCmd(ctx, words...)}
+		if len(keys) > 0 {
+			command.SetFirstKeyPos(firstKey)
+		}
+		if err := s.client.Process(ctx, command); !isHarmless(err) || pause > lastPause {
+			return command.Cmd // which has the error, too
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+const (
+	// firstKey is where a cluster looks for the key.
+	firstKey = 3
+	// firstPause and lastPause are those before a script is sent again that has not run.
+	firstPause = 10 * time.Millisecond
+	lastPause  = 320 * time.Millisecond
+)
+
+// isHarmless reports whether a script has not run, and may soon: as go-redis judges it, but for what may have been sent.
+func isHarmless(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && operation.Op == "dial" ||
+		redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsClusterDownError(err) || redis.IsTryAgainError(err) ||
+		redis.IsMasterDownError(err) || redis.IsMaxClientsError(err)
+}
+
+// unrepeated is a command that go-redis sends once.
+type unrepeated struct{ *redis.Cmd }
+
+// NoRetry is [redis.Cmder.NoRetry].
+func (unrepeated) NoRetry() bool { return true }
+
+// Clone is [redis.Cmder.Clone].
+func (c unrepeated) Clone() redis.Cmder {
+	clone, _ := c.Cmd.Clone().(*redis.Cmd) // it is what a Cmd clones to
+	return unrepeated{clone}
+}

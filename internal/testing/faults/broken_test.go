@@ -250,7 +250,7 @@ const (
 		"                AND l.released_ts IS NOT DISTINCT FROM v_released_ts\n"
 	sameGrant  = "            AND l.fence = v_fence\n            AND l.lock_ts = v_lock_ts\n            AND l.expires_ts = p_expires_ts\n"
 	fenceRule  = "appl_lock_next_fence(l.fence, v_now)"
-	liveThen   = "v_renews := FOUND AND v_released_ts IS NULL AND v_expires_ts > v_now"
+	liveThen   = "l.released_ts IS NULL AND l.expires_ts > clock_timestamp()"
 	liveNow    = "AND l.released_ts IS NULL\n        AND l.expires_ts > clock_timestamp()"
 	ofOperator = "            AND l.operator_id = p_operator_id\n            AND l.fence = coalesce(p_fence, l.fence)\n"
 	ofAnybody  = "            AND l.fence = coalesce(p_fence, l.fence)\n"

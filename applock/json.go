@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/applock/applock/internal/db"
 )
 
 // This file says what encoding/json makes of the results: the objects of docs/json.md, with its keys in its order. The types whose
@@ -90,7 +92,7 @@ func (a *jsonAge) UnmarshalJSON(text []byte) error {
 type jsonLeft time.Duration
 
 func (l jsonLeft) MarshalJSON() ([]byte, error) {
-	return jsonAge(time.Duration(l) + time.Second - 1).MarshalJSON()
+	return json.Marshal(db.WholeSeconds(time.Duration(l)))
 }
 
 func (l *jsonLeft) UnmarshalJSON(text []byte) error { return (*jsonAge)(l).UnmarshalJSON(text) }

@@ -101,9 +101,22 @@ func operations() []db.Operation {
 func knownBy(t *testing.T, library string) []string {
 	t.Helper()
 	aside := regexp.MustCompile(`(^|/)(README\.md|player|test)`)
+	text := textBelow(t, library, func(name string) bool { return !aside.MatchString(filepath.ToSlash(name)) })
+	var known []string
+	for _, operation := range operations() {
+		if regexp.MustCompile(`\b` + operation.RowForm() + `\b`).MatchString(text) {
+			known = append(known, operation.Name)
+		}
+	}
+	return known
+}
+
+// textBelow returns the text of the wanted files of a folder, one behind the other.
+func textBelow(t *testing.T, folder string, isWanted func(name string) bool) string {
+	t.Helper()
 	var text strings.Builder
-	err := filepath.WalkDir(library, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || aside.MatchString(filepath.ToSlash(name)) {
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !isWanted(name) {
 			return err
 		}
 		content, err := os.ReadFile(name)
@@ -113,13 +126,7 @@ func knownBy(t *testing.T, library string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var known []string
-	for _, operation := range operations() {
-		if regexp.MustCompile(`\b` + operation.RowForm() + `\b`).MatchString(text.String()) {
-			known = append(known, operation.Name)
-		}
-	}
-	return known
+	return text.String()
 }
 
 // Goal: a library in another language knows every operation, or lags for a permitted time. Method: the names of the routines

@@ -2,7 +2,6 @@ package clients_test
 
 import (
 	"context"
-	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -99,19 +98,8 @@ var (
 // for its indentation, a part of a tested file.
 func TestJavaPagesShowTestedCode(t *testing.T) {
 	t.Parallel()
-	var tested strings.Builder
-	err := filepath.WalkDir("java/src", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".java" {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		tested.Write(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := indent.ReplaceAllString(tested.String(), "")
+	tested := textBelow(t, "java/src", func(name string) bool { return filepath.Ext(name) == ".java" })
+	code := indent.ReplaceAllString(tested, "")
 	for page, want := range map[string]int{"java/README.md": javaBlocks, "../docs/derby.md": 5} {
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -101,11 +101,12 @@ func newLeases(config Config, interval time.Duration) *lease.Leases {
 }
 
 func newBackend(config Config) *backend {
+	once := sentOnce{Scripter: config.Client, client: config.Client}
 	return &backend{
 		client:    config.Client,
 		locker:    bsm.New(config.Client),
-		taker:     bsm.New(sentOnce{Scripter: config.Client, client: config.Client}),
-		once:      sentOnce{Scripter: config.Client, client: config.Client},
+		taker:     bsm.New(once),
+		once:      once,
 		release:   redis.NewScript(releaseScript),
 		takeover:  redis.NewScript(takeOverScript),
 		namespace: config.Namespace,

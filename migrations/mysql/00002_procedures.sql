@@ -626,7 +626,6 @@ CREATE PROCEDURE get_appl_lock_insert(
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_fence BIGINT,
-    OUT p_old_acquired_ts DATETIME(6),
     OUT p_old_lock_ts DATETIME(6),
     OUT p_old_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -678,11 +677,11 @@ BEGIN
     IF LAST_INSERT_ID() = 0 AND p_open THEN
         -- S2: the row, which S1 has locked.
         SELECT
-            l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
-            l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+            l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+            l.expires_ts, l.note, l.history_fl, l.released_ts
         INTO
-            p_old_operator_id, p_old_department_id, p_old_fence, p_old_acquired_ts, p_old_lock_ts,
-            p_old_ttl_seconds, p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
+            p_old_operator_id, p_old_department_id, p_old_fence, p_old_lock_ts, p_old_ttl_seconds,
+            p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
@@ -1097,7 +1096,7 @@ COMMENT 'Internal to applock: refuses a server or a session that must not write.
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         SIGNAL SQLSTATE 'HY000' SET
             MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'applock: the server is read_only: call the primary, or end read_only there';
     END IF;
@@ -1121,7 +1120,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     SET SESSION timestamp = DEFAULT;
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
         CALL appl_lock_refuse();
     END IF;
     IF FALSE THEN
@@ -1145,8 +1144,10 @@ BEGIN
         SET p_open = FALSE;
         SET TRANSACTION READ WRITE;
     END IF;
-    IF p_open AND (CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL) THEN
-        CALL appl_lock_refuse();
+    IF p_open THEN
+        IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
+            CALL appl_lock_refuse();
+        END IF;
     END IF;
     IF FALSE THEN
         COMMIT;
@@ -1172,7 +1173,7 @@ BEGIN
             MYSQL_ERRNO = 1179,
             MESSAGE_TEXT = 'applock: a call that was killed may have left its transaction open: send ROLLBACK, then call get once by CALL';
     END IF;
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         CALL appl_lock_refuse();
     END IF;
 END;
@@ -1190,7 +1191,7 @@ BEGIN
     DECLARE v_slot INT;
     DECLARE EXIT HANDLER FOR 1568 BEGIN END;
     SET p_began = FALSE;
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         CALL appl_lock_refuse();
     END IF;
     IF @@SESSION.autocommit THEN
@@ -1547,12 +1548,10 @@ main: BEGIN
     DECLARE v_now DATETIME(6);
     -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
     DECLARE v_fence BIGINT;
-    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_released_ts DATETIME(6);
-    DECLARE v_new_lock_ts DATETIME(6);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -1562,11 +1561,11 @@ main: BEGIN
         -- S1: what is there?
         IF NOT v_open THEN
             SELECT
-                l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
-                l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+                l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+                l.expires_ts, l.note, l.history_fl, l.released_ts
             INTO
-                p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
-                v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds,
+                p_expires_ts, p_note, v_history_fl, v_released_ts
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id;
@@ -1575,20 +1574,20 @@ main: BEGIN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
                 p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
-                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
             -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
-            -- JSON_QUOTE makes a control character longer. (REGEXP would cost three times as much on MySQL.)
+            -- JSON_QUOTE makes a control character longer.
             (
                 p_operator_id = p_old_operator_id
-                OR LENGTH(JSON_QUOTE(p_operator_id)) = CHAR_LENGTH(p_operator_id) + 2
-                AND CHAR_LENGTH(p_operator_id) <= 64 AND p_operator_id <> '' AND LOCATE(x'7F', p_operator_id) = 0
+                OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
+                AND LOCATE(x'7F', p_operator_id) = 0
             )
             AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
             AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
-            AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+            AND (p_new_fl IS NULL OR p_new_fl = 'Y')
         ) IS NOT TRUE THEN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
         END IF;
@@ -1617,6 +1616,7 @@ main: BEGIN
                 DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
                 DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
                 DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+                DECLARE v_new_lock_ts DATETIME(6) DEFAULT GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
                 DECLARE v_began BOOLEAN DEFAULT FALSE;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -1639,7 +1639,6 @@ main: BEGIN
                     FROM appl_lock_policy AS p
                     WHERE p.object_type = p_object_type;
                 END IF;
-                SET v_new_lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
                     SET p_outcome = 'RENEWED';
                     SET p_fence = v_fence;
@@ -1655,7 +1654,7 @@ main: BEGIN
                     END;
                     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                 END IF;
-                IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+                IF v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
                     CALL appl_lock_begin(v_began);
                 END IF;
 
@@ -1797,12 +1796,10 @@ BEGIN
         DECLARE v_now DATETIME(6);
         -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
         DECLARE v_fence BIGINT;
-        DECLARE v_acquired_ts DATETIME(6);
         DECLARE v_lock_ts DATETIME(6);
         DECLARE v_ttl_seconds BIGINT;
         DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
         DECLARE v_released_ts DATETIME(6);
-        DECLARE v_new_lock_ts DATETIME(6);
         DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
         BEGIN
@@ -1812,19 +1809,21 @@ BEGIN
                 SET v_open = FALSE;
                 SET TRANSACTION READ WRITE;
             END IF;
-            IF v_open AND (CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL) THEN
-                CALL appl_lock_refuse();
+            IF v_open THEN
+                IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
+                    CALL appl_lock_refuse();
+                END IF;
             END IF;
         END;
         REPEAT
             -- S1: what is there?
             IF NOT v_open THEN
                 SELECT
-                    l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
-                    l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+                    l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+                    l.expires_ts, l.note, l.history_fl, l.released_ts
                 INTO
-                    p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
-                    v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                    p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds,
+                    p_expires_ts, p_note, v_history_fl, v_released_ts
                 FROM appl_lock AS l
                 WHERE l.object_type = p_object_type
                     AND l.object_id = p_object_id;
@@ -1833,20 +1832,20 @@ BEGIN
                 CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
                 CALL get_appl_lock_insert(
                     p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
-                    p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                    p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
                     v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
                 );
             ELSEIF (
                 -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
-                -- JSON_QUOTE makes a control character longer. (REGEXP would cost three times as much on MySQL.)
+                -- JSON_QUOTE makes a control character longer.
                 (
                     p_operator_id = p_old_operator_id
-                    OR LENGTH(JSON_QUOTE(p_operator_id)) = CHAR_LENGTH(p_operator_id) + 2
-                    AND CHAR_LENGTH(p_operator_id) <= 64 AND p_operator_id <> '' AND LOCATE(x'7F', p_operator_id) = 0
+                    OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
+                    AND LOCATE(x'7F', p_operator_id) = 0
                 )
                 AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
                 AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
-                AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+                AND (p_new_fl IS NULL OR p_new_fl = 'Y')
             ) IS NOT TRUE THEN
                 CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             END IF;
@@ -1875,6 +1874,7 @@ BEGIN
                     DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
                     DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
                     DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+                    DECLARE v_new_lock_ts DATETIME(6) DEFAULT GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                     DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
                     DECLARE v_began BOOLEAN DEFAULT FALSE;
                     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -1897,7 +1897,6 @@ BEGIN
                         FROM appl_lock_policy AS p
                         WHERE p.object_type = p_object_type;
                     END IF;
-                    SET v_new_lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                     IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
                         SET p_outcome = 'RENEWED';
                         SET p_fence = v_fence;
@@ -1913,7 +1912,7 @@ BEGIN
                         END;
                         SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                     END IF;
-                    IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+                    IF v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
                         CALL appl_lock_begin(v_began);
                     END IF;
 
@@ -3330,7 +3329,7 @@ BEGIN
 
         BEGIN
             SET SESSION timestamp = DEFAULT;
-            IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL THEN
+            IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
                 CALL appl_lock_refuse();
             END IF;
         END;

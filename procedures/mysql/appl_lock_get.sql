@@ -74,7 +74,6 @@ CREATE PROCEDURE get_appl_lock_insert(
     OUT p_old_operator_id VARCHAR(64),
     OUT p_old_department_id VARCHAR(64),
     OUT p_old_fence BIGINT,
-    OUT p_old_acquired_ts DATETIME(6),
     OUT p_old_lock_ts DATETIME(6),
     OUT p_old_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -126,11 +125,11 @@ BEGIN
     IF LAST_INSERT_ID() = 0 AND p_open THEN
         -- S2: the row, which S1 has locked.
         SELECT
-            l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
-            l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+            l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+            l.expires_ts, l.note, l.history_fl, l.released_ts
         INTO
-            p_old_operator_id, p_old_department_id, p_old_fence, p_old_acquired_ts, p_old_lock_ts,
-            p_old_ttl_seconds, p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
+            p_old_operator_id, p_old_department_id, p_old_fence, p_old_lock_ts, p_old_ttl_seconds,
+            p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id

@@ -25,7 +25,7 @@ COMMENT 'Internal to applock: refuses a server or a session that must not write.
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         SIGNAL SQLSTATE 'HY000' SET
             MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'applock: the server is read_only: call the primary, or end read_only there';
     END IF;
@@ -46,7 +46,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     SET SESSION timestamp = DEFAULT;
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
         CALL appl_lock_refuse();
     END IF;
     IF FALSE THEN
@@ -67,8 +67,10 @@ BEGIN
         SET p_open = FALSE;
         SET TRANSACTION READ WRITE;
     END IF;
-    IF p_open AND (CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') OR @appl_lock_own IS NOT NULL) THEN
-        CALL appl_lock_refuse();
+    IF p_open THEN
+        IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
+            CALL appl_lock_refuse();
+        END IF;
     END IF;
     IF FALSE THEN
         COMMIT;
@@ -91,7 +93,7 @@ BEGIN
             MYSQL_ERRNO = 1179,
             MESSAGE_TEXT = 'applock: a call that was killed may have left its transaction open: send ROLLBACK, then call get once by CALL';
     END IF;
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         CALL appl_lock_refuse();
     END IF;
 END$$
@@ -106,7 +108,7 @@ BEGIN
     DECLARE v_slot INT;
     DECLARE EXIT HANDLER FOR 1568 BEGIN END;
     SET p_began = FALSE;
-    IF CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         CALL appl_lock_refuse();
     END IF;
     IF @@SESSION.autocommit THEN

@@ -32,12 +32,10 @@ main: BEGIN
     DECLARE v_now DATETIME(6);
     -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
     DECLARE v_fence BIGINT;
-    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_history_fl CHAR(1);
     DECLARE v_released_ts DATETIME(6);
-    DECLARE v_new_lock_ts DATETIME(6);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -47,11 +45,11 @@ main: BEGIN
         -- S1: what is there?
         IF NOT v_open THEN
             SELECT
-                l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts,
-                l.ttl_seconds, l.expires_ts, l.note, l.history_fl, l.released_ts
+                l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+                l.expires_ts, l.note, l.history_fl, l.released_ts
             INTO
-                p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
-                v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds,
+                p_expires_ts, p_note, v_history_fl, v_released_ts
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id;
@@ -60,20 +58,20 @@ main: BEGIN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
                 p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
-                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_acquired_ts, v_lock_ts,
+                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
             -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
-            -- JSON_QUOTE makes a control character longer. (REGEXP would cost three times as much on MySQL.)
+            -- JSON_QUOTE makes a control character longer.
             (
                 p_operator_id = p_old_operator_id
-                OR LENGTH(JSON_QUOTE(p_operator_id)) = CHAR_LENGTH(p_operator_id) + 2
-                AND CHAR_LENGTH(p_operator_id) <= 64 AND p_operator_id <> '' AND LOCATE(x'7F', p_operator_id) = 0
+                OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
+                AND LOCATE(x'7F', p_operator_id) = 0
             )
             AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
             AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
-            AND (p_new_fl IS NULL OR p_new_fl IN ('Y', 'N', ''))
+            AND (p_new_fl IS NULL OR p_new_fl = 'Y')
         ) IS NOT TRUE THEN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
         END IF;
@@ -102,6 +100,7 @@ main: BEGIN
                 DECLARE v_default_ttl_seconds BIGINT DEFAULT 604800;
                 DECLARE v_longest_ttl_seconds BIGINT DEFAULT 315360000;
                 DECLARE v_all_fl CHAR(1) DEFAULT 'N';
+                DECLARE v_new_lock_ts DATETIME(6) DEFAULT GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 DECLARE v_event VARCHAR(16);
                 DECLARE v_began BOOLEAN DEFAULT FALSE;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -124,7 +123,6 @@ main: BEGIN
                     FROM appl_lock_policy AS p
                     WHERE p.object_type = p_object_type;
                 END IF;
-                SET v_new_lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 IF v_released_ts IS NULL AND p_expires_ts > v_now THEN
                     SET p_outcome = 'RENEWED';
                     SET p_fence = v_fence;
@@ -140,7 +138,7 @@ main: BEGIN
                     END;
                     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                 END IF;
-                IF v_event IS NOT NULL OR CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+                IF v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
                     CALL appl_lock_begin(v_began);
                 END IF;
 

@@ -102,12 +102,15 @@ test-clients: ## Play the scenarios in other languages, whose drivers it install
 		$(REPORT) -timeout=15m $(if $(LANGUAGES),-skip='^Test(Java|Derby|COBOL)') -- ./clients
 	@cat bin/clients.md
 
+# The tests of the files that only the driver's tag compiles, and of those with a DSN of Db2. The others run the same code in make test.
+OF_DB2 = $(shell awk '/^func Test/ {sub("[^A-Za-z0-9].*", "", $$2); print $$2}' $$(grep -lE '^//go:build db2|db2:' internal/db/db2/*_test.go cmd/applockctl/*_test.go) | paste -sd'|')
+
 .PHONY: test-db2
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN; other servers are for make test.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -skip="$(SINGLE)" -- ./internal/db/db2/...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -- ./cmd/applockctl
+	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) $(RACE) -tags=db2 -timeout=30m -run="^($(OF_DB2))$$" -- ./internal/db/db2
+	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(REPORT) -tags=db2 -timeout=30m -run="^($(OF_DB2))$$" -- ./cmd/applockctl
 
 .PHONY: test-oracle
 test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN, in its user's schema.

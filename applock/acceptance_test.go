@@ -24,6 +24,7 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -70,6 +71,16 @@ func newDSN(t testing.TB, product string) string {
 		return "sqlite:" + filepath.Join(t.TempDir(), "real.db")
 	}
 	return testdb.MySQL(t, product)
+}
+
+// lentDSN is newDSN for tests that install, and change no more than rows then: installing takes long on MySQL, and there it
+// is the DSN of a database where that is done.
+func lentDSN(t testing.TB, product string) string {
+	t.Helper()
+	if product == onPostgres || product == onSQLite {
+		return newDSN(t, product)
+	}
+	return testclient.LentMySQL(t, product)
 }
 
 // realPlace is a database with locks, and with a handle for the application's own tables beside them.

@@ -15,7 +15,7 @@ import (
 // migratedClient returns a client on a new database.
 func migratedClient(t *testing.T, product string) *applock.Client {
 	t.Helper()
-	client := testclient.Open(t, newDSN(t, product), "", nil)
+	client := testclient.Open(t, lentDSN(t, product), "", nil)
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestGetNew(t *testing.T) {
 func TestGetNewAtOnce(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
-		dsn := newDSN(t, product)
+		dsn := lentDSN(t, product)
 		clients := make([]*applock.Client, 8)
 		for i := range clients {
 			clients[i] = testclient.Open(t, dsn, "", nil)

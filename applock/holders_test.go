@@ -54,7 +54,7 @@ func TestTakenLeaseIsLost(t *testing.T) {
 		t.Parallel()
 		dsn := leasePlace(t, product)
 		lease, err := onPlace(t, dsn).Acquire(t.Context(), applock.AcquireRequest{
-			Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, TTL: 3 * time.Second, MaxHold: time.Hour,
+			Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, TTL: 15 * time.Second, MaxHold: time.Hour,
 		})
 		if err != nil {
 			t.Fatal(err)

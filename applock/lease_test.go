@@ -75,7 +75,7 @@ func exerciseLeases(t *testing.T, dsn string) {
 
 func leasePlace(t testing.TB, product string) string {
 	t.Helper()
-	dsn := newDSN(t, product)
+	dsn := lentDSN(t, product)
 	client := onPlace(t, dsn)
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)

@@ -270,7 +270,7 @@ func TestGrantsPerVerb(t *testing.T) {
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
 		before := u.must(t, "get", "customer:42", "--operator", "jdoe", "--output", "json")
@@ -306,7 +306,7 @@ func TestBusy(t *testing.T) {
 func TestGetWaitsForATransaction(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
@@ -352,7 +352,7 @@ func TestGetWaitsForATransaction(t *testing.T) {
 func TestPurgeOnServers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:live", "--operator", "jdoe")
@@ -379,7 +379,7 @@ func TestPurgeOnServers(t *testing.T) {
 func TestLongListOnServers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
 		u.must(t, "migrate", "up")
 		s.addRows(t, dsn, 2500, "2101-02-03")

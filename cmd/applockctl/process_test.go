@@ -331,7 +331,7 @@ func testProcessPurgeInterrupted(t *testing.T, b binary) {
 	if gone := total - left; err != nil || gone != told && gone != told+1 {
 		t.Errorf("%d rows are gone, and %q are told", gone, text)
 	}
-	if again := b.run(t.Context(), "purge", "--batch", "10000"); again.stdout != fmt.Sprintf("PURGED\n%d\n", left) {
+	if again := b.run(t.Context(), patient([]string{"purge", "--batch", "10000"})...); again.stdout != fmt.Sprintf("PURGED\n%d\n", left) {
 		t.Errorf("the next purge: %s%s", again.stdout, again.stderr)
 	}
 	// SQLite may keep its log when its last statement was interrupted; the next process clears it away.

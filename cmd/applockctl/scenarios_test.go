@@ -44,7 +44,7 @@ func TestScenarios(t *testing.T) {
 				released_ts = released_ts - INTERVAL microseconds MICROSECOND`
 		}
 		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
-			dsn := s.newDatabase(t)
+			dsn := s.lentDatabase(t)
 			return placeOf(t, dsn, s.open(t, dsn), backdate)
 		}})
 	})

@@ -14,6 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
 
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -61,7 +62,7 @@ func onEveryDialect(t *testing.T, test func(t *testing.T, u user)) {
 		test(t, sqliteUser(t))
 	})
 	onServers(t, func(t *testing.T, s server) {
-		u := userOf(s.newDatabase(t))
+		u := userOf(s.lentDatabase(t))
 		u.must(t, "migrate", "up")
 		test(t, u)
 	})
@@ -76,6 +77,16 @@ func (s server) newDatabase(t testing.TB) string {
 		return testdb.MySQL(t, string(s))
 	}
 	return testdb.Postgres(t)
+}
+
+// lentDatabase is newDatabase for tests that install, and change no more than rows then: installing takes long on MySQL, and
+// there it is one where that is done.
+func (s server) lentDatabase(t testing.TB) string {
+	t.Helper()
+	if s.isMySQL() {
+		return testclient.LentMySQL(t, string(s))
+	}
+	return s.newDatabase(t)
 }
 
 // where is the place that the program names when no schema is given.

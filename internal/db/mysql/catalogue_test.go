@@ -123,7 +123,7 @@ func TestCatalogueEqualsContract(t *testing.T) {
 		for _, operation := range db.Contract() {
 			want = append(want, signatures(operation)...)
 		}
-		found := catalogued(t, newPlace(t, product).SQL)
+		found := catalogued(t, lentPlace(t, product).SQL)
 		for _, name := range internalRoutines() {
 			if found[name] == "" {
 				t.Errorf("no %s", name)
@@ -147,7 +147,7 @@ func TestResultSetsEqualContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := newPlace(t, product).SQL
+		handle := lentPlace(t, product).SQL
 		for _, operation := range db.Contract() {
 			got := resultSet(t, handle, operation)
 			var want []string
@@ -245,7 +245,7 @@ func TestRoutinesAreSafe(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := newPlace(t, product).SQL
+		handle := lentPlace(t, product).SQL
 		routines := mustQuery(t, handle, `
 			SELECT routine_name AS name, security_type AS security, sql_data_access AS reads_or_modifies, is_deterministic AS is_fixed,
 				routine_comment <> '' AS has_comment, sql_mode AS mode, definer = CURRENT_USER() AS is_ours
@@ -281,7 +281,7 @@ func TestWrapperEqualsContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		bodies := definitions(t, newPlace(t, product).SQL)
+		bodies := definitions(t, lentPlace(t, product).SQL)
 		for _, operation := range db.Contract() {
 			want := map[string]string{operation.Name: wrapper(operation, "p_", "", "")}
 			if hasRowForm(operation) {
@@ -358,7 +358,7 @@ func TestProcedureTextEqualsSource(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		requireSource(t, newPlace(t, product).SQL, func(body string) string { return body })
+		requireSource(t, lentPlace(t, product).SQL, func(body string) string { return body })
 	})
 }
 

@@ -28,7 +28,8 @@ func TestContract(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		contract.Exercise(t, contract.Backend{
-			New:        lentPlaces(t, product, nil),
+			// Some of it adds routines of its own.
+			New:        keptPlaces(t, func(t testing.TB) contract.Place { return newPlace(t, product) }),
 			Empty:      func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
 			Ways:       []string{"facade", "call", "row"},
 			Levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
@@ -82,6 +83,12 @@ func newPlace(t testing.TB, product string) contract.Place {
 	return placeOn(t, testdb.MySQL(t, product), nil)
 }
 
+// lentPlace is a place that the test has for itself and other tests had before: they change no more than rows.
+func lentPlace(t testing.TB, product string) contract.Place {
+	t.Helper()
+	return placeOn(t, testclient.LentMySQL(t, product), nil)
+}
+
 // oneConnection opens a pool of one connection, which has the settings that change makes; nil changes nothing.
 func oneConnection(t testing.TB, dsn string, change func(config *driver.Config)) *sql.DB {
 	t.Helper()
@@ -92,7 +99,11 @@ func oneConnection(t testing.TB, dsn string, change func(config *driver.Config))
 
 // lentPlaces returns a lender of places of a product, to the tests below one test; nil changes nothing.
 func lentPlaces(owner testing.TB, product string, change func(config *driver.Config)) func(t testing.TB) contract.Place {
-	create := func(t testing.TB) contract.Place { return placeOn(t, testdb.MySQL(t, product), change) }
+	return keptPlaces(owner, func(t testing.TB) contract.Place { return placeOn(t, testclient.LentMySQL(t, product), change) })
+}
+
+// keptPlaces returns a lender of what create makes.
+func keptPlaces(owner testing.TB, create func(t testing.TB) contract.Place) func(t testing.TB) contract.Place {
 	return contract.NewPlaces(owner, create,
 		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DELETE FROM appl_lock_policy",
 		"UPDATE appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected").Take

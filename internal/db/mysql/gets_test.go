@@ -18,7 +18,7 @@ func TestRefusedGets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		const good = `{"object_type":"customer","object_id":"1","operator_id":"JDOE","department_id":"CS","ttl_seconds":60}`
 		for name, gets := range map[string]any{
 			"NULL":               nil,

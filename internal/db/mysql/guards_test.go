@@ -180,7 +180,7 @@ func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
 	const rounds = 200
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
 			operator := fmt.Sprint("OPERATOR", connection)
 			object := fmt.Sprint("hot", rand.IntN(10))
@@ -255,7 +255,7 @@ func TestGrantIsReleasedOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		var released sync.Map // by fence
 		var sessions sync.WaitGroup
 		for range 4 {
@@ -290,7 +290,7 @@ func TestWaitersSurviveARollback(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		var granted atomic.Int64
 		var waiters sync.WaitGroup
 		inTx(t, place.SQL, func(first *sql.Tx) {
@@ -323,7 +323,7 @@ func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		inTx(t, place.SQL, func(winner *sql.Tx) {
 			mustQuery(t, winner, getCall, "1", "WINNER")
 			var waiters sync.WaitGroup
@@ -423,7 +423,7 @@ func TestDeadlockReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		inTx(t, place.SQL, func(one *sql.Tx) {
 			inTx(t, place.SQL, func(other *sql.Tx) {
 				mustQuery(t, one, getCall, "1", "ONE")
@@ -575,7 +575,7 @@ func TestRefusalWritesNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mustQuery(t, place.SQL, getCall, "1", "JDOE")
 		for _, refused := range []string{
 			"get_appl_lock_row('customer', '1', 'ASMITH', '', NULL, NULL)",
@@ -622,7 +622,7 @@ func TestPurgeLocksNothingElse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		for _, id := range []string{"b", "d", "f"} {
 			mustQuery(t, place.SQL, getCall, id, "JDOE")
 		}
@@ -670,7 +670,7 @@ func TestRefusalOutsideATransactionLocksNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mustQuery(t, place.SQL, getCall, "1", "JDOE")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
@@ -841,7 +841,7 @@ func TestTimeZonesAgree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		dsn := newPlace(t, product).DSN
+		dsn := lentPlace(t, product).DSN
 		var clients []*applock.Client
 		for _, zone := range []string{"+00:00", "+13:00", "-11:00"} {
 			clients = append(clients, testclient.MySQL(t, testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
@@ -872,7 +872,7 @@ func TestTimeIsStatementTime(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 1, NULL)")
 			mustQuery(t, tx, "DO SLEEP(1.05)")
@@ -890,7 +890,7 @@ func TestGrantBeginsAfterRelease(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		var released string
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
@@ -922,7 +922,7 @@ func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
 			mustQuery(t, tx, announceCall, "1", "ASMITH", "p1")
@@ -961,7 +961,7 @@ func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
@@ -1050,7 +1050,7 @@ func TestAssertNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		holder := strings.Repeat("日", 64)
 		mustQuery(t, place.SQL, getCall, strings.Repeat("x", 255), holder)
 		_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))

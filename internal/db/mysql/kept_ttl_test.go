@@ -127,7 +127,7 @@ func TestAnswersHaveOneType(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := newPlace(t, product).SQL
+		handle := lentPlace(t, product).SQL
 		types := func(operator string) (names []string) {
 			rows, err := handle.QueryContext(t.Context(), getCall, "1", operator)
 			if err != nil {
@@ -162,7 +162,7 @@ func TestNobodyReleasesForNobody(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := newPlace(t, product).SQL
+		handle := lentPlace(t, product).SQL
 		granted(t, handle, "1", "JDOE")
 		mustQuery(t, handle, "UPDATE appl_lock SET operator_id = ''")
 		for _, nobody := range []any{"", "  ", nil} {
@@ -302,7 +302,7 @@ func TestKeptTTLAfterAWait(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		handle := newPlace(t, product).SQL
+		handle := lentPlace(t, product).SQL
 		granted(t, handle, "1", "JDOE")
 		for _, call := range []string{keepingGet, keepingGet, keepingTransfer} {
 			mustQuery(t, handle, "UPDATE appl_lock SET acquired_ts = expires_ts - INTERVAL '3599.1' SECOND_MICROSECOND, lock_ts = acquired_ts")
@@ -320,7 +320,7 @@ func TestKeptDefaultTTLIsCheap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		conn, err := newPlace(t, product).SQL.Conn(t.Context())
+		conn, err := lentPlace(t, product).SQL.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func TestRenewalsPassOverLockedRows(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		for _, others := range []int{0, 1, 5, 500} {
-			place := newPlace(t, product)
+			place := lentPlace(t, product)
 			fill(t, place.SQL, others)
 			mine, asserted, moved := granted(t, place.SQL, "mine", "JDOE"), granted(t, place.SQL, "asserted", "JDOE"), granted(t, place.SQL, "moved", "JDOE")
 			mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
@@ -105,7 +105,7 @@ func TestRenewalsLockNothingElse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mine := granted(t, place.SQL, "d", "JDOE")
 		for _, id := range []string{"b", "f"} {
 			mustQuery(t, place.SQL, getCall, id, "JDOE")
@@ -128,7 +128,7 @@ func TestManyRenewalsAreCheap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		fill(t, place.SQL, 60000)
 		var grants []db.RenewableGrant
 		for i := range db.MaxGrants {
@@ -163,7 +163,7 @@ func TestRefusedGrants(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		good := granted(t, place.SQL, "1", "JDOE")
 		long := granted(t, place.SQL, strings.Repeat("x", 255), "JDOE")
 		greatest := long
@@ -271,7 +271,7 @@ func TestTooManyGrants(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		driver := newPlace(t, product).Driver
+		driver := lentPlace(t, product).Driver
 		grants := make([]db.RenewableGrant, db.MaxGrants+1)
 		for i := range grants {
 			grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: fmt.Sprint(i), OperatorID: "JDOE", Fence: 1, TTLSeconds: 1}
@@ -298,7 +298,7 @@ func TestRenewedNames(t *testing.T) {
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		var grants []db.RenewableGrant
 		for _, name := range names {
 			grant := granted(t, place.SQL, name, "JDOE")
@@ -332,7 +332,7 @@ func TestRefusalsDoNotStarveRenewals(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mine := granted(t, place.SQL, "1", "JDOE")
 		ctx, cancel := context.WithCancel(t.Context())
 		var asking sync.WaitGroup
@@ -367,7 +367,7 @@ func TestRenewalsWithAShortAggregate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mine, asserted := granted(t, place.SQL, "1", "JDOE"), granted(t, place.SQL, "2", "JDOE")
 		conn, err := place.SQL.Conn(t.Context())
 		if err != nil {
@@ -392,7 +392,7 @@ func TestRenewedNamesAreTrimmed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		id, operator := strings.Repeat("x", 255), strings.Repeat("o", 64)
 		long := granted(t, place.SQL, id, operator)
 		long.ObjectType, long.ObjectID, long.OperatorID = long.ObjectType+"  ", id+"   ", operator+"   "
@@ -416,7 +416,7 @@ func TestRenewalOfAFutureGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mine := granted(t, place.SQL, "1", "JDOE")
 		mustQuery(t, place.SQL, `UPDATE appl_lock SET acquired_ts = acquired_ts + INTERVAL 1 HOUR, lock_ts = lock_ts + INTERVAL 1 HOUR,
 			expires_ts = expires_ts + INTERVAL 1 HOUR`)
@@ -435,7 +435,7 @@ func TestReleasedRowIsFree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mine := granted(t, place.SQL, "1", "JDOE")
 		mustQuery(t, place.SQL, announceCall, "1", "ASMITH", "program")
 		mustQuery(t, place.SQL, "UPDATE appl_lock SET released_ts = UTC_TIMESTAMP(6)")
@@ -454,7 +454,7 @@ func TestSafeUpdates(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		conn, err := place.SQL.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -490,7 +490,7 @@ func TestRenewalsInAStorm(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		const rounds = 100
 		holders := make([]*holder, stormConnections)
 		for i := range holders {

@@ -92,7 +92,7 @@ func TestCommitIsInterpreted(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, product string) {
 				t.Helper()
-				place := newPlace(t, product)
+				place := lentPlace(t, product)
 				config, err := mysql.ParseDSN(place.DSN)
 				if err != nil {
 					t.Fatal(err)
@@ -122,7 +122,7 @@ func TestInTxIsReadCommitted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		handle := oneConnection(t, place.DSN, nil)
 		mustQuery(t, handle, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
 		own := clients.Driver(testclient.MySQL(t, handle))
@@ -152,7 +152,7 @@ func TestInTxDriverEnds(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		var kept db.Driver
 		if err := place.Driver.InTx(t.Context(), func(d db.Driver) error { kept = d; return nil }); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestInTxDropsBrokenConnections(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		handle := oneConnection(t, place.DSN, nil)
 		id := value(t, handle, "SELECT CONNECTION_ID()")
 		cause := errors.New("cause")

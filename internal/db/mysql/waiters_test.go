@@ -47,7 +47,7 @@ func TestWaitersInAStorm(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		const rounds = 150
 		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
 			var err error
@@ -79,7 +79,7 @@ func TestSameWaiterSurvivesDeadlocks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		const rounds, repetitions = 50, 100
 		var calls storm
 		calls.run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
@@ -105,7 +105,7 @@ func TestPollWritesOnlyWhenDue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		mustQuery(t, place.SQL, announceCall, "1", "JDOE", "program")
 		mustQuery(t, place.SQL, "CALL announce_appl_lock_waiter_row('customer', '2', 'JDOE', '', 'program', 20)")
 		requirePoll := func(want string) {
@@ -179,7 +179,7 @@ func TestPollKeepsNobodyTooLong(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		for _, id := range []string{"soon", "late", "gone"} {
 			mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
 		}
@@ -208,7 +208,7 @@ func TestPollPassesOverLockedWaiters(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		for _, others := range []int{0, 5, 500} {
-			place := newPlace(t, product)
+			place := lentPlace(t, product)
 			fillWaiters(t, place.SQL, others, 2)
 			for _, id := range []string{"kept", "listed", "unlisted"} {
 				mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
@@ -277,7 +277,7 @@ func TestOrderIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		var grants []db.RenewableGrant
 		for _, row := range [][3]string{
 			{"a", "1", "Z"}, {"a", "2", "A"}, {"b", "1", "M"}, {"b", "1", "C"}, {"b", "2", "B"}, {"a", "2", "Y"}, {"a", "1", "B"},
@@ -364,7 +364,7 @@ func TestPurgePassesOverLockedWaiters(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		for _, id := range []string{"1", "2", "3", "4"} {
 			mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
 		}
@@ -385,7 +385,7 @@ func TestWaitersTable(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
+		place := lentPlace(t, product)
 		name := func(length int) string { return strings.Repeat("😀", length) }
 		params := db.AnnounceApplLockWaiterParams{ObjectType: name(64), ObjectID: name(255), OperatorID: name(64), DepartmentID: name(64), ClientID: name(64)}
 		if err := place.Driver.AnnounceApplLockWaiter(t.Context(), params); err != nil {

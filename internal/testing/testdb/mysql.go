@@ -42,6 +42,50 @@ func MySQL(t testing.TB, product string) string {
 	return mysqlServer(t, product).newDatabase(t)
 }
 
+// LentMySQL is MySQL for tests that need the same things in their database: it has what the test before left there, and
+// nobody else has it until this test ends, here or in another process. Databases of one kind, a name for what is in them,
+// are lent to each other's tests. Only a private server keeps them; any other one has a new database for each test.
+func LentMySQL(t testing.TB, product, kind string) string {
+	t.Helper()
+	checkProduct(t, product)
+	s := mysqlServer(t, product)
+	if os.Getenv(variable(product, "PID")) == "" {
+		return s.newDatabase(t)
+	}
+	return s.database(t, s.borrow(t, kind))
+}
+
+// borrow takes the first database of a kind that nobody has, and makes one if there is none. The server gives it back by
+// itself when this process dies.
+func (s server) borrow(t testing.TB, kind string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
+	defer cancel()
+	conn, giveBack := s.connect(ctx, t)
+	t.Cleanup(giveBack)
+	for number := 0; ; number++ {
+		name := "applock_lent_" + kind + "_" + strconv.Itoa(number)
+		var taken bool
+		if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 0)", name).Scan(&taken); err != nil {
+			t.Fatalf("the server of %s: %v", s.variable, err)
+		}
+		if !taken {
+			continue
+		}
+		if _, err := conn.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+name); err != nil {
+			t.Fatalf("the server of %s: %v", s.variable, err)
+		}
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
+			defer cancel()
+			if err := killConnections(ctx, conn, name); err != nil {
+				t.Errorf("the server of %s: %v", s.variable, err)
+			}
+		})
+		return name
+	}
+}
+
 // newDatabase creates a database, to be dropped when the test ends, and returns its DSN.
 func (s server) newDatabase(t testing.TB) string {
 	t.Helper()
@@ -202,21 +246,28 @@ func (s server) do(t testing.TB, f func(context.Context, *sql.Conn) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
 	defer cancel()
+	conn, closeAll := s.connect(ctx, t)
+	defer closeAll()
+	if err := f(ctx, conn); err != nil {
+		t.Fatalf("the server of %s: %v", s.variable, err)
+	}
+}
+
+// connect returns a connection, and what closes it.
+func (s server) connect(ctx context.Context, t testing.TB) (*sql.Conn, func()) {
+	t.Helper()
 	connector, err := mysql.NewConnector(s.config)
 	if err != nil {
 		t.Fatalf("%s: %v", s.variable, err)
 	}
 	db := sql.OpenDB(connector)
-	// The statements have been answered, or the test has failed: an unclean goodbye adds nothing.
-	defer func() { _ = db.Close() }()
 	conn, err := db.Conn(ctx)
 	if err != nil {
+		_ = db.Close()
 		t.Fatalf("connect to the server of %s: %v", s.variable, err)
 	}
-	defer func() { _ = conn.Close() }()
-	if err := f(ctx, conn); err != nil {
-		t.Fatalf("the server of %s: %v", s.variable, err)
-	}
+	// The statements have been answered, or the test has failed: an unclean goodbye adds nothing.
+	return conn, func() { _ = errors.Join(conn.Close(), db.Close()) }
 }
 
 // dropDatabase drops a database that others may still use. A transaction of theirs that has read a table would hold the

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,49 @@ func mysqlText(t *testing.T, db *sql.DB, query string, args ...any) string {
 
 const countDatabases = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?"
 
+// A database that is lent has one borrower at a time, who cuts off what is left of the one before; the server of somebody else keeps none.
+func TestMySQLLendsADatabaseToOne(t *testing.T) {
+	onMySQLProducts(t, func(t *testing.T, product string) {
+		t.Setenv(variable(product, "PID"), "1")
+		kind := strings.ToLower(rand.Text()[:8])
+		borrow := func() (string, func()) {
+			var dsn string
+			f := runFake(func(t testing.TB) { dsn = LentMySQL(t, product, kind) })
+			if f.failed != "" {
+				t.Fatal(f.failed)
+			}
+			return dsn, func() {
+				for _, clean := range slices.Backward(f.cleanups) {
+					f.run(func(testing.TB) { clean() })
+				}
+			}
+		}
+		first, endFirst := borrow()
+		second, endSecond := borrow()
+		left := openTransaction(t, openMySQL(t, first))
+		endFirst()
+		if err := left.Commit(); err == nil {
+			t.Error("a transaction outlives the test that borrowed its database")
+		}
+		third, endThird := borrow()
+		if first == second || first != third {
+			t.Errorf("the second has that of the first: %t; the third has it after the end of the first: %t", first == second, first == third)
+		}
+		endSecond()
+		endThird()
+		for number := range 2 {
+			drop := fmt.Sprintf("DROP DATABASE applock_lent_%s_%d", kind, number)
+			if _, err := openMySQL(t, Require(t, product)).ExecContext(t.Context(), drop); err != nil {
+				t.Error(err)
+			}
+		}
+		t.Setenv(variable(product, "PID"), "")
+		if dsn := LentMySQL(t, product, kind); strings.Contains(dsn, "lent") {
+			t.Error("a database is lent on a server that nobody here has started")
+		}
+	})
+}
+
 // A database is created, is empty, and is dropped at the end although a transaction still has one of its tables.
 func TestMySQLCreatesAndDropsADatabase(t *testing.T) {
 	onMySQLProducts(t, func(t *testing.T, product string) {
@@ -83,7 +127,7 @@ func TestMySQLCreatesAndDropsADatabase(t *testing.T) {
 }
 
 // openTransaction reads a table in a transaction and leaves that open.
-func openTransaction(t *testing.T, db *sql.DB) {
+func openTransaction(t *testing.T, db *sql.DB) *sql.Tx {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE held (id INT PRIMARY KEY)"); err != nil {
 		t.Fatal(err)
@@ -98,6 +142,7 @@ func openTransaction(t *testing.T, db *sql.DB) {
 	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM held").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
+	return tx
 }
 
 // A transaction that is connected to another database cannot be found: the drop waits until it ends.

@@ -1,0 +1,97 @@
+package testclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"io/fs"
+	"testing"
+
+	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/migrations"
+)
+
+// LentMySQL returns the DSN of a migrated database without a row of anybody's, which the test has for itself until it
+// ends: it may be one that other tests had before, because installing takes longer than most tests. A test that changes
+// the schema, or who may use it, needs a database of its own, and fails here.
+func LentMySQL(t testing.TB, product string) string {
+	t.Helper()
+	dsn := testdb.LentMySQL(t, product, "migrated_"+migrationsOfMySQL(t))
+	handle := testdb.OpenMySQL(t, dsn, nil)
+	if _, err := migrate.Up(t.Context(), MySQL(t, handle), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, handle)
+	name, before := shapeOfMySQL(t, handle)
+	t.Cleanup(func() {
+		if _, after := shapeOfMySQL(t, handle); after != before {
+			t.Errorf("%s is no longer as it was lent, %s: %s; give the test a database of its own", name, before, after)
+			drop(t, handle)
+		}
+	})
+	return dsn
+}
+
+// empty makes new tables, and does not empty the old ones: rows that are deleted take part in locking until the server
+// has removed them. What cannot be emptied is not lent again.
+func empty(t testing.TB, handle *sql.DB) {
+	t.Helper()
+	for _, statement := range []string{
+		"TRUNCATE appl_lock", "TRUNCATE appl_lock_waiter", "TRUNCATE appl_lock_event", "TRUNCATE appl_lock_policy",
+		"UPDATE appl_lock_fence SET fence = 0",
+	} {
+		if _, err := handle.ExecContext(t.Context(), statement); err != nil {
+			drop(t, handle)
+			t.Fatalf("a test that had this database before needs one of its own: %s: %v", statement, err)
+		}
+	}
+}
+
+// drop lets the next test have a new database.
+func drop(t testing.TB, handle *sql.DB) {
+	t.Helper()
+	name, _ := shapeOfMySQL(t, handle)
+	if _, err := handle.ExecContext(context.Background(), "DROP DATABASE "+name); err != nil {
+		t.Error(err)
+	}
+}
+
+// migrationsOfMySQL names what the migrations say.
+func migrationsOfMySQL(t testing.TB) string {
+	t.Helper()
+	files, err := fs.Glob(migrations.FS, "mysql/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations.FS, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = sum.Write(text) // a hash does not fail
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// shapeOfMySQL returns the name of a database, and counts what tests that take and release locks leave alone: tables,
+// columns, indexes, routines and when the last of them was changed, triggers, and rights.
+func shapeOfMySQL(t testing.TB, handle *sql.DB) (name, shape string) {
+	t.Helper()
+	row := handle.QueryRowContext(context.Background(), `SELECT DATABASE(), CONCAT_WS(' ',
+		(SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()),
+		(SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE()),
+		(SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = DATABASE()),
+		(SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = DATABASE()),
+		(SELECT MAX(last_altered) FROM information_schema.routines WHERE routine_schema = DATABASE()),
+		(SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE()),
+		(SELECT COUNT(*) FROM mysql.db WHERE REPLACE(db, '\\', '') = DATABASE()),
+		(SELECT COUNT(*) FROM mysql.tables_priv WHERE db = DATABASE()),
+		(SELECT COUNT(*) FROM mysql.procs_priv WHERE db = DATABASE()))`)
+	if err := row.Scan(&name, &shape); err != nil {
+		t.Error(err)
+	}
+	return name, shape
+}
